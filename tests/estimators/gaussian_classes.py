@@ -27,7 +27,7 @@ class GaussianClasses(ProbabilisticClassifier):
         self.operating_point = operating_point
 
     def fit(self, X, y):
-        table, codes = self._checked(X, y)
+        table, codes, _ = self._checked(X, y)
         self.log_priors_ = np.log(np.bincount(codes) / len(codes))
         held_out = OutOfFold(self._scores(table), np.arange(len(codes)) % self.n_folds) if self.n_folds else None
         self._set_cut(codes, held_out)

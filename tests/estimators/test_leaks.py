@@ -10,19 +10,20 @@ from settings_of import with_settings
 from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
+from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 
-SEEDS = range(3)
+SEEDS = range(3, 6)
 ROWS, COLUMNS, PREVALENCE = 300, 6, 0.4
 CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
@@ -55,25 +56,30 @@ def noise(seed):
 
 
 def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
-    """The fitted classifier, and the log-odds and classes of the rows that it held out."""
+    """The fitted classifier, the log-odds of its rows out of fold, and which rows it held out."""
     kept = {}
     set_cut = ProbabilisticClassifier._set_cut
 
-    def spy(self, codes, held_out, groups=None):
-        kept[type(self).__name__] = held_out
-        set_cut(self, codes, held_out, groups)
+    def spy(self, codes, held_out, *others, **named):
+        kept[type(self).__name__] = codes, held_out
+        set_cut(self, codes, held_out, *others, **named)
 
     monkeypatch.setattr(ProbabilisticClassifier, "_set_cut", spy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = MedoidClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
-    held_out = kept["MedoidClassifier"]
-    return fitted, held_out.scores[:, 1] - held_out.scores[:, 0], held_out.judged
+    codes, held_out = kept["MedoidClassifier"]
+    # Back to the order of the table.
+    order = row_order(ranks(X), y, groups)
+    np.testing.assert_array_equal(codes, y[order])
+    margins = np.empty(len(y))
+    margins[order] = held_out.scores[:, 1] - held_out.scores[:, 0]
+    return fitted, margins, order[held_out.judged]
 
 
 def auc(margins, y):
-    ranks, n_positive = rankdata(margins), y.sum()
-    return (ranks[y == 1].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (len(y) - n_positive))
+    placed, n_positive = rankdata(margins), y.sum()
+    return (placed[y == 1].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (len(y) - n_positive))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -31,7 +31,7 @@ class Partly(GaussianClasses):
     """Holds out the rows from a given one on."""
 
     def fit(self, X, y, first=0):
-        table, codes = self._checked(X, y)
+        table, codes, _ = self._checked(X, y)
         self.log_priors_ = np.log(np.bincount(codes) / len(codes))
         fold = np.where(np.arange(len(codes)) >= first, 0, -1)
         self._set_cut(codes, OutOfFold(self._scores(table), fold))
@@ -46,3 +46,45 @@ def test_priors_are_those_of_the_rows_that_were_held_out():
         np.testing.assert_allclose(fitted.class_priors_, np.bincount(y[first:]) / (400 - first))
     # Held-out rows of one class alone say nothing of how frequent both are.
     np.testing.assert_allclose(Partly().fit(X, np.arange(400) // 200, 250).class_priors_, 0.5)
+
+
+class Weighed(GaussianClasses):
+    """Holds out all rows, which count by their weights."""
+
+    def fit(self, X, y, weights=None):
+        table, codes, _ = self._checked(X, y)
+        self.log_priors_ = np.log(np.bincount(codes) / len(codes))
+        self._set_cut(codes, OutOfFold(self._scores(table), np.zeros(len(codes), dtype=np.intp)), None, weights)
+        return self
+
+
+@pytest.mark.parametrize("point", [0.3, "f1", {"alert_rate": 0.3}, {"min_precision": 0.8}, {"cost": 4.0}])
+def test_operating_point_of_weighted_rows_is_that_of_copies(point):
+    X, y = drawn(600, [0.6, 0.4])
+    times = np.where(np.arange(600) % 2 == 0, 1, 3)
+    copied = Weighed(operating_point=point).fit(X.repeat(times, axis=0), y.repeat(times))
+    weighed = Weighed(operating_point=point)
+    weighed.fit(X, y, times / times.mean())
+    # Scores of the copies are at other priors.
+    moved = copied.log_priors_ - weighed.log_priors_
+    expected, found = copied.expected_, weighed.expected_
+    if isinstance(point, dict):
+        assert found.log_odds == pytest.approx(expected.log_odds - (moved[1] - moved[0]), abs=1e-9)
+        assert found.alert_rate.value == pytest.approx(expected.alert_rate.value, abs=2e-3)
+        assert found.recall.value == pytest.approx(expected.recall.value, abs=5e-3)
+    np.testing.assert_allclose(weighed.class_priors_, copied.class_priors_)
+    # 600 rows with weights 0.5 and 1.5 say as much as 480 that count the same.
+    assert found.draws_per_row == pytest.approx(0.8)
+    assert sum(found.counts) == pytest.approx(600, abs=2)
+
+
+def test_class_biases_of_weighted_rows_are_those_of_copies():
+    X, y = drawn(600, [0.5, 0.3, 0.2])
+    times = np.where(np.arange(600) % 2 == 0, 1, 3)
+    once, weighed = (Weighed(operating_point="macro_f1") for _ in range(2))
+    weighed.fit(X, y, times / times.mean())
+    once.fit(X, y)
+    copies = np.repeat(np.arange(600), 10 * times)
+    scores = OutOfFold(weighed._scores(X)[copies], np.zeros(len(copies), dtype=np.intp))
+    expected = once._class_biases(y[copies], scores, np.arange(len(copies)), None)
+    np.testing.assert_array_equal(weighed.decision_.biases, expected)

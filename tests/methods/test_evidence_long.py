@@ -38,22 +38,24 @@ def row_labels(kind, X):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", ["alone", "copies", "mixed"])
+@pytest.mark.parametrize("kind", ["alone", "copies", "mixed", "weighted"])
 @pytest.mark.parametrize("block_rows", [37, 1024])
 def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, block_rows):
     X, codes = table(n_classes)
     groups = row_labels(kind, X)
     groups = None if groups is None else numbered(groups)
+    u = np.random.default_rng(1).uniform(0.1, 3.0, len(X)) if kind == "weighted" else None
+    u = u if u is None else u / u.mean()
     settings = replace(SMALL, multinomial=True)
     monkeypatch.setattr(long_table, "_BLOCK_ROWS", block_rows)
-    expected = fit_evidence(X, codes, n_classes, settings, 0, groups=groups)
+    expected = fit_evidence(X, codes, n_classes, settings, 0, groups=groups, row_weights=u)
     fit_bags = bag_module.fit_bags
 
     def of_blocks(blocks, targets, places, together, rng, report, none, may_begin):
         assert none is None
         whole = long_table.LongTable(
             X[:, order], targets, None if together is None else together.groups, np.arange(len(X)),
-            *scalings, list(row_blocks(X[:, order], None if together is None else together.groups)),
+            *scalings, list(row_blocks(X[:, order], None if together is None else together.groups)), u,
         )  # fmt: skip
         return fit_bags(blocks, targets, places, together, rng, report, whole, may_begin)
 
@@ -67,7 +69,7 @@ def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, b
             self, *arguments[:-1], np.random.default_rng(0)
         ),
     )  # fmt: skip
-    found = fit_evidence(X, codes, n_classes, settings, 0, groups=groups)
+    found = fit_evidence(X, codes, n_classes, settings, 0, groups=groups, row_weights=u)
     assert found.regularization == expected.regularization
     np.testing.assert_allclose(found.path.errors, expected.path.errors, rtol=1e-8)
     np.testing.assert_allclose(found.path.standard_errors, expected.path.standard_errors, rtol=1e-8)

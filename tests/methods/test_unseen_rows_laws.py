@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from qmedoid.calibration.fit import fit_calibration
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content

@@ -41,32 +41,40 @@ _DOUBT = 0.25
 _BEYOND, _STRETCH = 0.05, 100.0
 
 
-def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Curve:
+def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None, row_weights: Array | None = None) -> Curve:
     """Fit the curve of out-of-fold log-odds (n,) of two classes; empty where a straight line will do.
 
     Rows of one group are in one fold, and count as one draw.
     """
     if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
-    targets = doubtful_targets(positive.astype(np.intp), 2, draws_per_row(groups))
+    targets = doubtful_targets(positive.astype(np.intp), 2, draws_per_row(groups), row_weights)
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
     order = stable_order(log_odds)
     # Weights of which each class has half.
     halves = np.where(positive[order], 0.5 / positive.sum(), 0.5 / (len(positive) - positive.sum()))
+    if row_weights is not None:
+        of_class = np.where(positive, row_weights[positive].sum(), row_weights[~positive].sum())
+        halves = (0.5 * row_weights / of_class)[order]
     knots = _knots(log_odds[order], halves)
     # The first of two scores is 0 and stays there.
-    return _best_curve(_Rows(scores, targets, slice(1, 2)), knots, groups)
+    return _best_curve(_Rows(scores, targets, slice(1, 2), row_weights), knots, groups)
 
 
-def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) -> Curve:
+def fit_class_curve(
+    scores: Array, codes: Codes, groups: Codes | None = None, row_weights: Array | None = None
+) -> Curve:
     """Fit the curve of out-of-fold scores (n, C) of three or more classes; empty where a straight line will do."""
     n, n_classes = scores.shape
-    highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
-    knots = _knots(highest, np.full(2 * n, 0.5 / n))
-    return _best_curve(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
+    highest = np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel()
+    order = np.argsort(highest, kind="stable")
+    shares = np.full(2 * n, 0.5 / n) if row_weights is None else np.repeat(0.5 * row_weights / n, 2)
+    knots = _knots(highest[order], shares[order])
+    rows = _Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes), row_weights)
+    return _best_curve(rows, knots, groups)
 
 
-def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0) -> Array:
+def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weights: Array | None = None) -> Array:
     """Class probabilities to fit to, shape (n, C): 1 − d for the class of a row, d shared evenly by the others.
 
     Parameters
@@ -74,8 +82,13 @@ def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0) -> Array:
     codes : ndarray of shape (n,)
     share : float
         Draws per row. d is a quarter of a draw over the N draws of the class, and at most that of one draw.
+    row_weights : ndarray of shape (n,), optional
+        Of unequal rows N is the effective number, (Σu)² / Σu².
     """
     draws = share * np.bincount(codes, minlength=n_classes)
+    if row_weights is not None:
+        sums, squares = (np.bincount(codes, one, n_classes) for one in (row_weights, row_weights**2))
+        draws = share * sums**2 / np.maximum(squares, np.finfo(np.float64).tiny)
     doubt = _DOUBT / np.maximum(draws, 1.0)[codes]
     targets = np.repeat(doubt[:, None] / (n_classes - 1), n_classes, axis=1)
     targets[np.arange(len(codes)), codes] = 1.0 - doubt
@@ -83,11 +96,12 @@ def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0) -> Array:
 
 
 class _Rows(NamedTuple):
-    """Scores and targets, shape (n, C), and the B classes whose scores the curve is added to."""
+    """Scores and targets, shape (n, C), the B classes whose scores the curve is added to, and weights of rows (n,)."""
 
     scores: Array
     targets: Array
     curved: slice
+    row_weights: Array | None = None
 
     @property
     def n_curved(self) -> int:
@@ -95,7 +109,8 @@ class _Rows(NamedTuple):
         return int(self.scores[:, self.curved].shape[1])
 
     def take(self, rows: Flags) -> "_Rows":
-        return _Rows(self.scores[rows], self.targets[rows], self.curved)
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        return _Rows(self.scores[rows], self.targets[rows], self.curved, weights)
 
     def hats(self, knots: Array) -> csr_array:
         """Weight of every knot in the interpolation at every curved score, shape (n · B, K)."""
@@ -113,9 +128,9 @@ class _Rows(NamedTuple):
         return log_softmax(scores)
 
     def losses(self, log_chances: Array) -> Array:
-        """Minus the log-likelihood of every row."""
+        """Minus the log-likelihood of every row, times its weight."""
         losses: Array = -(self.targets * log_chances).sum(axis=1)
-        return losses
+        return losses if self.row_weights is None else self.row_weights * losses
 
 
 def _knots(values: Array, weights: Array) -> Array:
@@ -170,13 +185,17 @@ def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, heigh
 
         def derivatives() -> tuple[Array, Array]:
             chances = np.exp(log_chances[:, rows.curved])
-            gradient = hats.T @ (chances - rows.targets[:, rows.curved]).ravel() + quadratic @ heights
+            missed, u = chances - rows.targets[:, rows.curved], rows.row_weights
+            missed = missed if u is None else u[:, None] * missed
+            gradient = hats.T @ missed.ravel() + quadratic @ heights
             likely = hats.data * np.repeat(chances.ravel(), 2)
-            by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
+            counted = likely if u is None else likely * np.repeat(u, 2 * rows.n_curved)
+            by_class = (hats.T @ csr_array((counted, hats.indices, hats.indptr), hats.shape)).toarray()
             # The classes of a row together: entries of one place add up.
             shape = (len(chances), len(knots))
             expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_curved]), shape).toarray()
-            return gradient, by_class - expected.T @ expected + quadratic
+            once = expected if u is None else u[:, None] * expected
+            return gradient, by_class - once.T @ expected + quadratic
 
         return Local(float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives)
 
@@ -195,7 +214,9 @@ _PULL = 1.0
 _FLATTEST = 1e-3
 
 
-def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: Codes | None = None) -> Calibration:
+def fit_calibration(
+    fused: Array, codes: Codes, kind: CalibrationKind, groups: Codes | None = None, row_weights: Array | None = None
+) -> Calibration:
     """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve and its bounds.
 
     Parameters
@@ -207,29 +228,40 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: C
     kind : {"curve", "logistic", "temperature"}
     groups : ndarray of shape (n,), optional
         Rows of one group count as one draw, where it matters how many there are.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the likelihood, 1 in the mean.
     """
     share, n_classes = draws_per_row(groups), fused.shape[1]
     if kind != "curve":
-        return _straight(fused, codes, np.eye(n_classes)[codes], share, biased=kind != "temperature", pull=_PULL)
-    straight = _straight(fused, codes, doubtful_targets(codes, n_classes, share), share)
+        biased, targets = kind != "temperature", np.eye(n_classes)[codes]
+        return _straight(fused, codes, targets, share, row_weights, biased=biased, pull=_PULL)
+    targets = doubtful_targets(codes, n_classes, share, row_weights)
+    straight = _straight(fused, codes, targets, share, row_weights)
     scores = straight.apply(fused)
     if n_classes == 2:
         log_odds = scores[:, 1] - scores[:, 0]
-        curve = _bounded(fit_curve(log_odds, codes == 1, groups), log_odds)
+        curve = _bounded(fit_curve(log_odds, codes == 1, groups, row_weights), log_odds)
     else:
-        curve = _bounded(fit_class_curve(scores, codes, groups), scores)
+        curve = _bounded(fit_class_curve(scores, codes, groups, row_weights), scores)
     return Calibration(straight.slope, straight.biases, *curve)
 
 
 def _straight(
-    fused: Array, codes: Codes, targets: Array, share: float, *, biased: bool = True, pull: float = 0.0
+    fused: Array,
+    codes: Codes,
+    targets: Array,
+    share: float,
+    row_weights: Array | None = None,
+    *,
+    biased: bool = True,
+    pull: float = 0.0,
 ) -> Calibration:
     """Slope and, if asked, biases of the highest likelihood of the targets; `share` is draws per row.
 
     One imagined draw pulls the biases to the priors; `pull` is that of the slope to 0.
     """
     n, n_classes = fused.shape
-    priors = (share * np.bincount(codes, minlength=n_classes) + 0.5) / (share * n + 0.5 * n_classes)
+    priors = (share * np.bincount(codes, row_weights, n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
     unit = _typical_spread(fused)
     # One bias is redundant: the last class keeps its prior.
@@ -237,6 +269,7 @@ def _straight(
     found = softmax_weights(
         [-fused / unit], targets, np.append(1.0, np.zeros(n_biases)), lowest=[_FLATTEST],
         pulls=np.append(pull, np.full(n_biases, _PULL)) / share, towards=np.zeros(1 + n_biases), offset=prior_biases,
+        row_weights=row_weights,
     )  # fmt: skip
     return Calibration(float(found[0]) / unit, prior_biases + np.pad(found[1:], (0, n_classes - n_biases)))
 

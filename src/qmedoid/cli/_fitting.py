@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.cli._training_rows import Labeled, given_row_groups
+from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights
 from qmedoid.cli.options import FitOptions, PointOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
@@ -48,6 +48,7 @@ def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
         "refine": word_or_number(options.refine),
         "operating_point": asked_point("fit", options),
         "random_state": options.seed,
+        "class_weight": options.class_weight,
     }
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
@@ -181,8 +182,9 @@ class Fitting(NamedTuple):
         validation = {} if self.validation is None else _validation(train, self.validation, options)
         labels = np.array(train.target.to_pylist())
         table = train.table.drop_columns([options.target])
+        weights = None if options.weight_column is None else row_weights(train, options.weight_column)
         try:
-            fitted.fit(table, labels, groups=groups, **validation)
+            fitted.fit(table, labels, groups=groups, sample_weight=weights, **validation)
         except MemoryError as error:
             size = f"{table.num_rows:,} rows of {table.num_columns:,} columns"
             is_wide = table.num_columns > table.num_rows
@@ -194,6 +196,8 @@ class Fitting(NamedTuple):
             left_out[options.time_column] = "it orders the rows in time"
         if options.group_column is not None:
             left_out[options.group_column] = "it says which rows belong together"
+        if options.weight_column is not None:
+            left_out[options.weight_column] = "it weighs the rows"
         # A level that only held-out rows have is encoded as one not seen, and the file that was fitted can be scored.
         columns = with_levels_of(model.contract.columns, train.read)
         contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)

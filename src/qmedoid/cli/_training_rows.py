@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes
 from qmedoid.cli._output import note
 from qmedoid.cli.options import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import shortened
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import TableSource, open_table
@@ -40,11 +40,11 @@ def read_rows(
 ) -> tuple[pa.Table, Rows, dict[str, Role], list[str]]:
     """Read the table of a command as a fit takes it, or another one; of too many rows a sample.
 
-    Also the numbers of its rows in the file, the roles of its columns ("ignore" where a column orders or groups the
-    rows: it is not learnt from), and notes on how it was read.
+    Also the numbers of its rows in the file, the roles of its columns ("ignore" where a column orders, groups or weighs
+    the rows: it is not learnt from), and notes on how it was read.
     """
     roles = dict(asked)
-    for option, does in {"time_column": "orders", "group_column": "groups"}.items():
+    for option, does in {"time_column": "orders", "group_column": "groups", "weight_column": "weighs"}.items():
         name = getattr(options, option, None)
         if name is None:
             continue
@@ -191,6 +191,21 @@ def given_row_groups(data: Labeled, name: str) -> Any:
     if column.null_count:
         raise DataError(f"The group column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
     return given_groups(cell_codes(data.table, [name])[:, 0], len(data.table))
+
+
+def row_weights(data: Labeled, name: str) -> Array:
+    """Weights of rows in a column: numbers from 0 up; any other cell is refused with its row of the file."""
+    values, _ = read(data.table[name], "number")
+    weights = values.astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        cell = data.table[name][int(bad[0])].as_py()
+        raise DataError(
+            f"The weight column {name!r} holds {'nothing' if cell is None else repr(cell)} in row "
+            f"{data.rows[bad[0]]:,} ({len(bad):,} of {len(weights):,} rows). A weight says how many rows a row stands "
+            "for: give numbers from 0 up."
+        )
+    return weights
 
 
 def split_table(

@@ -12,7 +12,7 @@ from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
 from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
 from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating, shown
-from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
+from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
@@ -83,7 +83,7 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     model = replace(model, metrics=metrics)
     save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
     keeps(f"{output} was written before")
-    notes = _notes(fitted, model)
+    notes = _notes(fitted, model, options)
     comparison, crossed = None, None
     if options.compare and judged is not None:
         comparison, lacking = compare_fit(OneFit(model, train, fit_seconds, judged), options, limit)
@@ -131,6 +131,8 @@ def _asked(options: FitOptions) -> Asked:
     roles = asked_roles(options)
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     data = read_labeled(options, roles)
+    if options.weight_column is not None:
+        row_weights(data, options.weight_column)  # what is wrong with it shows before the fit
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
     inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
     inferred.check_any()
@@ -148,13 +150,15 @@ def _asked(options: FitOptions) -> Asked:
     return Asked(Fitting(options, roles, inferred, validation), train, held_out, groups, folds, is_new, judges)
 
 
-def _notes(fitted: Any, model: TableModel) -> list[str]:
+def _notes(fitted: Any, model: TableModel, options: FitOptions) -> list[str]:
     """Notes about columns, classes, held-out rows and neighbors."""
     notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
     notes += left_out_notes(model.contract.left_out)
     if "held_out" in model.metrics:
         # The fit has noted a class that is hardly ever called.
         notes += report_notes(model, model.metrics["held_out"], seldom=False)
+        if options.weight_column is not None or options.class_weight is not None:
+            notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
     if model.n_neighbors:
         notes.append(
             f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "

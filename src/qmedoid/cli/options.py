@@ -152,6 +152,10 @@ class FitOptions(PointOptions, TrainingOptions):
         Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None
     time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
+    weight_column: Annotated[Text, typer.Option(help="How many rows each row stands for; 0 leaves it out.")] = None
+    class_weight: Annotated[
+        Literal["balanced"] | None, typer.Option(help="Weights that give every class the same total.")
+    ] = None
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")

@@ -93,13 +93,15 @@ def fit_comparisons(
     progress: Callable[[float], None],
     groups: Codes | None = None,
     fold_rows: FoldRows | None = None,
+    row_weights: Array | None = None,
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with more iterations than are best for the folds in the mean.
 
     Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
     would get too small a weight by scores of one. Where columns are made with labels, `fold_rows` makes those of a fold
     without the labels of its held-out rows. Of very many columns trees see those that are worth most to the rows that
-    they are grown on. None where a fold would have nothing to learn from or to judge by.
+    they are grown on. Where rows count by `row_weights`, there are no symmetric
+    trees. None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
@@ -115,7 +117,7 @@ def fit_comparisons(
     growing, sizes = settings.growing, None
     if groups is not None and X.shape[1] > MOST_COLUMNS:
         sizes = RowGroups.of(groups, X).sizes
-    kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric else [])]
+    kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric and row_weights is None else [])]
     grown: list[list[Grown]] = [[] for _ in kinds]
     judges = []
     for number, part in enumerate(parts):
@@ -127,10 +129,9 @@ def fit_comparisons(
         seen = _worthy(rows, codes[train], n_classes, None if sizes is None else sizes[train])
         rows, held_out = rows[:, seen], held_out[:, seen]
         judges.append(held_out)
+        judged_by, weights = (held_out, codes[held]), (_part(row_weights, train), _part(row_weights, held))
         for kind, (grow, fits) in enumerate(zip(kinds, grown, strict=True), 1):
-            fits.append(
-                grow(rows, codes[train], growing, seed + number, settings.n_iterations, (held_out, codes[held]))
-            )
+            fits.append(grow(rows, codes[train], growing, seed + number, settings.n_iterations, judged_by, *weights))
             progress((number + kind / len(kinds)) / (len(parts) + _LAST_PARTS))
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
@@ -152,7 +153,8 @@ def fit_comparisons(
         n_iterations = max(1, round(settings.longer * counts[kind]))
         on_all.append([])
         for number in range(settings.n_seeds):
-            on_all[-1].append(kinds[kind](X, codes, growing, seed + len(parts) + number, n_iterations))
+            fit_seed = seed + len(parts) + number
+            on_all[-1].append(kinds[kind](X, codes, growing, fit_seed, n_iterations, row_weights=row_weights))
             done = (place - 1 + (number + 1) / settings.n_seeds) / (len(kept) + 1)
             progress((len(parts) + _LAST_PARTS * done) / (len(parts) + _LAST_PARTS))
     narrow = [known[column] for column in np.arange(len(known))[seen]]
@@ -170,6 +172,10 @@ def _worthy(ranks: Array, codes: Codes, n_classes: int, sizes: Array | None) -> 
         return slice(None)
     targets = np.eye(n_classes)[codes][:, 1 if n_classes == 2 else 0 :]
     return np.sort(most_worth(ranks, targets, MOST_COLUMNS, sizes))
+
+
+def _part(row_weights: Array | None, rows: Codes) -> Array | None:
+    return None if row_weights is None else row_weights[rows]
 
 
 def _ranks(X: Array) -> tuple[list[Array], Array]:

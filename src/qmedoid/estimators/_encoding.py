@@ -72,20 +72,24 @@ def target_statistics(
     groups: Codes | None = None,
     *,
     few: bool | None = None,
+    row_weights: Array | None = None,
 ) -> tuple[Levels, list[Array]]:
     """Share of each class (of two, the second) in a level, shrunk to that of all rows; and the level's frequency.
 
     Returns the numbers of the levels for new rows, and those of the training rows, each made without the row itself
     and without the other rows of its group, such as copies of one record. They are made as for a table of `few` rows,
-    or as their number says.
+    or as their number says. Shares are those of weighted rows, frequencies count rows as they are.
     """
     places, n_classes = category.places, len(classes)
     n_rows, n_places = len(places), len(category.levels) + 2
     groups = np.arange(n_rows) if groups is None else groups
     few = n_rows < FEW_ROWS if few is None else few
     folds = spread_folds(places, codes if few else np.zeros_like(codes), groups, rng)
-    shares, own = (_encoder_shares if few else _likeliest_shares)(places, folds, codes, n_places, n_classes)
-    mean = np.bincount(codes, minlength=n_classes) / n_rows
+    if few and row_weights is None:
+        shares, own = _encoder_shares(places, folds, codes, n_places, n_classes)
+    else:
+        shares, own = _likeliest_shares(places, folds, codes, n_places, n_classes, row_weights)
+    mean = np.bincount(codes, row_weights, n_classes) / (n_rows if row_weights is None else row_weights.sum())
     if n_classes == 2:
         mean, shares, own = mean[1:], shares[:, -1:], own[:, -1:]
     new_level = np.append(mean, 0.0)
@@ -107,15 +111,17 @@ def _power_of_two(frequencies: Array) -> Array:
     return np.where(frequencies > 0, powers, 0.0)
 
 
-def _likeliest_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int) -> tuple[Array, Array]:
+def _likeliest_shares(
+    places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int, row_weights: Array | None = None
+) -> tuple[Array, Array]:
     """Shares of the classes in every place, and of every row by the other folds, pulled as the likelihood says."""
-    mean = np.bincount(codes, minlength=n_classes) / len(codes)
-    counts = class_counts(places, codes, n_places, n_classes)
+    mean = np.bincount(codes, row_weights, n_classes) / (len(codes) if row_weights is None else row_weights.sum())
+    counts = class_counts(places, codes, n_places, n_classes, row_weights)
     strength = prior_strength(counts[:-1], mean)
     of_fold = places * CROSS_FITS + folds
-    in_fold = class_counts(of_fold, codes, n_places * CROSS_FITS, n_classes)
+    in_fold = class_counts(of_fold, codes, n_places * CROSS_FITS, n_classes, row_weights)
     # All are pulled to one mean: that of the other folds would say which fold, and so something of its classes.
-    return _shrunk(counts, mean, strength), _shrunk(counts[places] - in_fold[of_fold], mean, strength)
+    return _shrunk(counts, mean, strength), _shrunk(np.maximum(counts[places] - in_fold[of_fold], 0.0), mean, strength)
 
 
 def _encoder_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int) -> tuple[Array, Array]:
@@ -136,9 +142,9 @@ def _encoder_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_
     return shares, own
 
 
-def class_counts(places: Codes, codes: Codes, n_places: int, n_classes: int) -> Array:
-    """Rows of each class in each place, shape (n_places, n_classes)."""
-    counts = np.bincount(places * n_classes + codes, minlength=n_places * n_classes)
+def class_counts(places: Codes, codes: Codes, n_places: int, n_classes: int, row_weights: Array | None = None) -> Array:
+    """Rows of each class in each place, or their weights, shape (n_places, n_classes)."""
+    counts = np.bincount(places * n_classes + codes, row_weights, n_places * n_classes)
     return counts.reshape(n_places, n_classes).astype(np.float64)
 
 
@@ -213,14 +219,17 @@ class Statistics(NamedTuple):
     classes: Sequence[Any]
     seed: int
     groups: Codes | None
+    row_weights: Array | None
 
     def fold(self, X: Array, train: Codes, held: Codes) -> tuple[Array, Array]:
         """Rows of a matrix that train and rows that are held out, with statistics of the first alone."""
         trained, judged, few = X[train], X[held], len(self.codes) < FEW_ROWS
-        groups = part_of(self.groups, train)
+        groups, weights = part_of(self.groups, train), None if self.row_weights is None else self.row_weights[train]
         for category, first in zip(self.categories, self.columns, strict=True):
             rng = np.random.default_rng(self.seed)
-            levels, own = target_statistics(category.part(train), self.codes[train], self.classes, rng, groups, few=few)
+            levels, own = target_statistics(
+                category.part(train), self.codes[train], self.classes, rng, groups, few=few, row_weights=weights
+            )
             columns = slice(first, first + len(own))
             trained[:, columns], judged[:, columns] = np.column_stack(own), levels.values[category.places[held]]
         return trained, judged
@@ -242,6 +251,7 @@ def fit_encodings(
     classes: Sequence[Any],
     rng: np.random.Generator,
     groups: Codes | None = None,
+    row_weights: Array | None = None,
     *,
     max_one_hot: int = 10,
     max_levels: int = 20_000,
@@ -265,7 +275,8 @@ def fit_encodings(
             if len(codes) < ROWS_OF_A_LEVEL * len(category.counts):
                 large.append(category)
                 places.append(len(outputs))
-            encoding, own = target_statistics(category, codes, classes, np.random.default_rng(seed), groups)
+            draws = np.random.default_rng(seed)
+            encoding, own = target_statistics(category, codes, classes, draws, groups, row_weights=row_weights)
         elif category is not None:
             column, encoding = replace(draft, levels=category.levels), one_hot(category.levels, draft.missing)
         else:
@@ -275,7 +286,9 @@ def fit_encodings(
         outputs.extend(encode_column(given, column, encoding) if own is None else own)
     # Row by row in memory, as the models are fitted.
     matrix = np.ascontiguousarray(np.column_stack(outputs), dtype=np.float64)
-    statistics = Statistics(tuple(large), tuple(places), codes, classes, seed, groups) if large else None
+    statistics = None
+    if large:
+        statistics = Statistics(tuple(large), tuple(places), codes, classes, seed, groups, row_weights)
     return Encoded(tuple(columns), tuple(encodings), matrix, statistics)
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, numbered, part_of
+from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
 from qmedoid.methods.base import Method
 
 Split = tuple[Codes, Codes]
@@ -38,7 +38,11 @@ class TrainingTable:
     is_checked : bool
         Whether constant columns were noted already.
     row_numbers : ndarray of shape (n,) or None
-        Place of every row in the table that was given; None where they are in its order.
+        Place of every row in the table that was given, the same for all copies of a row; None where that is its own.
+    n_given : int or None
+        Rows of that table, some of which may have no weight.
+    weights : ndarray of shape (n,) or None
+        What every row counts in a loss, 1 in the mean; None where all count the same.
     fold_rows : callable or None
         The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
         no number is made with labels.
@@ -52,6 +56,8 @@ class TrainingTable:
     is_checked: bool = False
     fold_rows: FoldRows | None = None
     row_numbers: Codes | None = None
+    n_given: int | None = None
+    weights: Array | None = None
 
     def part(self, rows: Codes) -> "TrainingTable":
         """Some of the rows."""
@@ -59,7 +65,8 @@ class TrainingTable:
         of_part = None if of_all is None else lambda train, held: of_all(rows[train], rows[held])
         groups = part_of(self.groups, rows)
         part = replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
-        return replace(part, row_numbers=None)
+        weights = None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
+        return replace(part, row_numbers=None, n_given=None, weights=weights)
 
     def as_given(self, model: AnyMethod) -> AnyMethod:
         """A model of these rows with the row numbers of the table that was given."""
@@ -72,7 +79,10 @@ class TrainingTable:
         several and the training rows of a single one are to be kept.
         """
         codes, classes = self.codes, self.classes
-        splits = stratified_splits(estimator.cv, self.X, codes, classes, rng, self.groups, self.row_numbers)
+        cv, n_given = estimator.cv, self.n_given
+        if self.row_numbers is not None and not isinstance(cv, int | np.integer):
+            cv = splits_of_part(cv, np.unique(self.row_numbers), len(codes) if n_given is None else n_given)
+        splits = stratified_splits(cv, self.X, codes, classes, rng, self.groups, self.row_numbers)
         if not splits:
             name = type(estimator).__name__
             raise ParameterError(f"The 'cv' parameter of {name} holds no split: give at least one.")
@@ -139,9 +149,12 @@ def stratified_splits(
 def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_numbers: Codes | None = None) -> Splits:
     """Splits of a splitter, which splits groups where rows belong together, or of an iterable."""
     if row_numbers is not None:
-        place = np.argsort(row_numbers, kind="stable")
-        given = _given_splits(cv, X[place], codes[place], None if groups is None else numbered(groups[place]))
-        return [(np.sort(place[train]), np.sort(place[val])) for train, val in given]
+        _, place, of_row = np.unique(row_numbers, return_index=True, return_inverse=True)
+        given = _given_splits(cv, X[place], codes[place], part_of(groups, place))
+        if len(place) == len(row_numbers):
+            return [(np.sort(place[train]), np.sort(place[val])) for train, val in given]
+        parts = [[np.flatnonzero(np.isin(of_row, part)) for part in split] for split in given]
+        return [(train, val) for train, val in parts]
     if groups is not None and hasattr(cv, "split"):
         splits = _given_splits(cv, X[first_rows(groups)], group_classes(groups, codes), None)
         parts = [[np.flatnonzero(np.isin(groups, part)) for part in split] for split in splits]

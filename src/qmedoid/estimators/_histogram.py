@@ -45,7 +45,14 @@ class Histogram:
 
 
 def grow(
-    ranks: Array, codes: Codes, growing: Growing, seed: int, n_iterations: int, held_out: HeldOut | None = None
+    ranks: Array,
+    codes: Codes,
+    growing: Growing,
+    seed: int,
+    n_iterations: int,
+    held_out: HeldOut | None = None,
+    row_weights: Array | None = None,
+    held_weights: Array | None = None,
 ) -> Histogram:
     """Boosted trees, each with its own comparison at every node; see `Grow`."""
     classifier = HistGradientBoostingClassifier(
@@ -55,8 +62,9 @@ def grow(
         tol=0.0 if held_out is None else growing.least_gain / len(held_out[1]),
     )  # fmt: skip
     if held_out is None:
-        return Histogram(classifier.fit(ranks, codes))
-    return Histogram(classifier.fit(ranks, codes, X_val=held_out[0], y_val=held_out[1]))
+        return Histogram(classifier.fit(ranks, codes, sample_weight=row_weights))
+    judges = {"X_val": held_out[0], "y_val": held_out[1], "sample_weight_val": held_weights}
+    return Histogram(classifier.fit(ranks, codes, sample_weight=row_weights, **judges))
 
 
 def _plain_tree(nodes: Any, known: Sequence[Array], output: int) -> PlainTree:

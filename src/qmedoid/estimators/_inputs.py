@@ -233,14 +233,17 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> Array:
-    """Weight of every class in a loss: equal for all rows, the same total for every class, or as given."""
+def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any], weights: Array | None = None) -> Array:
+    """Weight of every class in a loss: equal for all rows, the same total for every class, or as given.
+
+    Totals are those of the rows, or of their `weights`; a class without any has the weight 1.
+    """
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, Mapping):
         return 1.0 / given_weights(class_weight, classes)
-    counts = np.bincount(codes, minlength=len(classes))
-    return np.asarray(len(codes) / (len(classes) * counts))
+    counts = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    return np.where(counts > 0, counts.sum() / ((counts > 0).sum() * np.where(counts > 0, counts, 1.0)), 1.0)
 
 
 def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
@@ -260,10 +263,13 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
 
 
-def groups_of_fit(table: Array, codes: Codes) -> Codes | None:
-    """Groups of equal rows, with a warning where they are many; None where every row is a group."""
+def groups_of_fit(table: Array, codes: Codes, *, quiet: bool = False) -> Codes | None:
+    """Groups of equal rows, with a warning where they are many; None where every row is a group.
+
+    With `quiet` there is no warning, as where copies were asked for.
+    """
     found = row_groups(table, codes)
     note = None if found is None else equal_rows_note(found)
-    if note is not None:
+    if note is not None and not quiet:
         warn(f"{note}.")
     return found

@@ -6,7 +6,7 @@ fit the method on all rows and in folds → calibrate on the out-of-fold scores 
 import copy
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import one_blas_thread
@@ -32,7 +33,8 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._row_order import in_own_order, ordered_table
 from qmedoid.estimators._saving import SavingMixin
-from qmedoid.estimators._time_limit import Progress, is_time_for, time_is_up
+from qmedoid.estimators._time_limit import Progress, is_time_for
+from qmedoid.estimators._weights import refuse_factors
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -53,45 +55,11 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
-# Reports of a fit that tells its progress as a fraction.
-_REPORTS = 100
 
 
 def is_large_and_rare(counts: Codes) -> bool:
     """Whether a table has at least `LARGE` rows and its rarest class at most the share `RARE` of them."""
     return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
-
-
-class FitReport:
-    """Reports one task of a fit, which `make` makes, to the callbacks of its owner; X and y where it is the fit."""
-
-    def __init__(self, owner: Any, make: Callable[..., CallbackContext], **data: Any) -> None:
-        self._owner, self._make, self._data = owner, make, data
-        self._done = 0
-        self.task: CallbackContext | None = None
-
-    def begin(self, n_steps: int) -> None:
-        """Begin the task."""
-        self.task = self._make(max_subtasks=n_steps).call_on_fit_task_begin(estimator=self._owner, **self._data)
-
-    def step(self, name: str) -> bool:
-        """Report a step; whether a callback asks to stop, or the time is up."""
-        assert self.task is not None, "the task has begun"
-        step = self.task.subcontext(task_name=name).call_on_fit_task_begin(estimator=self._owner)
-        return bool(step.call_on_fit_task_end(estimator=self._owner)) or time_is_up()
-
-    def fraction(self, done: float) -> None:
-        """Report the fraction done, in steps of a percent."""
-        if self.task is None:
-            self.begin(_REPORTS)
-        while self._done < min(_REPORTS, int(done * _REPORTS + 1e-9)):
-            self._done += 1
-            self.step(f"{self._done} of {_REPORTS}")
-
-    def end(self) -> None:
-        """End the task."""
-        if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self._owner, **self._data)
 
 
 class MethodMixin:
@@ -109,6 +77,8 @@ class MethodMixin:
         Parameters of the default circuit.
     refined_share : float
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
+    carries_factors : bool
+        Whether weights of rows may be other than copies.
     """
 
     method_name: ClassVar[str]
@@ -116,6 +86,7 @@ class MethodMixin:
     corrects_scores: ClassVar[bool] = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
     refined_share: ClassVar[float] = 0.1
+    carries_factors: ClassVar[bool] = False
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
     # What a fit limited, in words.
@@ -174,7 +145,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the method, calibrate it on out-of-fold scores, and set the threshold.
 
         Parameters
@@ -186,9 +157,13 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
+            most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
         """
-        table, codes = self._checked(X, y)
-        data = ordered_table(table, codes, self.classes_, groups, encoded_names(self))
+        table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
+        data = ordered_table(table, codes, self.classes_, groups, encoded_names(self), weighted)
+        _check_factors(self, data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
         self.keep(fits, data)
@@ -235,7 +210,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             self.n_features_in_ = data.X.shape[1]
         self.model_: Scorer = self.models_[0]
         self.calibration_ = fits[0].model.calibration
-        self._set_cut(data.codes, fits[0].held_out, data.groups)
+        self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
         """A copy whose distances a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
@@ -279,7 +254,9 @@ def _calibrated_fits(
     kinds: tuple[Any, ...] = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
     chosen = next(one for one in kinds if one != "auto")
     return [
-        calibrated(fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups)
+        calibrated(
+            fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups, row_weights=data.weights
+        )
         for fit in method.fit_method(data, report)
     ]
 
@@ -302,7 +279,17 @@ def fit_hybrid(
                 "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
                 f"operating_point=None to its {type(part).__name__}."
             )
+    if isinstance(method, MethodClassifier) and getattr(method, "class_weight", None) is not None:
+        raise ParameterError(
+            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
+            f"class_weight=None to its {type(method).__name__}."
+        )
+    _check_factors(method, data)
     policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
+    if data.weights is not None and policy != "never":
+        if owner.refine != "auto":
+            refuse_factors(data.weights, "A circuit that refines decisions")
+        policy = "never"
     few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
     deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
     refiner = None
@@ -328,6 +315,12 @@ def fit_hybrid(
         fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
     method.keep(fits, data)
     return method, refined, scores
+
+
+def _check_factors(method: MethodMixin, data: TrainingTable) -> None:
+    """Raise where weights of rows are other than copies, and the method cannot carry them."""
+    if not method.carries_factors:
+        refuse_factors(data.weights, type(method).__name__)
 
 
 def auto_method(counts: Codes) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._weights import copies_for
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.ties import merged
@@ -55,27 +56,34 @@ class ChosenPoint(NamedTuple):
 
 
 def choose_point(
-    operating_point: Any, classes: Sequence[Any], scores: Array, codes: Codes, groups: Codes | None = None
+    operating_point: Any,
+    classes: Sequence[Any],
+    scores: Array,
+    codes: Codes,
+    groups: Codes | None = None,
+    weights: Array | None = None,
 ) -> ChosenPoint:
     """Turn an operating point into a cut or into biases by the scores (n, C) of held-out rows, of which none may be.
 
-    Rows of one group count as one draw.
+    Rows of one group count as one draw, and each as much as its weight; rows that have weights have no curve.
     """
     rule, asked = asked_rule(operating_point, classes)
+    again = slice(None) if weights is None else copies_for(weights)
     if len(classes) > 2:
+        is_asked = rule != "likeliest"
         return ChosenPoint(
-            biases=None if rule == "likeliest" else _class_biases(operating_point, classes, scores, codes)
+            biases=_class_biases(operating_point, classes, scores[again], codes[again]) if is_asked else None
         )
     positive, margins, curve, cut = codes == 1, np.zeros(0), None, None
     if len(scores):
         margins = merged(scores[:, 1] - scores[:, 0])
-        curve = HeldOutCurve.of(positive, margins)
+        curve = HeldOutCurve.of(positive, margins) if weights is None else None
     if rule == "probability" and asked is not None:
         cut = log(asked) - log1p(-asked)
     elif rule != "likeliest":
-        cut = chosen_cut(rule, asked or 0.0, positive, margins)
-    counts = Counts(**counts_at(positive, margins, cut or 0.0)) if len(scores) else None
-    share = draws_per_row(groups) if len(scores) else 1.0
+        cut = chosen_cut(rule, asked or 0.0, positive[again], margins[again])
+    counts = Counts(**counts_at(positive, margins, cut or 0.0, weights)) if len(scores) else None
+    share = draws_per_row(groups, weights) if len(scores) else 1.0
     return ChosenPoint(cut, OperatingSummary(rule, asked, cut or 0.0, counts, draws_per_row=share), curve)
 
 

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import class_codes, loss_weights
+from qmedoid.estimators._inputs import class_codes
 from qmedoid.estimators._number_columns import fit_numbers, number_columns
 from qmedoid.estimators._operating import asked_rule, choose_point
 from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -139,11 +140,18 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         """Values of the classes (..., C) in the order of `classes_` from that of their codes, or the other way."""
         return values[..., ::-1] if self._is_reversed else values
 
-    def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
-        """The table and the class codes of a fit, once parameters and data are found to be in order."""
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+    ) -> tuple[Array, Codes, WeightedRows]:
+        """The table of a fit, once parameters and data are found to be in order; its weighted rows, and their classes.
+
+        Rows without weight are left out before classes are counted.
+        """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         table = fit_numbers(self, X)
-        self.classes_, codes = class_codes(y, len(table))
+        classes, given = class_codes(y, len(table))
+        weighted = weighted_rows(sample_weight, class_weight, given, classes)
+        self.classes_, codes = classes_of(classes, given, weighted.rows)
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         share = float((codes == 1).mean())
         if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
@@ -154,21 +162,32 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
                 f"y == {first!r}, or use a MedoidClassifier, which takes the positive class.",
                 MajorityAlertWarning,
             )
-        return table, codes
+        return table, codes, weighted
 
-    def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
+    def _set_cut(
+        self,
+        codes: Codes,
+        held_out: OutOfFold | None,
+        groups: Codes | None = None,
+        weights: Array | None = None,
+        *,
+        class_weights: Array | None = None,
+    ) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them.
 
-        Rows of one group count as one draw.
+        Rows of one group count as one draw, and each as much as its weight. Probabilities are for classes that are more
+        frequent by `class_weights` than the rows are.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
         scores = np.zeros((0, len(self.classes_))) if held_out is None else held_out.scores[rows]
         together = part_of(groups, rows) if len(rows) else None
-        found = choose_point(self.operating_point, self.classes_.tolist(), scores, codes[rows], together)
+        own = None if weights is None else weights[rows]
+        found = choose_point(self.operating_point, self.classes_.tolist(), scores, codes[rows], together, own)
         columns = number_columns(self)
         n_missing = np.zeros(self.n_features_in_, dtype=np.intp) if columns is None else columns.n_missing
         self._training = TrainingSummary.of_numbers(len(codes), n_missing, found.curve)
-        labels, priors = tuple(self._in_order(self.classes_).tolist()), self._priors(codes, rows)
+        labels = tuple(self._in_order(self.classes_).tolist())
+        priors = self._priors(codes, rows, class_weights, weights)
         decision = Decision(labels, found.cut, priors=priors, operating=found.expected, biases=found.biases)
         self._set_decision(decision)
 
@@ -179,15 +198,17 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 
-    def _priors(self, codes: Codes, held_out: Codes) -> Array:
+    def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None, weights: Array | None) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
 
         A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
         """
         counts, judged = (np.bincount(rows, minlength=len(self.classes_)) for rows in (codes, codes[held_out]))
         weighted = np.asarray(judged if judged.all() else counts, dtype=np.float64)
-        class_weight = getattr(self, "class_weight", None)
-        if class_weight is not None:
-            weighted = weighted * loss_weights(class_weight, codes, self.classes_)
+        if weights is not None:
+            rows = held_out if judged.all() else np.arange(len(codes))
+            weighted = np.bincount(codes[rows], weights[rows], len(self.classes_)).astype(np.float64)
+        if class_weights is not None:
+            weighted = weighted * class_weights
         priors: Array = weighted / weighted.sum()
         return priors

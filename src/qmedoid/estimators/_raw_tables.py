@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,14 +21,15 @@ from qmedoid.estimators._inputs import (
     check_target,
     class_codes,
     column_names,
-    dense,
     known_codes,
 )
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._row_order import in_order, validation_order
+from qmedoid.estimators._raw_reading import asked_roles, left_out_note, left_out_warning, place_of, read_table
+from qmedoid.estimators._row_order import validation_order
 from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.estimators._weights import WeightedRows, check_weights, weighted_rows
+from qmedoid.exceptions import warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
@@ -39,97 +39,37 @@ from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
-from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, in_roles
+from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
-# Columns that a warning names.
-_NAMED = 5
 _WAY_OUT = "Make it so, or fit on tables like this one."
-
-
-def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> pa.Table:
-    """X as an Arrow table under the names of the fit.
-
-    Columns of arrays go by their place; so do those of a named table where the fit was on an array.
-    """
-    X = dense(X, name)
-    if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
-        array = validate_data(
-            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
-        )
-        return as_table(array, names=column_names(estimator))
-    table = as_table(X)
-    if reset:
-        if table.num_columns == 0:
-            raise DataError("Input X has no columns: pass at least one.")
-        if table.num_rows < 2:
-            raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
-        given = np.array(table.column_names, dtype=object)
-        vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
-        return table
-    if table.num_rows == 0:
-        raise DataError(f"Input {name} has no rows: pass at least one.")
-    if hasattr(estimator, "feature_names_in_"):
-        return table
-    names = column_names(estimator)
-    if table.num_columns != len(names):
-        raise DataError(
-            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(names)} features "
-            "as input."
-        )
-    return table.rename_columns(names)
-
-
-def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
-    """The roles of columns, those to be ignored among them; names and contradictions are checked."""
-    if isinstance(ignore, str):
-        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
-    ignored = list(ignore or ())
-    unknown = [name for name in ignored if name not in columns]
-    if unknown:
-        raise ParameterError(
-            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], columns)} The columns are "
-            f"{list(columns)[:20]}."
-        )
-    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
-    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
-
-
-def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
-    """The place of the positive class, given by its label or by how that is written."""
-    for alike in (labels == positive, np.array([str(label) for label in labels.tolist()]) == str(positive)):
-        if np.any(alike):
-            return int(np.flatnonzero(alike)[0])
-    raise ParameterError(
-        f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
-        f"{did_you_mean(positive, labels.tolist())}"
-    )
 
 
 class RawRows(NamedTuple):
     """The rows of a fit: as numbers, with validation rows behind them; their split; the tables; and training rows.
 
-    The tables are as they were given, the numbers in an order of their own.
+    The tables are as they were given, of which rows with a weight are kept; the numbers are in an order of their own.
     """
 
     data: TrainingTable
     splits: Splits | None
     tables: list[pa.Table]
     matrix: Array
+    kept: Codes
 
 
 class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
+    class_weight: Any
     positive: Any
     ignore: Sequence[str] | None
     roles: Mapping[str, Role] | None
@@ -164,24 +104,34 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             importances=self._importances,
         )
 
-    def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> RawRows:
+    def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, sample_weight: Any) -> RawRows:
         """Read and encode the tables of a fit; classes, contract, encodings and notes are kept."""
         table = read_table(self, X, reset=True)
         self.notes_, self._warned = list[str](), list[str]()
-        codes = self._class_codes(y, table.num_rows)
+        n_given, weights = table.num_rows, None
+        kept, labels, together = np.arange(n_given), y, None if groups is None else given_groups(groups, n_given)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, n_given)
+            kept = np.flatnonzero(weights)
+            labels, weights, together = check_target(y, n_given)[kept], weights[kept], part_of(together, kept)
+        codes = self._class_codes(labels, len(kept))
         classes = self._in_order(self.classes_)
+        weighted = weighted_rows(weights, self.class_weight, codes, classes)
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
         table, encoded, together, order = self._fit_columns(
-            table, codes, target if isinstance(target, str) else None, groups
+            table, kept, codes, target if isinstance(target, str) else None, groups is not None, together, weighted
         )
-        matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[order]
+        matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[weighted.rows[order]]
+        factors = None if weighted.factors is None else weighted.factors[order]
+        order = kept[weighted.rows[order]]
         tables, numbers, splits = [table], matrix, None
         if X_val is not None:
             tables.append(read_table(self, X_val, reset=False, name="X_val"))
             val_labels = check_target(y_val, tables[1].num_rows, name="y_val", table="X_val")
             val_matrix, n_train = self._encode(tables[1]), len(codes)
+            n_given += len(val_matrix)
             val_codes = known_codes(self._meant(val_labels), self.classes_)
             val_codes = 1 - val_codes if self._is_reversed else val_codes
             val_order = validation_order(val_matrix, val_codes)
@@ -195,8 +145,9 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         check_finite(numbers, self.encoded_names_, row_numbers=order)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         fold_rows = None if statistics is None else functools.partial(statistics.fold, numbers)
-        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, True, fold_rows, order)
-        return RawRows(data, splits, tables, matrix)
+        names = self.encoded_names_
+        data = TrainingTable(numbers, codes, classes, together, names, True, fold_rows, order, n_given, factors)
+        return RawRows(data, splits, tables, matrix, kept)
 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
         """The class code of every row; the class of interest is chosen where nobody said."""
@@ -206,7 +157,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self._note(note.message)
         point, place = self.operating_point, None
         if self.positive is not None:
-            place = _place_of(self.positive, labels)
+            place = place_of(self.positive, labels)
         elif point is not None and len(labels) == 2:
             asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
             choice = choose_positive(labels.tolist(), counts, asked)
@@ -240,16 +191,24 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             warn(note[0].upper() + note[1:])
 
     def _fit_columns(
-        self, table: pa.Table, codes: Codes, target: str | None, groups: Any
+        self,
+        given: pa.Table,
+        kept: Codes,
+        codes: Codes,
+        target: str | None,
+        is_grouped: bool,
+        together: Codes | None,
+        weighted: WeightedRows,
     ) -> tuple[pa.Table, Encoded, Codes | None, Codes]:
         """Fit contract and encodings, with notes, to rows in an order of their own.
 
-        Returns the table in its roles; and in that order the rows as numbers, the group of each, and its row number.
+        Returns the table in its roles; and in that order the weighted rows as numbers, the group of each, and its place
+        among them. Classes and groups are of the rows that are kept of the table.
         """
-        roles = _asked_roles(self.roles, self.ignore, table.column_names, target)
-        table = in_roles(table, roles)
+        roles = asked_roles(self.roles, self.ignore, given.column_names, target)
+        given = in_roles(given, roles)
+        table = given if len(kept) == given.num_rows else given.take(pa.array(kept))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        together = None if groups is None else given_groups(groups, table.num_rows)
         if self._settled is None:
             skip, dates = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
             inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates)
@@ -261,18 +220,21 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
         guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
         if self._settled is None and guessed:
-            warn(_left_out_warning(guessed))
+            warn(left_out_warning(guessed))
         places, is_level = cell_ranks(table, inferred.columns)
-        order = row_order(places, codes, together, is_level=is_level)
-        together, codes = in_order(together, order), codes[order]
-        if groups is None:
-            together = row_groups(places[order], codes)
-            equal = None if together is None else equal_rows_note(together)
+        rows = weighted.rows
+        order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
+        rows = rows[order]
+        together, codes = part_of(together, rows), codes[rows]
+        if not is_grouped:
+            together = row_groups(places[rows], codes)
+            equal = None if together is None or weighted.has_copies else equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
-        ordered = table.take(pa.array(order))
-        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, **limits)
+        ordered = table.take(pa.array(rows))
+        factors = None if weighted.factors is None else weighted.factors[order]
+        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, factors, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
@@ -283,11 +245,12 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return table, encoded, together, order
+        return given, encoded, together, order
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""
-        best, table = models[0], rows.tables[0]
+        best, given = models[0], rows.tables[0]
+        table = given if len(rows.kept) == given.num_rows else given.take(pa.array(rows.kept))
         self.estimator_, self.method_ = method, method.method_name
         self.notes_ += method._fit_notes
         pairs = zip(models, method.models_, strict=True)
@@ -295,19 +258,19 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.model_ = self.models_[0]
         self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
         self.variational_ = best.circuit
-        self._set_cut(rows.data.codes, best.held_out, rows.data.groups)
+        self._set_cut(rows.data.codes, best.held_out, rows.data.groups, rows.data.weights)
         expected = self.expected_
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
-        known = table.select([column.name for column in self.contract_.columns])
+        known = given.select([column.name for column in self.contract_.columns])
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None
         places = np.flatnonzero(np.isin(column_names(self), self.contract_.names))
         keep_importances(self, rows.data.X, best.held_out, places)
-        self._seen = remember_rows(self.table_model(), rows.tables)
+        self._seen = remember_rows(self.table_model(), [table, *rows.tables[1:]])
 
     def _scores(self, X: Any) -> Array:
         matrix = self._matrix(X)
@@ -336,19 +299,3 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
         replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return np.column_stack(columns)
-
-
-def _left_out_warning(notes: Mapping[str, str]) -> str:
-    """One message about the columns that were left out by a guess, by their notes."""
-    if len(notes) == 1:
-        note = next(iter(notes.values()))
-        return f"{note[0].upper()}{note[1:]}."
-    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
-    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
-    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
-
-
-def left_out_note(name: str, why: str) -> str:
-    """Why a column was left out, and how to keep it."""
-    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
-    return f"column {name!r} was left out: {why}{hint}"

@@ -92,12 +92,14 @@ class Refiner:
             return method
         circuit = clone(self.settings)
         numbers = rows if self.data.row_numbers is None else self.data.row_numbers[rows]
-        circuit.set_params(cv=splits_of_part(self.settings.cv, np.sort(numbers), len(codes)))
+        given, numbers = np.unique(numbers, return_inverse=True)
+        n_given = len(codes) if self.data.n_given is None else self.data.n_given
+        circuit.set_params(cv=splits_of_part(self.settings.cv, given, n_given))
         between_two = method.model.deltas.decides_between_two(len(classes))
         circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else classes
         part = TrainingTable(
             data.features, data.codes, circuit.classes_, part_of(self.data.groups, rows),
-            row_numbers=np.argsort(np.argsort(numbers)),
+            row_numbers=numbers, n_given=len(given),
         )  # fmt: skip
         plan = TrainingPlan.of(circuit, data, part, self.entropy, out_of_fold=True)
         task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)

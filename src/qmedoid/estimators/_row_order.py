@@ -8,30 +8,35 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import groups_of_fit
-from qmedoid.geometry.row_groups import given_groups, numbered, part_of
+from qmedoid.estimators._weights import WeightedRows
+from qmedoid.geometry.row_groups import given_groups, part_of
 from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels.ties import with_equal_cells
 
 
 def ordered_table(
-    X: Array, codes: Codes, classes: npt.NDArray[Any], groups: Any = None, names: Any = None
+    X: Array, codes: Codes, classes: npt.NDArray[Any], groups: Any, names: Any, weighted: WeightedRows
 ) -> TrainingTable:
-    """Rows, classes and groups of a fit in an order of their own, with the row numbers that they were given with."""
+    """Rows, classes and groups of a fit in an order of their own, with the row numbers that they were given with.
+
+    `codes` are those of the weighted rows, all else is of the table that was given.
+    """
     given = None if groups is None else given_groups(groups, len(X))
-    order = row_order(ranks(X), codes, given)
-    X, codes = np.ascontiguousarray(X[order]), codes[order]
-    together = in_order(given, order) if groups is not None else groups_of_fit(X, codes)
-    return TrainingTable(X, codes, classes, together, names, row_numbers=order)
+    rows, factors = weighted.rows, weighted.factors
+    given = given if given is None else given[rows]
+    order = row_order(ranks(X[rows]), codes, given, factors)
+    X, codes = np.ascontiguousarray(X[rows[order]]), codes[order]
+    together = part_of(given, order) if groups is not None else groups_of_fit(X, codes, quiet=weighted.has_copies)
+    return TrainingTable(
+        X, codes, classes, together, names, row_numbers=rows[order], n_given=weighted.n_given,
+        weights=None if factors is None else factors[order],
+    )  # fmt: skip
 
 
 def in_own_order(data: TrainingTable, rows: Codes) -> Codes:
     """Some of the rows in the order that they have where they are all."""
-    return rows[row_order(ranks(data.X[rows]), data.codes[rows], part_of(data.groups, rows))]
-
-
-def in_order(groups: Codes | None, order: Codes) -> Codes | None:
-    """Groups of rows in another order, numbered as they first occur there."""
-    return None if groups is None else numbered(groups[order])
+    weights = None if data.weights is None else data.weights[rows]
+    return rows[row_order(ranks(data.X[rows]), data.codes[rows], part_of(data.groups, rows), weights)]
 
 
 def validation_order(X: Array, codes: Codes) -> Codes:

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import check_size, column_label, given_weights
-from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators._parameters import NONE, Constraint, choice, whole
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers

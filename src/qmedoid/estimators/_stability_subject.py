@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, class_codes
-from qmedoid.estimators._raw_tables import read_table
+from qmedoid.estimators._raw_reading import read_table
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, row_groups

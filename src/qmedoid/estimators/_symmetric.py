@@ -56,9 +56,17 @@ class Symmetric:
 
 
 def grow(
-    ranks: Array, codes: Codes, growing: Growing, seed: int, n_iterations: int, held_out: HeldOut | None = None
+    ranks: Array,
+    codes: Codes,
+    growing: Growing,
+    seed: int,
+    n_iterations: int,
+    held_out: HeldOut | None = None,
+    row_weights: Array | None = None,
+    held_weights: Array | None = None,
 ) -> Symmetric:
-    """Boosted trees with one comparison at every level; see `Grow`."""
+    """Boosted trees with one comparison at every level; see `Grow`. Rows have no weights."""
+    assert row_weights is held_weights is None, "symmetric trees are grown on rows that count the same"
     lasts = [_lasts(column) for column in ranks.T]
     rows, rng = Binned(_bins(ranks, lasts), codes), np.random.default_rng(seed)
     n_columns = ranks.shape[1]

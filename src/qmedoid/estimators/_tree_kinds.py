@@ -49,4 +49,6 @@ class Grow(Protocol):
         seed: int,
         n_iterations: int,
         held_out: HeldOut | None = None,
+        row_weights: Array | None = None,
+        held_weights: Array | None = None,
     ) -> Grown: ...

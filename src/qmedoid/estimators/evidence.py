@@ -9,7 +9,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
-from qmedoid.estimators._parameters import AUTO, Constraint, whole
+from qmedoid.estimators._parameters import AUTO, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -36,6 +36,9 @@ class EvidenceClassifier(MethodClassifier):
         Groups of two and of three columns in each of the averaged models.
     n_terms : int or "auto", default="auto"
         Number of terms aimed at; the cost of a fit grows with its square. ``"auto"`` is 1,500.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -81,6 +84,7 @@ class EvidenceClassifier(MethodClassifier):
     """
 
     method_name = "evidence"
+    carries_factors = True
 
     def __init__(
         self,
@@ -90,6 +94,7 @@ class EvidenceClassifier(MethodClassifier):
         n_pairs: int = 16,
         n_triples: int = 10,
         n_terms: int | Literal["auto"] = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -101,6 +106,7 @@ class EvidenceClassifier(MethodClassifier):
         self.n_pairs = n_pairs
         self.n_triples = n_triples
         self.n_terms = n_terms
+        self.class_weight = class_weight
         self.calibration = calibration
         self.operating_point = operating_point
         self.cv = cv
@@ -109,6 +115,7 @@ class EvidenceClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
+        "class_weight": class_weights(("balanced",)),
         "n_medoids": whole(1) | AUTO,
         "n_neighbors": whole(0) | AUTO,
         "n_pairs": whole(0),
@@ -134,7 +141,15 @@ class EvidenceClassifier(MethodClassifier):
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
         fitted = fit_evidence(
-            data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups, is_time_for
+            data.X,
+            data.codes,
+            len(data.classes),
+            self._settings(),
+            seed,
+            progress,
+            data.groups,
+            is_time_for,
+            data.weights,
         )
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         self._fit_notes = [] if fitted.note is None else [fitted.note]

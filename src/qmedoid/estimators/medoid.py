@@ -61,6 +61,9 @@ class MedoidClassifier(RawTableClassifier):
         the circuit then decides. ``"auto"`` is ``"pairs"`` up to 5 classes.
     fused_delta : bool, default=False
         Whether the score of the method is one of the deltas.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities, on held-out rows: a slope and a bias for each class, with a piecewise-linear
         correction if it improves held-out likelihood (``"curve"``) or without (``"logistic"``); or a slope alone, which
@@ -162,6 +165,7 @@ class MedoidClassifier(RawTableClassifier):
         residual: bool | Literal["auto"] = "auto",
         deltas: DeltaKind | Literal["auto"] = "auto",
         fused_delta: bool = False,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         positive: Any = None,
@@ -179,6 +183,7 @@ class MedoidClassifier(RawTableClassifier):
         self.residual = residual
         self.deltas = deltas
         self.fused_delta = fused_delta
+        self.class_weight = class_weight
         self.calibration = calibration
         self.operating_point = operating_point
         self.positive = positive
@@ -202,6 +207,7 @@ class MedoidClassifier(RawTableClassifier):
         "residual": allowed.FLAG | allowed.AUTO,
         "deltas": allowed.choice(("auto", *DELTA_KINDS)),
         "fused_delta": allowed.FLAG,
+        "class_weight": allowed.class_weights(("balanced",)),
         "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
         "operating_point": allowed.OPERATING_POINT,
         "decimal": allowed.NONE | allowed.choice((".", ",")),
@@ -252,7 +258,9 @@ class MedoidClassifier(RawTableClassifier):
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Find the kinds of the columns, encode them, fit and calibrate the method, and train circuits if asked for.
 
         Parameters
@@ -268,11 +276,20 @@ class MedoidClassifier(RawTableClassifier):
             Rows of X with the same label belong together, such as those of one customer: they are held out together,
             and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
             of the contract.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
+            most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
+            Not together with X_val.
         """
         allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
-        rows = self._read_rows(X, y, X_val, y_val, groups)
+        if X_val is not None and (sample_weight is not None or self.class_weight is not None):
+            raise ParameterError(
+                "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
+                "by weighted rows."
+            )
+        rows = self._read_rows(X, y, X_val, y_val, groups, sample_weight)
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         method, models, self.held_out_scores_ = fit_hybrid(self, rows.data, rows.splits, context)
         self._keep(method, models, rows)

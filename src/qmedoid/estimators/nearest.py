@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import (
@@ -22,7 +23,7 @@ from qmedoid.estimators._inputs import (
     known_codes,
     one_blas_thread,
 )
-from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
+from qmedoid.estimators._methods import MethodMixin, Refine, is_large_and_rare
 from qmedoid.estimators._number_columns import (
     encoded_names,
     fit_numbers,
@@ -34,6 +35,7 @@ from qmedoid.estimators._number_columns import (
 from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
+from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.groups import FeatureKind, Groups
@@ -240,7 +242,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Find groups, search configurations, calibrate α and keep the best models.
 
         Parameters
@@ -255,10 +259,16 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             alone.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for: whole numbers, which are copies, at most 10 times as many in all as there
+            are rows. Rows of weight 0 are left out.
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = fit_numbers(self, X)
         classes, codes = class_codes(y, len(table))
+        weighted = weighted_rows(sample_weight, None, codes, classes)
+        refuse_factors(weighted.factors, "NearestMedoidClassifier")
+        classes, codes = classes_of(classes, codes, weighted.rows)
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
         validation = None
@@ -268,7 +278,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             held_codes = known_codes(labels, classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
-        data = ordered_table(table, codes, classes, groups, encoded_names(self))
+        data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         self._keep(search_models(self, data, report, validation)[0], data)
         self._importances = None

@@ -9,7 +9,7 @@ from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
-from qmedoid.estimators._parameters import FLAG, Constraint, whole
+from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
@@ -43,6 +43,9 @@ class RareEventClassifier(MethodClassifier):
         Number of further common prototypes, those most like the rare class; 0 for none.
     n_folds : int, default=3
         Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -89,6 +92,7 @@ class RareEventClassifier(MethodClassifier):
     """
 
     method_name = "rare"
+    carries_factors = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
     refined_share = 0.005
 
@@ -100,6 +104,7 @@ class RareEventClassifier(MethodClassifier):
         n_common: int = 3000,
         n_hard: int = 1000,
         n_folds: int = 3,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -111,6 +116,7 @@ class RareEventClassifier(MethodClassifier):
         self.n_common = n_common
         self.n_hard = n_hard
         self.n_folds = n_folds
+        self.class_weight = class_weight
         self.calibration = calibration
         self.operating_point = operating_point
         self.cv = cv
@@ -119,6 +125,7 @@ class RareEventClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
+        "class_weight": class_weights(("balanced",)),
         "comparisons": FLAG,
         "n_rare": whole(2),
         "n_common": whole(2),
@@ -160,7 +167,9 @@ class RareEventClassifier(MethodClassifier):
             )
         began = time.monotonic()
         share = _RARE_SHARE if self.comparisons else 1.0
-        fitted = fit_rare(data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups)
+        fitted = fit_rare(
+            data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups, data.weights
+        )
         model, scores = self._with_comparisons(fitted, data, seed, progress, time.monotonic() - began)
         progress(1.0)
         return model, OutOfFold(scores, fitted.fold), fitted.circuit_features
@@ -176,13 +185,13 @@ class RareEventClassifier(MethodClassifier):
         trees = part_in_time(
             "trees of comparisons", spent * (1.0 - _RARE_SHARE) / _RARE_SHARE,
             lambda report: fit_comparisons(
-                data.X, data.codes, 2, BoostingSettings(), seed, report, data.groups, data.fold_rows
+                data.X, data.codes, 2, BoostingSettings(), seed, report, data.groups, data.fold_rows, data.weights
             ),
             lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done),
         )  # fmt: skip
         if trees is None:
             return fitted.model, fitted.out_of_fold
-        total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups)
+        total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups, data.weights)
         if total.weights[1] == 0:
             return fitted.model, fitted.out_of_fold
         model = SumModel(fitted.model, (trees.model,), total.weights, total.biases)

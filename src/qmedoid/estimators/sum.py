@@ -59,6 +59,9 @@ class SumClassifier(EvidenceClassifier):
         Groups of two and of three columns in each of the averaged models of the evidence.
     n_terms : int or "auto", default="auto"
         Number of terms of the evidence aimed at; ``"auto"`` is 1,500.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -116,6 +119,7 @@ class SumClassifier(EvidenceClassifier):
         n_pairs: int = 16,
         n_triples: int = 10,
         n_terms: int | Literal["auto"] = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -124,6 +128,7 @@ class SumClassifier(EvidenceClassifier):
     ) -> None:
         super().__init__(
             n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, n_terms=n_terms,
+            class_weight=class_weight,
             calibration=calibration, operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
         )  # fmt: skip
         self.comparisons = comparisons
@@ -148,7 +153,7 @@ class SumClassifier(EvidenceClassifier):
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
         evidence = fit_evidence(
             X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups,
-            is_time_for,
+            is_time_for, data.weights,
         )  # fmt: skip
         spent = time.monotonic() - began
         self.regularization_, self.path_ = evidence.regularization, evidence.path
@@ -159,15 +164,15 @@ class SumClassifier(EvidenceClassifier):
             trees = part_in_time(
                 "trees of comparisons", spent * (_LEARNT_SHARE - _EVIDENCE_SHARE) / _EVIDENCE_SHARE,
                 lambda report: fit_comparisons(
-                    X, codes, n_classes, BoostingSettings(), seed, report, data.groups, data.fold_rows
+                    X, codes, n_classes, BoostingSettings(), seed, report, data.groups, data.fold_rows, data.weights
                 ),
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done),
             )  # fmt: skip
             if trees is not None:
                 parts.append(trees.model)
                 added.append(trees.out_of_fold)
-        fitted = fit_sum([scores, *added], codes, data.groups)
-        if most_rows:
+        fitted = fit_sum([scores, *added], codes, data.groups, data.weights)
+        if most_rows and data.weights is None:
             # What is learnt does not depend on the order of the columns.
             order = order_by_content(X)
             ordered, scaling = np.ascontiguousarray(X[:, order]), model.rank_scaling.take(order)

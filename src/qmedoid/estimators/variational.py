@@ -18,6 +18,7 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._row_order import ordered_table
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
+from qmedoid.estimators._weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.fit_novelty import fit_novelty
@@ -220,7 +221,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
         """Choose from the grid, train, and set the threshold.
 
         Parameters
@@ -232,9 +233,13 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for: whole numbers, which are copies, at most 10 times as many in all as there
+            are rows. Rows of weight 0 are left out.
         """
-        table, codes = self._checked(X, y)
-        rows = ordered_table(table, codes, self.classes_, groups, encoded_names(self))
+        table, codes, weighted = self._checked(X, y, sample_weight)
+        refuse_factors(weighted.factors, "VariationalClassifier")
+        rows = ordered_table(table, codes, self.classes_, groups, encoded_names(self), weighted)
         warn_constant(rows.X, rows.names)
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
@@ -314,7 +319,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         self.loss_curve_ = trained.minima[trained.best].losses
         if number_columns(self) is None:
             self.n_features_in_ = trained.model.network.ansatz.n_inputs
-        self._set_cut(codes, None if choice is None else choice.out_of_fold, groups)
+        class_weights = loss_weights(self.class_weight, codes, self.classes_)
+        self._set_cut(codes, None if choice is None else choice.out_of_fold, groups, class_weights=class_weights)
         self._shot_entropy = [*entropy, 1]
 
 

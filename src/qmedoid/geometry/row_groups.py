@@ -97,8 +97,14 @@ def part_of(groups: Codes | None, rows: Codes) -> Codes | None:
     return part if len(part) and part.max() + 1 < len(part) else None
 
 
-def draws_per_row(groups: Codes | None) -> float:
-    """Groups for each row: a group is one draw, however many rows it has."""
+def draws_per_row(groups: Codes | None, weights: Array | None = None) -> float:
+    """Groups for each row: a group is one draw, however many rows it has.
+
+    Of groups of unequal weights u it is the effective number of draws, (Σu)² / Σu².
+    """
+    if weights is not None:
+        by_draw = group_sums(weights, groups)
+        return float(by_draw.sum() ** 2 / (by_draw**2).sum() / len(weights))
     return 1.0 if groups is None else (int(groups.max()) + 1) / len(groups)
 
 

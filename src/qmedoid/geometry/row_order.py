@@ -33,7 +33,12 @@ def ranks(X: Array) -> Codes:
 
 
 def row_order(
-    cells: Codes, codes: Codes, groups: Codes | None = None, *, is_level: Sequence[bool] | None = None
+    cells: Codes,
+    codes: Codes,
+    groups: Codes | None = None,
+    weights: Array | None = None,
+    *,
+    is_level: Sequence[bool] | None = None,
 ) -> Codes:
     """Places of the rows in an order that depends on the rows alone, with their classes and groups.
 
@@ -47,6 +52,8 @@ def row_order(
         Classes.
     groups : ndarray of shape (n,), optional
         Groups that are given, from 0 up; their numbers play no part.
+    weights : ndarray of shape (n,), optional
+        Of equal rows the lighter ones come first.
     is_level : sequence of bool, optional
         Whether each column has levels instead of numbers; none by default.
     """
@@ -58,9 +65,10 @@ def row_order(
     place = np.empty(len(first), dtype=np.intp)
     place[np.lexsort(keys)] = np.arange(len(first))
     if groups is None:
-        return np.argsort(place[same], kind="stable")
+        return np.argsort(place[same], kind="stable") if weights is None else np.lexsort((weights, place[same]))
     of_group = _sums(_mix(place.astype(np.uint64)[same]), groups)
-    return np.lexsort((groups, of_group[groups], place[same]))
+    last = [] if weights is None else [weights]
+    return np.lexsort((*last, groups, of_group[groups], place[same]))
 
 
 def _hashes(cells: Codes, codes: Codes, is_level: Sequence[bool]) -> tuple[Bits, Bits]:

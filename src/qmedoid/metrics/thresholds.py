@@ -140,10 +140,15 @@ def all_cuts(positive: Flags | Array, scores: Array) -> Cuts:
     return Cuts(rising, starts, counts)
 
 
-def counts_at(positive: Flags, scores: Array, threshold: float) -> dict[str, int]:
-    """``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` when records with a score above the threshold are called positive."""
+def counts_at(positive: Flags, scores: Array, threshold: float, weights: Array | None = None) -> dict[str, int]:
+    """``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` when records with a score above the threshold are called positive.
+
+    With `weights` they are sums of these, rounded.
+    """
     called = scores > threshold
     pairs = {"tp": called & positive, "fp": called & ~positive, "fn": ~called & positive, "tn": ~called & ~positive}
+    if weights is not None:
+        return {name: round(float(weights[hit].sum())) for name, hit in pairs.items()}
     return {name: int(np.count_nonzero(hit)) for name, hit in pairs.items()}
 
 

@@ -129,12 +129,14 @@ def calibrated(
     deltas: DeltaSettings | None = None,
     residual: bool = False,
     groups: Codes | None = None,
+    row_weights: Array | None = None,
 ) -> CalibratedMethod:
     """Calibrate a method on its out-of-fold scores; rows of one group count as one draw."""
     deltas = deltas or DeltaSettings()
     rows = np.concatenate(fitted.folds)
     raw = fitted.out_of_fold.scores
-    calibration = fit_calibration(raw[rows], codes[rows], kind, part_of(groups, rows))
+    weights = None if row_weights is None else row_weights[rows] / row_weights[rows].mean()
+    calibration = fit_calibration(raw[rows], codes[rows], kind, part_of(groups, rows), weights)
     scores = calibration.apply(raw)
     held_out = OutOfFold(np.full(raw.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
     held_out.scores[rows] = scores[rows]

@@ -180,10 +180,12 @@ def softmax_weights(
     pulls: Array,
     towards: Array,
     offset: Array | float = 0.0,
+    row_weights: Array | None = None,
 ) -> Array:
     r"""Slopes of A scores, then biases of the first B classes, of the highest penalized likelihood, shape (A + B,).
 
-    .. math:: \min_{\beta, b} -\sum_{ic} y_{ic} \log p_{ic} + \tfrac12 \sum_a \rho_a (\theta_a - \theta_a^0)^2, \qquad
+    .. math:: \min_{\beta, b} -\sum_{ic} u_i\, y_{ic} \log p_{ic}
+              + \tfrac12 \sum_a \rho_a (\theta_a - \theta_a^0)^2, \qquad
               p_i = \operatorname{softmax}\Bigl(o + b + \sum_a \beta_a S_{a,i}\Bigr), \quad \theta = (\beta, b)
 
     Parameters
@@ -197,7 +199,10 @@ def softmax_weights(
         Lower bounds of the slopes.
     offset : ndarray of shape (C,) or float
         o.
+    row_weights : ndarray of shape (n,), optional
+        u; 1 by default.
     """
+    u = None if row_weights is None else row_weights[:, None]
     n_biases = len(start) - len(scores)
 
     def local(parameters: Array) -> Local:
@@ -210,20 +215,22 @@ def softmax_weights(
 
         def derivatives() -> tuple[Array, Array]:
             p = np.exp(log_p)
-            missed = p - targets
+            missed = p - targets if u is None else u * (p - targets)
             gradient = np.concatenate([[(missed * score).sum() for score in scores], missed.sum(axis=0)[:n_biases]])
-            return gradient + pulls * off, _softmax_curvature(scores, p, n_biases) + np.diag(pulls)
+            return gradient + pulls * off, _softmax_curvature(scores, p, n_biases, u) + np.diag(pulls)
 
-        return Local(float(-(targets * log_p).sum() + 0.5 * pulls @ off**2), derivatives)
+        gained = targets * log_p if u is None else u * targets * log_p
+        return Local(float(-gained.sum() + 0.5 * pulls @ off**2), derivatives)
 
     return newton(local, start, np.concatenate([lowest, np.full(n_biases, -np.inf)]))
 
 
-def _softmax_curvature(scores: Sequence[Array], p: Array, n_biases: int) -> Array:
-    """Hessian of minus the log-likelihood in slopes and biases."""
-    spread = [p * (score - (p * score).sum(axis=1, keepdims=True)) for score in scores]
+def _softmax_curvature(scores: Sequence[Array], p: Array, n_biases: int, u: Array | None) -> Array:
+    """Hessian of minus the log-likelihood in slopes and biases; rows count u, shape (n, 1)."""
+    counted = p if u is None else u * p
+    spread = [counted * (score - (p * score).sum(axis=1, keepdims=True)) for score in scores]
     by_slopes = [[float((one * score).sum()) for score in scores] for one in spread]
-    biased = p[:, :n_biases]
+    biased = counted[:, :n_biases]
     crossed = np.array([one.sum(axis=0)[:n_biases] for one in spread])
-    among = np.diag(biased.sum(axis=0)) - biased.T @ biased
+    among = np.diag(biased.sum(axis=0)) - biased.T @ p[:, :n_biases]
     return np.block([[np.array(by_slopes), crossed], [crossed.T, among]])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from qmedoid.arrays import Codes
 from qmedoid.estimators._inputs import check_target
-from qmedoid.estimators._raw_tables import read_table
+from qmedoid.estimators._raw_reading import read_table
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import row_groups

@@ -205,11 +205,16 @@ def fit_bags(
     residuals = targets - targets.mean(axis=0)
     # Groups are chosen by the residuals of single columns.
     if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
-        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
+        first = fit_ridge(
+            alone.features, targets, settings.selection, together=together, row_weights=blocks.row_weights
+        )
+        residuals = targets - first.out_of_fold
     report(0.25)
     bags, refits, began = list[Bag](), list[Bag](), time.monotonic()
     refit = settings.multinomial and targets.shape[1] > 1
-    all_targets, all_groups = (targets, row_groups) if table is None else (table.targets, table.groups)
+    all_targets, all_groups, all_weights = (
+        (targets, row_groups, blocks.row_weights) if table is None else (table.targets, table.groups, table.row_weights)
+    )
     codes = all_targets.argmax(axis=1)
     folds = deal_folds(codes, all_groups, rng) if refit else None
     for number, of_bag in enumerate(places):
@@ -224,23 +229,24 @@ def fit_bags(
         if table is None:
             design = blocks.design(of_bag, groups)
             ridge = fit_ridge(
-                design.features, targets, settings.selection, judged, together=together, same_intercept=True
-            )
+                design.features, targets, settings.selection, judged, together=together, same_intercept=True,
+                row_weights=all_weights,
+            )  # fmt: skip
             done(_RIDGE_SHARE)
-            bags.append(fit_bag(design, ridge, targets, settings.logistic, together))
+            bags.append(fit_bag(design, ridge, targets, settings.logistic, together, None, all_weights))
         else:
             parts = blocks.parts(of_bag, groups)
             design, ridge = table.fit_ridge(
                 parts, blocks.medoids, settings.selection, judged, rng, _part_of(done, 0.0, _RIDGE_SHARE)
             )
-            bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks))
+            bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks, all_weights))
         done(_LOGISTIC_END if refit else 1.0)
         if folds is not None:
-            refits.append(multinomial_bag(design, ridge, codes, folds))
+            refits.append(multinomial_bag(design, ridge, codes, folds, all_weights))
         done(1.0)
     if refits:
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
-        return refits if is_likelier(refitted, plain, codes, all_groups) else bags
+        return refits if is_likelier(refitted, plain, codes, all_groups, all_weights) else bags
     return bags
 
 
@@ -256,10 +262,11 @@ def fit_bag(
     logistic: bool,
     together: RowGroups | None = None,
     blocks: Sequence[RowBlock] | None = None,
+    row_weights: Array | None = None,
 ) -> Bag:
     """A bag by its ridge regression on ±1, refitted, if asked and with one output, by logistic regression."""
     if logistic and targets.shape[1] == 1:
-        return _bag(design, ridge, *_logistic(ridge, targets, together, blocks))
+        return _bag(design, ridge, *_logistic(ridge, targets, together, blocks, row_weights))
     return _bag(design, ridge, ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold)
 
 
@@ -277,18 +284,23 @@ def _kept_rows(ridge: Ridge, kept: Codes) -> Array | Stored:
     return ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
 
 
-def multinomial_bag(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
+def multinomial_bag(design: Design, ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Bag:
     """The same bag with weights by multinomial regression."""
     penalty = ridge.penalty * len(codes)
     kept = kept_directions(ridge.sizes, penalty)
     start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
-    found = fit_multinomial(_kept_rows(ridge, kept), codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds)
+    rows, penalty = _kept_rows(ridge, kept), _LOGISTIC_SHARE * penalty / 4.0
+    found = fit_multinomial(rows, codes, penalty, start, folds, row_weights)
     weights = ridge.directions[:, kept] @ found.coefficients
     return _bag(design, ridge, weights, found.intercepts, found.out_of_fold)
 
 
 def _logistic(
-    ridge: Ridge, targets: Array, together: RowGroups | None, blocks: Sequence[RowBlock] | None
+    ridge: Ridge,
+    targets: Array,
+    together: RowGroups | None,
+    blocks: Sequence[RowBlock] | None,
+    row_weights: Array | None,
 ) -> tuple[Array, Array, Array]:
     """Weights of the features, intercepts and leave-one-out outputs, all as logits."""
     penalty = ridge.penalty * len(targets)
@@ -297,6 +309,7 @@ def _logistic(
     fitted = fit_logistic(
         _kept_rows(ridge, kept), (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
         2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True, blocks=blocks,
+        row_weights=row_weights,
     )  # fmt: skip
     weights = ridge.directions[:, kept] @ fitted.coefficients
     return weights[:, None], np.array([fitted.intercept]), fitted.out_of_fold[:, None]

@@ -212,18 +212,19 @@ class Design:
     features: Array
 
 
-def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
-    """The features of all parts."""
+def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_weights: Array | None = None) -> Design:
+    """The features of all parts, of mean 0 over weighted rows."""
     features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
     centers, places, first = [], [], 0
     for part in parts:
         values = part.values(rows, medoids)
-        centers.append(values.mean(axis=0))
+        centers.append(values.mean(axis=0) if row_weights is None else row_weights @ values / row_weights.sum())
         place = slice(first, first + part.n_features)
         features[:, place] = part.features(values - centers[-1])
         places.append(place)
         first = place.stop
-    scales = block_scales(parts, places, np.einsum("ij,ij->j", features, features) / len(features))
+    counted = features if row_weights is None else row_weights[:, None] * features
+    scales = block_scales(parts, places, np.einsum("ij,ij->j", counted, features) / len(features))
     for scale, place in zip(scales, places, strict=True):
         features[:, place] *= scale
     return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)
@@ -251,6 +252,8 @@ class Blocks:
     n_bags : int
     chosen : tuple of int or None
         Columns of a wide table that there are terms of; None for all that vary.
+    row_weights : ndarray of shape (n,) or None
+        What every row counts in the losses, 1 in the mean.
     """
 
     settings: EvidenceSettings
@@ -259,6 +262,7 @@ class Blocks:
     varying: Columns
     many_valued: Columns
     n_bags: int
+    row_weights: Array | None = None
     chosen: Columns | None = None
 
     @property
@@ -268,7 +272,7 @@ class Blocks:
 
     def design(self, places: Codes, groups: list[Columns] | None = None) -> Design:
         """Design of a bag with medoids at these places; without `groups`, of single columns alone."""
-        return evidence_design(self.parts(places, groups), self.rows, self.medoids)
+        return evidence_design(self.parts(places, groups), self.rows, self.medoids, self.row_weights)
 
     def parts(self, places: Codes, groups: list[Columns] | None = None) -> list[DesignPart]:
         """The parts of that design."""

@@ -186,6 +186,7 @@ def fit_evidence(
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
     may_begin: MayBegin = always,
+    row_weights: Array | None = None,
 ) -> FittedEvidence:
     """Fit an evidence model; it is the same model whatever the order of the columns.
 
@@ -204,6 +205,9 @@ def fit_evidence(
         Group of every row; rows of one group are left out together. None where every row is a group.
     may_begin : callable
         Asked before bags behind the first and before the neighbor term, which are left out if they may not begin.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the losses. Scalings, medoids and groups of columns take rows as they are, and there
+        is no neighbor term.
     """
     if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
         raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
@@ -213,6 +217,7 @@ def fit_evidence(
     X = np.ascontiguousarray(X[:, order])
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
     table, all_labels, all_groups = X[kept], codes[kept], part_of(groups, kept)
+    all_weights = None if row_weights is None else row_weights[kept] / row_weights[kept].mean()
     rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
     # All of a short table; among these rows medoids, groups and neighbors are sought.
     sample = stratified_sample(all_labels, n_classes, settings.sample_rows, rng, all_groups)
@@ -220,7 +225,10 @@ def fit_evidence(
     known, labels, row_groups = (
         (table[sample], all_labels[sample], part_of(all_groups, sample)) if is_long else (table, all_labels, all_groups)
     )
-    together = None if row_groups is None else RowGroups.of(row_groups, known)
+    weights = None if all_weights is None else all_weights[sample] / all_weights[sample].mean()
+    # Equal rows that count differently are not left out alike.
+    compared = known if weights is None else np.column_stack([known, weights])
+    together = None if row_groups is None else RowGroups.of(row_groups, compared)
     counts = None if row_groups is None else counted_rows(known, labels)
     rows = scaled_rows(known, rank_scaling, linear_scaling)
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
@@ -234,13 +242,14 @@ def fit_evidence(
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags)
+    blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags, weights)
     report(0.1)
     targets, long_table = _targets(labels, n_classes), None
     if is_long:
         long_table = LongTable(
             table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
-            list(row_blocks(table, all_groups)),
+            list(row_blocks(table if all_weights is None else np.column_stack([table, all_weights]), all_groups)),
+            all_weights,
         )  # fmt: skip
     if len(varying) > MOST_COLUMNS:
         bags = fit_wide_bags(blocks, targets, places, together, rng, report, long_table)
@@ -250,13 +259,13 @@ def fit_evidence(
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
     outputs = mean_out_of_fold(bags)
     scores = alone = _of_all_rows(model, outputs, X, kept)
-    if settings.n_neighbors and may_begin("neighbors of the evidence", 0.0):
+    if settings.n_neighbors and row_weights is None and may_begin("neighbors of the evidence", 0.0):
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
         heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
-        compared = Scaled(*(values[:, list(varying)] for values in rows))
+        near = Scaled(*(values[:, list(varying)] for values in rows))
         own = outputs[sample] if is_long else outputs
-        asked = choose_neighbors(model.class_scores(own), own.shape[1], labels, compared, kept_rows, together)
+        asked = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
         if asked is not None:
             records = known[kept_rows], labels[kept_rows], numbers[kept_rows]
             neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)

@@ -44,6 +44,7 @@ def fit_logistic(
     *,
     same_intercept: bool = False,
     blocks: Sequence[RowBlock] | None = None,
+    row_weights: Array | None = None,
 ) -> Logistic:
     r"""Fit a logistic regression with a ridge from a start, such as a ridge regression gives.
 
@@ -63,19 +64,24 @@ def fit_logistic(
         equal never have.
     blocks : sequence of RowBlock, optional
         Rows that are in memory together in double precision, with groups of their own; all by default.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the loss; 1 by default.
     """
     blocks = [RowBlock(slice(None), together)] if blocks is None else blocks
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
     start = np.append(intercept, coefficients)
     if (step := len(rotated) // _START_ROWS) > 1:
         # Most steps are made on some rows.
-        start = logistic_weights(rotated[::step], positive[::step], penalties / step, start, tolerance=1e-5)
-    weights = logistic_weights(rotated, positive, penalties, start)
+        some = None if row_weights is None else row_weights[::step]
+        start = logistic_weights(rotated[::step], positive[::step], penalties / step, start, some, tolerance=1e-5)
+    weights = logistic_weights(rotated, positive, penalties, start, row_weights)
     logits = np.empty(len(rotated))
     for rows, _ in blocks:
         logits[rows] = _with_ones(_double(rotated, rows)) @ weights
     shares = expit(logits)
     curvature, residuals = _curvature(shares), positive - shares
+    if row_weights is not None:
+        curvature, residuals = row_weights * curvature, row_weights * residuals
     # Groups of rows that differ are left out with their intercept.
     mixed = any(of_block is not None and of_block.batches for _, of_block in blocks)
     inner = _factored(rotated, blocks, curvature, penalties[1:] if same_intercept else penalties)

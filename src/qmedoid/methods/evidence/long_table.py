@@ -9,6 +9,7 @@ made in double precision.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,8 @@ class LongTable:
         Rows that medoids and groups of columns were sought among.
     rank_scaling, linear_scaling : RankScaling, Scaling
     blocks : list of RowBlock
+    row_weights : ndarray of shape (n,) or None
+        What every row counts in the losses, 1 in the mean.
     """
 
     X: Array
@@ -73,6 +76,14 @@ class LongTable:
     rank_scaling: RankScaling
     linear_scaling: Scaling
     blocks: list[RowBlock]
+    row_weights: Array | None = None
+
+    @cached_property
+    def means(self) -> Array:
+        """Means of the targets, shape (K,)."""
+        if self.row_weights is None:
+            return np.asarray(self.targets.mean(axis=0))
+        return np.asarray(np.average(self.targets, axis=0, weights=self.row_weights))
 
     def scaled(self, rows: Codes | slice) -> Scaled:
         """Some rows, scaled both ways."""
@@ -88,7 +99,7 @@ class LongTable:
         progress: Callable[[float], None] = lambda _: None,
     ) -> tuple[Design, Ridge]:
         """Design of all rows and its ridge, see `fit_ridge`; `judged` are rows of the sample."""
-        n, means = len(self.X), self.targets.mean(axis=0)
+        n, means = len(self.X), self.means
         design, gram, along = self._sums(parts, medoids, lambda done: progress(_SUMS_SHARE * done))
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
@@ -104,6 +115,8 @@ class LongTable:
             rotated[block.rows] = rows[:, kept]
             missing = self._missing(rows, sizes, inner, block)
             missed = missing.out_of_fold(shrunk, same_intercept=True)
+            if self.row_weights is not None:
+                missed /= np.sqrt(self.row_weights[block.rows])[:, None]
             out_of_fold[block.rows] = self.targets[block.rows] - missed
             progress(_ERRORS_SHARE + (1.0 - _ERRORS_SHARE) * number / len(self.blocks))
         coefficients = np.sqrt(sizes)[:, None] * inner / (sizes + n * penalty)[:, None]
@@ -121,17 +134,19 @@ class LongTable:
         near = [part.values(self.scaled(self.sample[:_BLOCK_ROWS]), medoids).mean(axis=0) for part in parts]
         off = [np.zeros(len(center)) for center in near]
         gram, along, sums = np.zeros((p, p)), np.zeros((p, self.targets.shape[1])), np.zeros(p)
-        centered = self.targets - self.targets.mean(axis=0)
+        centered, u = self.targets - self.means, None
         for number, block in enumerate(self.blocks, 1):
             scaled = self.scaled(block.rows)
+            u = None if self.row_weights is None else self.row_weights[block.rows]
             features = np.empty((len(scaled.ranks), p))
             for part, place, center, total in zip(parts, places, near, off, strict=True):
                 values = part.values(scaled, medoids) - center
-                total += values.sum(axis=0)
+                total += values.sum(axis=0) if u is None else u @ values
                 features[:, place] = part.features(values)
-            gram += features.T @ features
-            along += features.T @ centered[block.rows]
-            sums += features.sum(axis=0)
+            counted = features if u is None else u[:, None] * features
+            gram += counted.T @ features
+            along += counted.T @ centered[block.rows]
+            sums += counted.sum(axis=0)
             progress(number / len(self.blocks))
         gram -= np.outer(sums, sums) / n
         scales = block_scales(parts, places, np.diag(gram) / n)
@@ -149,8 +164,12 @@ class LongTable:
         return np.asarray(features @ directions)
 
     def _missing(self, rotated: Array, sizes: Array, inner: Array, block: RowBlock) -> Missing:
-        centered = self.targets[block.rows] - self.targets.mean(axis=0)
-        return Missing.of(rotated / np.sqrt(sizes), centered, block.together, inner, len(self.X))
+        centered, units, u = self.targets[block.rows] - self.means, rotated / np.sqrt(sizes), None
+        if self.row_weights is not None:
+            u = self.row_weights[block.rows]
+            roots = np.sqrt(u)[:, None]
+            centered, units = roots * centered, roots * units
+        return Missing.of(units, centered, block.together, inner, len(self.X), u)
 
     def _errors(
         self,

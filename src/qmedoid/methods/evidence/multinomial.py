@@ -50,16 +50,21 @@ class Multinomial(NamedTuple):
 
 
 def fit_multinomial(
-    rotated: Array | Stored, codes: Codes, penalty: float, start: tuple[Array, Array], folds: Codes
+    rotated: Array | Stored,
+    codes: Codes,
+    penalty: float,
+    start: tuple[Array, Array],
+    folds: Codes,
+    row_weights: Array | None = None,
 ) -> Multinomial:
     """Fit to rows T, shape (n, r), from a start, and again without each fold for its rows.
 
     λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
     """
-    rows, held, strengths = _Block.of(rotated, codes), folds == 0, _STRENGTHS
+    rows, held, strengths = _Block.of(rotated, codes, row_weights), folds == 0, _STRENGTHS
     if (step := len(codes) // _SEARCH_ROWS) > 1:
         # Of a long table, λ is sought on some rows, and on all rows from there on down.
-        few = _Block.of(rotated[::step], codes[::step])
+        few = _Block.of(rotated[::step], codes[::step], None if row_weights is None else row_weights[::step])
         start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
         strengths = strengths[strengths.index(strength) :]
     own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
@@ -69,7 +74,7 @@ def fit_multinomial(
     for fold in range(folds.max() + 1):
         held = folds == fold
         begun = own if fold == 0 else fitted
-        own = rows.part(~held).fit((1.0 - held.mean()) * penalty, begun, most_steps=_FOLD_STEPS)
+        own = rows.part(~held).fit((1.0 - rows.share(held)) * penalty, begun, most_steps=_FOLD_STEPS)
         out_of_fold[held] = rows.part(held).outputs(own)
     return Multinomial(*fitted, out_of_fold)
 
@@ -78,11 +83,11 @@ def _with_best_penalty(
     rows: "_Block", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
 ) -> tuple[Weights, float]:
     """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
-    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - held.mean()
+    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - rows.share(held)
     best, lowest = (start, strengths[0]), np.inf
     for strength in strengths:
         start = seen.fit(share * strength * penalty, start, _ROUGHLY)
-        loss = float(row_losses(unseen.outputs(start), unseen.codes).mean())
+        loss = float(unseen.weighed(row_losses(unseen.outputs(start), unseen.codes)).mean())
         if not loss < lowest:
             break
         best, lowest = (start, strength), loss
@@ -94,36 +99,55 @@ def deal_folds(codes: Codes, groups: Codes | None, rng: np.random.Generator) -> 
     return group_folds(np.arange(len(codes)) if groups is None else groups, codes, _N_FOLDS, rng)
 
 
-def is_likelier(candidate: Array, plain: Array, codes: Codes, groups: Codes | None) -> bool:
+def is_likelier(
+    candidate: Array, plain: Array, codes: Codes, groups: Codes | None, row_weights: Array | None = None
+) -> bool:
     """Whether out-of-fold outputs make the classes likelier than others do, both calibrated, beyond chance."""
     before, after = (
-        row_losses(fit_calibration(-one, codes, "logistic", groups).apply(-one), codes) for one in (plain, candidate)
+        row_losses(fit_calibration(-one, codes, "logistic", groups, row_weights).apply(-one), codes)
+        for one in (plain, candidate)
     )
-    return is_clear_gain(before - after, groups, _WORTH_IT)
+    gains = before - after if row_weights is None else row_weights * (before - after)
+    return is_clear_gain(gains, groups, _WORTH_IT)
 
 
 class _Block(NamedTuple):
-    """Some rows T of a table, their classes, and the sum of squares of each direction over them."""
+    """Some rows T of a table, their classes, the sum of squares of each direction over them, and weights of rows."""
 
     rotated: Array | Stored
     rows: Codes
     codes: Codes
     squares: Array
+    row_weights: Array | None
 
     @classmethod
-    def of(cls, rotated: Array | Stored, codes: Codes) -> "_Block":
+    def of(cls, rotated: Array | Stored, codes: Codes, row_weights: Array | None) -> "_Block":
         squares = np.zeros(rotated.shape[1])
         for part in stored_slices(rotated):
             block = rotated[part].astype(np.float64, copy=False)
-            squares += np.einsum("ij,ij->j", block, block)
-        return cls(rotated, np.arange(len(codes)), codes, squares)
+            counted = block if row_weights is None else row_weights[part, None] * block
+            squares += np.einsum("ij,ij->j", counted, block)
+        return cls(rotated, np.arange(len(codes)), codes, squares, row_weights)
 
     def part(self, chosen: Flags) -> "_Block":
         """Some of all rows; their squares are about as large as their share."""
         rows, rotated = np.flatnonzero(chosen), self.rotated
         if rotated.dtype == np.float64:  # short enough for a copy
             rotated, rows = rotated[rows], np.arange(len(rows))
-        return _Block(rotated, rows, self.codes[chosen], chosen.mean() * self.squares)
+        weights = None if self.row_weights is None else self.row_weights[chosen]
+        return _Block(rotated, rows, self.codes[chosen], self.share(chosen) * self.squares, weights)
+
+    def share(self, chosen: Flags) -> float:
+        """What some of the rows count, of all."""
+        return float(chosen.mean() if self.row_weights is None else np.average(chosen, weights=self.row_weights))
+
+    @property
+    def _total(self) -> float:
+        return float(len(self.codes) if self.row_weights is None else self.row_weights.sum())
+
+    def weighed(self, losses: Array) -> Array:
+        """Losses of the rows times their weights."""
+        return losses if self.row_weights is None else self.row_weights * losses
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Rows in double precision."""
@@ -141,7 +165,7 @@ class _Block(NamedTuple):
         """Weights from a start."""
         n_directions, n_classes = start[1].shape
         # A typical curvature of each direction: in these units all of them are alike.
-        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[len(self.rows)], self.squares])
+        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[self._total], self.squares])
         units = 1.0 / np.sqrt(curvature + penalty)[:, None]
 
         def loss(flat: Array) -> tuple[float, Array]:
@@ -152,9 +176,13 @@ class _Block(NamedTuple):
                 log_p, own = log_softmax(weights[0] + block @ weights[1:]), self.codes[part]
                 missed, rows = np.exp(log_p), np.arange(len(own))
                 missed[rows, own] -= 1.0
+                gained = log_p[rows, own]
+                if self.row_weights is not None:
+                    missed *= self.row_weights[part, None]
+                    gained = self.row_weights[part] * gained
                 gradient[0] += missed.sum(axis=0)
                 gradient[1:] += block.T @ missed
-                total -= float(log_p[rows, own].sum())
+                total -= float(gained.sum())
             return total, (gradient * units).ravel()
 
         first = (np.vstack(start) / units).ravel()

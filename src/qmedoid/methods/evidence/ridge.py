@@ -100,7 +100,15 @@ class RowGroups(NamedTuple):
             yield from (rows[part] for part in row_slices(rows, step))
 
 
-def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array, n_rows: int) -> Array:
+def missed_by_ridge(
+    together: RowGroups,
+    missed: Array,
+    left: Array,
+    units: Array,
+    shrunk: Array,
+    n_rows: int,
+    row_weights: Array | None = None,
+) -> Array:
     """What weights that have not seen a row's group miss of it, from residuals `missed`, both of shape (n, K).
 
     `left` is 1 − |G| h of every row and its twins, `units` is U, `shrunk` by how much directions are shrunk, and
@@ -110,7 +118,9 @@ def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Arra
     found: Array = (missed - means) + means / left[:, None]
     for rows in together.blocks(units.shape[1]):
         of_group = units[rows]
-        inverse = np.eye(rows.shape[1]) - 1.0 / n_rows - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
+        roots = None if row_weights is None else np.sqrt(row_weights[rows])
+        mean = 1.0 / n_rows if roots is None else roots[:, :, None] * roots[:, None, :] / n_rows
+        inverse = np.eye(rows.shape[1]) - mean - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
         found[rows] = np.linalg.solve(inverse, missed[rows])
     return found
 
@@ -225,6 +235,7 @@ def fit_ridge(
     together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
+    row_weights: Array | None = None,
 ) -> Ridge:
     """Ridge of targets (n, K) on features (n, p) of mean 0.
 
@@ -232,12 +243,16 @@ def fit_ridge(
     that belong `together` are left out together. With `same_intercept` the outputs of left-out rows have the means of
     all rows: without it, a row is seen by its being missing from the mean, which is all that there is to see where
     features say nothing, and rows are ordered against their targets. λ is judged without.
+
+    Rows with weights u count so much, and features are of weighted mean 0: rows and targets times √u are those of a
+    plain ridge, where the intercept is a further feature √u.
     """
-    n = len(features)
+    n, roots = len(features), None if row_weights is None else np.sqrt(row_weights)[:, None]
     penalties = penalties_for(n) if penalties is None else penalties
-    sizes, directions, rotated = _rotated(features)
-    means = targets.mean(axis=0)
-    missing = Missing.of(rotated / np.sqrt(sizes), targets - means, together)
+    sizes, directions, rotated = _rotated(features if roots is None else roots * features)
+    means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
+    centered = targets - means if roots is None else roots * (targets - means)
+    missing = Missing.of(rotated / np.sqrt(sizes), centered, together, row_weights=row_weights)
     judging, rows, groups = missing, judged if judged is not None else np.arange(n), None
     if together is not None:
         some, by_some = together.judging(len(sizes), len(penalties))
@@ -247,10 +262,11 @@ def fit_ridge(
     path = RidgePath.of(penalties, by_row, groups)
     place = path.chosen(selection)
     penalty = float(penalties[place])
+    missed = missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept)
     return Ridge(
-        penalty, path, place, means,
-        targets - missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
-        sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
+        penalty, path, place, means, targets - (missed if roots is None else missed / roots), sizes, directions,
+        rotated if roots is None else features @ directions,
+        rotated.T @ centered / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
 
@@ -264,6 +280,7 @@ class Missing(NamedTuple):
     free: Array
     together: RowGroups | None
     n_rows: int
+    row_weights: Array | None = None
 
     @classmethod
     def of(
@@ -273,6 +290,7 @@ class Missing(NamedTuple):
         together: RowGroups | None,
         inner: Array | None = None,
         n_rows: int | None = None,
+        row_weights: Array | None = None,
     ) -> "Missing":
         """From U and the targets of mean 0; squares and what is free are those of a row and its equals.
 
@@ -284,9 +302,10 @@ class Missing(NamedTuple):
         if together is not None:
             sizes = together.sizes
             squares *= sizes[:, None]
-        free = 1.0 - sizes / n_rows - squares.sum(axis=1)
+        in_mean = sizes if row_weights is None else row_weights * sizes
+        free = 1.0 - in_mean / n_rows - squares.sum(axis=1)
         outside, free = centered - units @ inner, np.where(free > _NOTHING, free, 0.0)
-        return cls(units, squares, inner, outside, free, together, n_rows)
+        return cls(units, squares, inner, outside, free, together, n_rows, row_weights)
 
     def squared_errors(self, shrunk: Array) -> Array:
         """Mean squared error of the outputs of every row, shape (n,)."""
@@ -299,9 +318,12 @@ class Missing(NamedTuple):
         # A single row leaves nothing, and nothing is missed of it.
         left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
         if same_intercept:
-            left += (1.0 if self.together is None else self.together.sizes) / self.n_rows
+            in_mean = 1.0 if self.together is None else self.together.sizes
+            left += (in_mean if self.row_weights is None else self.row_weights * in_mean) / self.n_rows
         if self.together is not None:
-            return missed_by_ridge(self.together, missed, left, self.units, shrunk, self.n_rows)
+            return missed_by_ridge(
+                self.together, missed, left, self.units, shrunk, self.n_rows, self.row_weights
+            )  # fmt: skip
         return np.asarray(missed / left[:, None])
 
 

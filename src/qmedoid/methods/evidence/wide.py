@@ -44,8 +44,10 @@ def fit_wide_bags(
     row_groups = np.arange(len(targets)) if together is None else together.groups
     codes = targets.argmax(axis=1) if targets.shape[1] > 1 else (targets[:, 0] > 0).astype(np.intp)
     part = group_folds(row_groups, codes, min(_N_PARTS, int(row_groups.max()) + 1), rng)
-    all_targets, all_groups = (
-        (targets, None if together is None else row_groups) if table is None else (table.targets, table.groups)
+    all_targets, all_groups, all_weights = (
+        (targets, None if together is None else row_groups, blocks.row_weights)
+        if table is None
+        else (table.targets, table.groups, table.row_weights)
     )
     all_codes = all_targets.argmax(axis=1)
     folds = deal_folds(all_codes, all_groups, rng) if settings.multinomial and targets.shape[1] > 1 else None
@@ -62,20 +64,23 @@ def fit_wide_bags(
         if table is None:
             design, unseen = one.design(), one.judged
             ridge = fit_ridge(
-                design.features, targets, settings.selection, judged, penalties, together, same_intercept=True
-            )
-            bag = fit_bag(design, ridge, targets, settings.logistic, together)
+                design.features, targets, settings.selection, judged, penalties, together, same_intercept=True,
+                row_weights=all_weights,
+            )  # fmt: skip
+            bag = fit_bag(design, ridge, targets, settings.logistic, together, None, all_weights)
         else:
             parts = one.blocks.parts(one.places, one.groups)
             design, ridge = table.fit_ridge(parts, blocks.medoids, settings.selection, judged, rng)
-            bag = fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks)
+            bag = fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks, all_weights)
             unseen = np.ones(len(all_targets), dtype=np.bool_)
             unseen[table.sample] = one.judged
         bags.append(bag._replace(unseen=unseen, path=ridge.path if path is None else path))
         if folds is not None:
-            refits.append(multinomial_bag(design, ridge, all_codes, folds)._replace(unseen=unseen, path=bags[-1].path))
+            refitted = multinomial_bag(design, ridge, all_codes, folds, all_weights)
+            refits.append(refitted._replace(unseen=unseen, path=bags[-1].path))
         report(0.25 + 0.7 * (number + 1) / len(chosen))
-    if refits and is_likelier(mean_out_of_fold(refits), mean_out_of_fold(bags), all_codes, all_groups):
+    plain = mean_out_of_fold(bags)
+    if refits and is_likelier(mean_out_of_fold(refits), plain, all_codes, all_groups, all_weights):
         return refits
     return bags
 

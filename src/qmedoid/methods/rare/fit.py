@@ -86,6 +86,7 @@ def fit_rare(
     seed: int,
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
+    row_weights: Array | None = None,
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
@@ -104,6 +105,8 @@ def fit_rare(
         Progress callback; receives the fraction done.
     groups : ndarray of shape (n,), optional
         Group of every row: rows of one group are in one fold. None where every row is a group.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the regressions. Scaling and prototypes take rows as they are.
     """
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
@@ -116,7 +119,7 @@ def fit_rare(
             "All rows of a class belong together or are equal: a rare-event model needs rows of at least two groups of "
             "each class. Use another method for such a table."
         )
-    model, features = _fit_model(X, is_rare, rare_class, settings, rng, groups)
+    model, features = _fit_model(X, is_rare, rare_class, settings, rng, groups, row_weights)
     fold = _folds(is_rare, settings.n_folds, rng, groups)
     if fold is None:
         warn(
@@ -133,8 +136,9 @@ def fit_rare(
     for number in range(fold.max() + 1):
         rest, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         part, _ = _fit_model(
-            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), model.circuit_features
-        )
+            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest),
+            None if row_weights is None else row_weights[rest] / row_weights[rest].mean(), model.circuit_features,
+        )  # fmt: skip
         measured = part.measure(X[test])
         logits[test] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
         if measured.deltas is not None:
@@ -153,6 +157,7 @@ def _fit_model(
     settings: RareSettings,
     rng: np.random.Generator,
     groups: Codes | None,
+    row_weights: Array | None = None,
     chosen: Codes | None = None,
 ) -> tuple[RareEventModel, Array]:
     """The model of some rows, and their features, none compared with itself.
@@ -172,7 +177,8 @@ def _fit_model(
     own_places = prototypes.own_places(len(X), equal_groups) if settings.leave_one_out else None
     by_column = _in_blocks(scaled, own_places, geometry.by_column)
     if settings.n_hard:
-        coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng, share)
+        of_columns = strengths[geometry.n_features[0] :]
+        coarse = _coarse_logits(by_column, is_rare, of_columns, rng, share, row_weights)
         prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
@@ -181,7 +187,7 @@ def _fit_model(
     features = np.hstack([deltas, by_column])
     standard = fit_standard(features)
     standardized = np.clip(standard.apply(features), -CLIP, CLIP)
-    intercept, weights = fit_logistic(standardized, is_rare, share * strengths)
+    intercept, weights = fit_logistic(standardized, is_rare, share * strengths, row_weights=row_weights)
     if chosen is None:
         chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
     model = RareEventModel(
@@ -228,12 +234,20 @@ def _in_blocks(
         return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))
 
 
-def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.random.Generator, share: float) -> Array:
+def _coarse_logits(
+    by_column: Array,
+    is_rare: Flags,
+    strengths: Array,
+    rng: np.random.Generator,
+    share: float,
+    row_weights: Array | None,
+) -> Array:
     """Logits of all rows from the columns alone, fitted on the rare rows and some of the others."""
     common = np.flatnonzero(~is_rare)
     taken = draw_rows(common, _COARSE_ROWS, rng)
     rows = np.concatenate([np.flatnonzero(is_rare), taken])
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
+    u = u if row_weights is None else u * row_weights[rows]
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
     intercept, weights = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)

@@ -27,7 +27,9 @@ class FittedSum(NamedTuple):
     loss: float
 
 
-def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) -> FittedSum:
+def fit_sum(
+    scores: Sequence[Array], codes: Codes, groups: Codes | None = None, row_weights: Array | None = None
+) -> FittedSum:
     """Weights of dissimilarities of the highest likelihood; scores that add nothing to it are dropped one by one.
 
     Parameters
@@ -37,12 +39,14 @@ def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) 
     codes : ndarray of shape (n,)
     groups : ndarray of shape (n,), optional
         Rows of one group count as one draw.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the likelihood, 1 in the mean.
     """
     share, kept = draws_per_row(groups), list(range(len(scores)))
-    best = _likeliest([scores[place] for place in kept], codes, share)
+    best = _likeliest([scores[place] for place in kept], codes, share, row_weights)
     while len(kept) > 1:
         without = [[place for place in kept if place != dropped] for dropped in kept]
-        fits = [_likeliest([scores[place] for place in rest], codes, share) for rest in without]
+        fits = [_likeliest([scores[place] for place in rest], codes, share, row_weights) for rest in without]
         least = int(np.argmin([fit.loss for fit in fits]))
         if share * (fits[least].loss - best.loss) > _LEAST_GAIN and best.weights[least] >= _LEAST_WEIGHT:
             break
@@ -61,14 +65,15 @@ class _Fit(NamedTuple):
     loss: float
 
 
-def _likeliest(scores: Sequence[Array], codes: Codes, share: float) -> _Fit:
+def _likeliest(scores: Sequence[Array], codes: Codes, share: float, row_weights: Array | None) -> _Fit:
     n_classes, count = scores[0].shape[1], len(scores)
     # One bias is redundant.
     towards = np.append(np.full(count, 1.0 / count), np.zeros(n_classes - 1))
     found = softmax_weights(
         [-one for one in scores], np.eye(n_classes)[codes], towards, lowest=[0.0] * count,
-        pulls=np.full(len(towards), _PULL / share), towards=towards,
+        pulls=np.full(len(towards), _PULL / share), towards=towards, row_weights=row_weights,
     )  # fmt: skip
     biases = np.append(found[count:], 0.0)
     logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
-    return _Fit(found[:count], biases, float(row_losses(logits, codes).sum()))
+    losses = row_losses(logits, codes)
+    return _Fit(found[:count], biases, float((losses if row_weights is None else row_weights * losses).sum()))
