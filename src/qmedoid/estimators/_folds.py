@@ -43,6 +43,9 @@ class TrainingTable:
         Rows of that table, some of which may have no weight.
     weights : ndarray of shape (n,) or None
         What every row counts in a loss, 1 in the mean; None where all count the same.
+    cells : tuple of an ndarray of shape (n, m) and a list of m truth values, or None
+        Raw cells that rows are ordered by, and which columns of them have levels; None where it is X. Validation rows
+        at the end have none.
     fold_rows : callable or None
         The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
         no number is made with labels.
@@ -58,6 +61,7 @@ class TrainingTable:
     row_numbers: Codes | None = None
     n_given: int | None = None
     weights: Array | None = None
+    cells: tuple[Codes, list[bool]] | None = None
 
     def part(self, rows: Codes) -> "TrainingTable":
         """Some of the rows."""
@@ -66,7 +70,7 @@ class TrainingTable:
         groups = part_of(self.groups, rows)
         part = replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
         weights = None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
-        return replace(part, row_numbers=None, n_given=None, weights=weights)
+        return replace(part, row_numbers=None, n_given=None, weights=weights, cells=None)
 
     def as_given(self, model: AnyMethod) -> AnyMethod:
         """A model of these rows with the row numbers of the table that was given."""

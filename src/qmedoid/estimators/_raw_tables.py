@@ -120,7 +120,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
-        table, encoded, together, order = self._fit_columns(
+        table, encoded, together, order, cells = self._fit_columns(
             table, kept, codes, target if isinstance(target, str) else None, groups is not None, together, weighted
         )
         matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[weighted.rows[order]]
@@ -146,7 +146,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         fold_rows = None if statistics is None else functools.partial(statistics.fold, numbers)
         names = self.encoded_names_
-        data = TrainingTable(numbers, codes, classes, together, names, True, fold_rows, order, n_given, factors)
+        data = TrainingTable(numbers, codes, classes, together, names, True, fold_rows, order, n_given, factors, cells)
         return RawRows(data, splits, tables, matrix, kept)
 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
@@ -199,11 +199,11 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         is_grouped: bool,
         together: Codes | None,
         weighted: WeightedRows,
-    ) -> tuple[pa.Table, Encoded, Codes | None, Codes]:
+    ) -> tuple[pa.Table, Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
         """Fit contract and encodings, with notes, to rows in an order of their own.
 
-        Returns the table in its roles; and in that order the weighted rows as numbers, the group of each, and its place
-        among them. Classes and groups are of the rows that are kept of the table.
+        Returns the table in its roles; and in that order the weighted rows as numbers, the group of each, its place
+        among them, and the cells that it is ordered by. Classes and groups are of the rows that are kept of the table.
         """
         roles = asked_roles(self.roles, self.ignore, given.column_names, target)
         given = in_roles(given, roles)
@@ -245,7 +245,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return given, encoded, together, order
+        return given, encoded, together, order, (places[rows], is_level)
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""

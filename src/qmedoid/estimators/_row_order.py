@@ -36,7 +36,9 @@ def ordered_table(
 def in_own_order(data: TrainingTable, rows: Codes) -> Codes:
     """Some of the rows in the order that they have where they are all."""
     weights = None if data.weights is None else data.weights[rows]
-    return rows[row_order(ranks(data.X[rows]), data.codes[rows], part_of(data.groups, rows), weights)]
+    cells, is_level = (data.X, None) if data.cells is None else data.cells
+    groups = part_of(data.groups, rows)
+    return rows[row_order(ranks(cells[rows]), data.codes[rows], groups, weights, is_level=is_level)]
 
 
 def validation_order(X: Array, codes: Codes) -> Codes:

@@ -27,7 +27,7 @@ _LAST_SHIFT = np.uint64(31)
 _ROUNDS = 2
 
 
-def ranks(X: Array) -> Codes:
+def ranks(X: Array | Codes) -> Codes:
     """Place of every cell among the different values of its column, shape (n, M); missing cells come last."""
     return np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T]).astype(np.intp)
 
