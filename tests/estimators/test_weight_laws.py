@@ -5,6 +5,7 @@ import pytest
 from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators._operating import choose_point
 from qmedoid.estimators._search import multiplier_options
 from qmedoid.variational.batches import row_weights
 from qmedoid.variational.selection import OutOfFold
@@ -85,6 +86,5 @@ def test_class_biases_of_weighted_rows_are_those_of_copies():
     weighed.fit(X, y, times / times.mean())
     once.fit(X, y)
     copies = np.repeat(np.arange(600), 10 * times)
-    scores = OutOfFold(weighed._scores(X)[copies], np.zeros(len(copies), dtype=np.intp))
-    expected = once._class_biases(y[copies], scores, np.arange(len(copies)), None)
-    np.testing.assert_array_equal(weighed.decision_.biases, expected)
+    expected = choose_point("macro_f1", once.classes_.tolist(), weighed._scores(X)[copies], y[copies])
+    np.testing.assert_array_equal(weighed.decision_.biases, expected.biases)

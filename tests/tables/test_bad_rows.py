@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 from fitted_tables import fitted, raw_table, with_column
 
-from qmedoid import NearestMedoidClassifier
+from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Numbers
 from qmedoid.tables import _csv
@@ -173,12 +173,14 @@ def test_unseen_levels_and_missing_cells_are_no_bad_rows(model):
 def test_cells_that_a_model_cannot_fill_in_are_bad():
     table, _ = fitted()
     numbers = table.select(["x1", "x2"])
-    plain = SavedModel(
-        NearestMedoidClassifier(random_state=0).fit(numbers.to_pandas(), table["y"].to_pylist()).table_model()
-    )
-    odd = with_column(numbers.slice(0, 3), "x2", pa.array([1.0, None, float("nan")]))
+    labels = table["y"].to_pylist()
+    # The method of a classifier of raw tables was fitted on encoded columns, in which nothing is missing.
+    front = MedoidClassifier(method=EvidenceClassifier(n_medoids=6), random_state=0).fit(numbers.to_pandas(), labels)
+    plain = SavedModel(front.estimator_.table_model())
+    numbers = numbers.rename_columns(["x0", "x1"])
+    odd = with_column(numbers.slice(0, 3), "x1", pa.array([1.0, None, float("nan")]))
     found = plain.score_table(odd, on_bad_row="flag")["flag"].to_pylist()
-    assert found == [None, *["x2 is missing, and the model cannot fill it in"] * 2]
+    assert found == [None, *["x1 is missing, and the model cannot fill it in"] * 2]
 
 
 FILLED = Numbers(0.0)

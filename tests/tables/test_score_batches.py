@@ -69,7 +69,7 @@ def test_carried_columns_come_first():
 def test_carried_columns_are_checked():
     model = fitted()[1].table_model()
     ResultColumns.of(model).check_carried(["a", "b"], ["b", "a"])
-    with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: b, a"):
+    with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: 'b', 'a'"):
         ResultColumns.of(model).check_carried(["a", "c"], ["b", "a"])
     for name in ResultColumns.of(model).names:
         with pytest.raises(ParameterError, match=f"'{name}' cannot be carried through"):

@@ -24,6 +24,7 @@ from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import one_blas_thread
 from qmedoid.estimators._number_columns import (
     encoded_names,
+    number_cells,
     number_columns,
     number_encodings,
     number_places,
@@ -37,8 +38,8 @@ from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.estimators._weights import refuse_factors
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.channels import DeltaKind
-from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.channels import Channels, DeltaKind, class_channels
+from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.row_groups import first_rows
 from qmedoid.methods.base import Measured, Method, Scorer
 from qmedoid.methods.registry import METHODS, estimator_class
@@ -162,7 +163,9 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
         """
         table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
-        data = ordered_table(table, codes, self.classes_, groups, encoded_names(self), weighted)
+        data = ordered_table(
+            table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
+        )
         _check_factors(self, data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
@@ -180,7 +183,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         if self.cv is None:
             model, held_out, deltas = self._fit_rows(data, seed, progress)
             folds = [np.flatnonzero(held_out.fold == number) for number in range(held_out.fold.max() + 1)]
-            return [_described(model, data.X, held_out.scores, deltas, folds)]
+            return [_described(model, data, held_out.scores, deltas, folds)]
         splits = data.splits(self, np.random.default_rng(seed))
         n_fits = len(splits) + bool(self.refit)
         scores = np.full((len(data.codes), len(data.classes)), np.nan)
@@ -196,7 +199,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             model = model.with_row_numbers(train)
         if self.refit:
             model, _, deltas = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
-        return [_described(model, data.X, scores, deltas, [held for _, held in splits])]
+        return [_described(model, data, scores, deltas, [held for _, held in splits])]
 
     @abstractmethod
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
@@ -237,10 +240,32 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         return int(check_random_state(self.random_state).randint(2**31))
 
 
-def _described(model: Method, X: Array, scores: Array, deltas: Array | None, folds: list[Codes]) -> FittedMethod:
-    measured = model.measure(X)
+def _described(
+    model: Method, data: TrainingTable, scores: Array, deltas: Array | None, folds: list[Codes]
+) -> FittedMethod:
+    measured = model.measure(data.X)
     known = np.where(np.isfinite(scores), scores, measured.scores)
-    return FittedMethod(model, measured, Measured(measured.channels, known, measured.nearest, deltas), folds)
+    channels = _channels_of_others(model, data, measured)
+    return FittedMethod(model, measured, Measured(channels, known, measured.nearest, deltas), folds)
+
+
+def _channels_of_others(model: Method, data: TrainingTable, measured: Measured) -> Channels:
+    """Channels of the training rows, those of a group that has a medoid to the medoids of other groups.
+
+    A medoid is at distance 0 from itself, which would tell a circuit its class. A class without another medoid keeps
+    the nearest.
+    """
+    groups = np.arange(len(data.X)) if data.groups is None else data.groups
+    of_medoids = groups[model.medoid_rows]
+    rows = np.flatnonzero(np.isin(groups, of_medoids))
+    tested = compact_swap_test(model.coordinates(data.X[rows]), model.coordinates(data.X[model.medoid_rows]))
+    distance = np.where(groups[rows][:, None] == of_medoids, np.inf, tested.distance)
+    others, _ = class_channels(distance, tested.angle, model.medoid_classes, model.n_classes)
+    has_other, found = np.isfinite(others.distance), []
+    for all_rows, own in zip(measured.channels, others, strict=True):
+        found.append(all_rows.copy())
+        found[-1][rows] = np.where(has_other, own, all_rows[rows])
+    return Channels(*found)
 
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:

@@ -91,14 +91,21 @@ class NumberColumns(NamedTuple):
         Difference(self.contract, issues=issues).raise_or_warn("error")
         return np.column_stack(outputs)
 
-    def records(self, rows: Array) -> tuple[Record, ...]:
-        """Encoded rows as records of the table, with None for missing cells."""
+    def cells(self, encoded: Array) -> Array:
+        """The table that was encoded, with NaN where a cell is missing, shape (n, columns)."""
         first = np.cumsum([0, *(len(encoding.outputs) for encoding in self.encodings)])[:-1]
-        cells = rows[:, first].astype(object)
+        cells = encoded[:, first]
         for number, encoding in enumerate(self.encodings):
             if encoding.indicator:
-                cells[rows[:, first[number] + 1] > 0, number] = None
-        return tuple(dict(zip(self.contract.names, row, strict=True)) for row in cells.tolist())
+                cells[encoded[:, first[number] + 1] > 0, number] = np.nan
+        return cells
+
+    def records(self, rows: Array) -> tuple[Record, ...]:
+        """Encoded rows as records of the table, with None for missing cells."""
+        cells = self.cells(rows)
+        filled = cells.astype(object)
+        filled[np.isnan(cells)] = None
+        return tuple(dict(zip(self.contract.names, row, strict=True)) for row in filled.tolist())
 
 
 def fit_numbers(estimator: BaseEstimator, X: Any) -> Array:
@@ -127,6 +134,12 @@ def number_places(estimator: Any) -> Codes:
     """Places of the columns of the contract among those that an estimator was fitted on."""
     columns = number_columns(estimator)
     return np.arange(estimator.n_features_in_) if columns is None else columns.places
+
+
+def number_cells(estimator: Any, encoded: Array) -> Array | None:
+    """The cells of encoded rows, which order them; None where these are the cells themselves."""
+    columns = number_columns(estimator)
+    return None if columns is None or not columns.n_missing.any() else columns.cells(encoded)
 
 
 def number_encodings(estimator: Any) -> tuple[Numbers, ...] | None:

@@ -15,21 +15,30 @@ from qmedoid.kernels.ties import with_equal_cells
 
 
 def ordered_table(
-    X: Array, codes: Codes, classes: npt.NDArray[Any], groups: Any, names: Any, weighted: WeightedRows
+    X: Array,
+    codes: Codes,
+    classes: npt.NDArray[Any],
+    groups: Any,
+    names: Any,
+    weighted: WeightedRows,
+    cells: Array | None = None,
 ) -> TrainingTable:
     """Rows, classes and groups of a fit in an order of their own, with the row numbers that they were given with.
 
-    `codes` are those of the weighted rows, all else is of the table that was given.
+    `codes` are those of the weighted rows, all else is of the table that was given. Rows are ordered by their `cells`,
+    where X is not these but made of them.
     """
     given = None if groups is None else given_groups(groups, len(X))
     rows, factors = weighted.rows, weighted.factors
     given = given if given is None else given[rows]
-    order = row_order(ranks(X[rows]), codes, given, factors)
+    places = ranks((X if cells is None else cells)[rows])
+    order = row_order(places, codes, given, factors)
     X, codes = np.ascontiguousarray(X[rows[order]]), codes[order]
     together = part_of(given, order) if groups is not None else groups_of_fit(X, codes, quiet=weighted.has_copies)
     return TrainingTable(
         X, codes, classes, together, names, row_numbers=rows[order], n_given=weighted.n_given,
         weights=None if factors is None else factors[order],
+        cells=None if cells is None else (places[order], [False] * places.shape[1]),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from qmedoid.estimators._methods import MethodMixin, Refine, is_large_and_rare
 from qmedoid.estimators._number_columns import (
     encoded_names,
     fit_numbers,
+    number_cells,
     number_columns,
     number_encodings,
     number_places,
@@ -278,7 +279,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             held_codes = known_codes(labels, classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
-        data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted)
+        data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted, number_cells(self, table))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         self._keep(search_models(self, data, report, validation)[0], data)
         self._importances = None

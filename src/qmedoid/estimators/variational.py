@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import column_label, loss_weights, one_blas_thread
-from qmedoid.estimators._number_columns import encoded_names, number_columns, number_encodings, read_numbers
+from qmedoid.estimators._number_columns import (
+    encoded_names,
+    number_cells,
+    number_columns,
+    number_encodings,
+    read_numbers,
+)
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
@@ -239,7 +245,9 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         """
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
-        rows = ordered_table(table, codes, self.classes_, groups, encoded_names(self), weighted)
+        rows = ordered_table(
+            table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
+        )
         warn_constant(rows.X, rows.names)
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
