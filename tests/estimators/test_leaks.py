@@ -202,3 +202,23 @@ def test_rare_events_that_are_noise_look_like_noise():
         held_out = fit_rare(X, codes, RareSettings(), seed).out_of_fold
         aucs.append(auc(held_out[:, 0] - held_out[:, 1], codes))
     assert abs(np.mean(aucs) - 0.5) < 4.0 / np.sqrt(12.0 * 8000 * 0.05 * 0.95)
+
+
+def test_a_medoid_is_compared_with_the_medoids_of_other_rows():
+    """What a circuit is fed of a training row that is a medoid, or equal to one, is what a new row would show."""
+    X, y = signal(0)
+    X, y = np.concatenate([X, X[:20]]), np.concatenate([y, y[:20]])
+    groups = np.append(np.arange(len(X) - 20), np.arange(20))
+    method = EvidenceClassifier(n_medoids=12, random_state=0)
+    data = TrainingTable(X, y, np.unique(y), groups)
+    (fit,) = method.fit_method(data, FitReport(method, method._init_callback_context))
+    own, model = np.isin(groups, groups[fit.model.medoid_rows]), fit.model
+    assert (fit.measured.channels.distance[own].min(axis=1) < 1e-9).all()
+    assert (fit.out_of_fold.channels.distance[own].min(axis=1) > 1e-3).all()
+    np.testing.assert_array_equal(fit.out_of_fold.channels.distance[~own], fit.measured.channels.distance[~own])
+    points, medoids = model.coordinates(X), model.coordinates(X[model.medoid_rows])
+    for row in np.flatnonzero(own)[::3]:
+        others = groups[model.medoid_rows] != groups[row]
+        for code in range(2):
+            away = np.linalg.norm(points[row] - medoids[others & (model.medoid_classes == code)], axis=1)
+            assert fit.out_of_fold.channels.distance[row, code] == pytest.approx(away.min())

@@ -15,7 +15,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._fit_report import FitReport
@@ -56,6 +56,8 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
+
+_BLOCK_ROWS = 4096
 
 
 def is_large_and_rare(counts: Codes) -> bool:
@@ -245,7 +247,8 @@ def _described(
 ) -> FittedMethod:
     measured = model.measure(data.X)
     known = np.where(np.isfinite(scores), scores, measured.scores)
-    channels = _channels_of_others(model, data, measured)
+    # A circuit on deltas of the method itself is fed nothing else.
+    channels = _channels_of_others(model, data, measured) if deltas is None else measured.channels
     return FittedMethod(model, measured, Measured(channels, known, measured.nearest, deltas), folds)
 
 
@@ -258,14 +261,16 @@ def _channels_of_others(model: Method, data: TrainingTable, measured: Measured) 
     groups = np.arange(len(data.X)) if data.groups is None else data.groups
     of_medoids = groups[model.medoid_rows]
     rows = np.flatnonzero(np.isin(groups, of_medoids))
-    tested = compact_swap_test(model.coordinates(data.X[rows]), model.coordinates(data.X[model.medoid_rows]))
-    distance = np.where(groups[rows][:, None] == of_medoids, np.inf, tested.distance)
-    others, _ = class_channels(distance, tested.angle, model.medoid_classes, model.n_classes)
-    has_other, found = np.isfinite(others.distance), []
-    for all_rows, own in zip(measured.channels, others, strict=True):
-        found.append(all_rows.copy())
-        found[-1][rows] = np.where(has_other, own, all_rows[rows])
-    return Channels(*found)
+    medoids, found = model.coordinates(data.X[model.medoid_rows]), Channels(*(one.copy() for one in measured.channels))
+    for block in row_slices(len(rows), _BLOCK_ROWS):
+        some = rows[block]
+        tested = compact_swap_test(model.coordinates(data.X[some]), medoids)
+        distance = np.where(groups[some][:, None] == of_medoids, np.inf, tested.distance)
+        others, _ = class_channels(distance, tested.angle, model.medoid_classes, model.n_classes)
+        has_other = np.isfinite(others.distance)
+        for own, other in zip(found, others, strict=True):
+            own[some] = np.where(has_other, other, own[some])
+    return found
 
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
