@@ -15,9 +15,10 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._described import described
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._importances import keep_importances
@@ -38,10 +39,10 @@ from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.estimators._weights import refuse_factors
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.channels import Channels, DeltaKind, class_channels
-from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
+from qmedoid.geometry.channels import DeltaKind
+from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
-from qmedoid.methods.base import Measured, Method, Scorer
+from qmedoid.methods.base import Method, Scorer
 from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
@@ -56,8 +57,6 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
-
-_BLOCK_ROWS = 4096
 
 
 def is_large_and_rare(counts: Codes) -> bool:
@@ -185,7 +184,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         if self.cv is None:
             model, held_out, deltas = self._fit_rows(data, seed, progress)
             folds = [np.flatnonzero(held_out.fold == number) for number in range(held_out.fold.max() + 1)]
-            return [_described(model, data, held_out.scores, deltas, folds)]
+            return [described(model, data, held_out.scores, deltas, folds)]
         splits = data.splits(self, np.random.default_rng(seed))
         n_fits = len(splits) + bool(self.refit)
         scores = np.full((len(data.codes), len(data.classes)), np.nan)
@@ -201,7 +200,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             model = model.with_row_numbers(train)
         if self.refit:
             model, _, deltas = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
-        return [_described(model, data, scores, deltas, [held for _, held in splits])]
+        return [described(model, data, scores, deltas, [held for _, held in splits])]
 
     @abstractmethod
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
@@ -240,37 +239,6 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
-
-
-def _described(
-    model: Method, data: TrainingTable, scores: Array, deltas: Array | None, folds: list[Codes]
-) -> FittedMethod:
-    measured = model.measure(data.X)
-    known = np.where(np.isfinite(scores), scores, measured.scores)
-    # A circuit on deltas of the method itself is fed nothing else.
-    channels = _channels_of_others(model, data, measured) if deltas is None else measured.channels
-    return FittedMethod(model, measured, Measured(channels, known, measured.nearest, deltas), folds)
-
-
-def _channels_of_others(model: Method, data: TrainingTable, measured: Measured) -> Channels:
-    """Channels of the training rows, those of a group that has a medoid to the medoids of other groups.
-
-    A medoid is at distance 0 from itself, which would tell a circuit its class. A class without another medoid keeps
-    the nearest.
-    """
-    groups = np.arange(len(data.X)) if data.groups is None else data.groups
-    of_medoids = groups[model.medoid_rows]
-    rows = np.flatnonzero(np.isin(groups, of_medoids))
-    medoids, found = model.coordinates(data.X[model.medoid_rows]), Channels(*(one.copy() for one in measured.channels))
-    for block in row_slices(len(rows), _BLOCK_ROWS):
-        some = rows[block]
-        tested = compact_swap_test(model.coordinates(data.X[some]), medoids)
-        distance = np.where(groups[some][:, None] == of_medoids, np.inf, tested.distance)
-        others, _ = class_channels(distance, tested.angle, model.medoid_classes, model.n_classes)
-        has_other = np.isfinite(others.distance)
-        for own, other in zip(found, others, strict=True):
-            own[some] = np.where(has_other, other, own[some])
-    return found
 
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
