@@ -15,7 +15,7 @@ _BLOCK_ROWS = 4096
 def described(
     model: Method, data: TrainingTable, scores: Array, deltas: Array | None, folds: list[Codes]
 ) -> FittedMethod:
-    """Measurements of the training rows by a model, with out-of-fold scores (n, C), which are NaN where there are none."""
+    """Measurements of the training rows by a model, with out-of-fold scores (n, C), NaN where there are none."""
     measured = model.measure(data.X)
     known = np.where(np.isfinite(scores), scores, measured.scores)
     # A circuit on deltas of the method itself is fed nothing else.
