@@ -211,6 +211,13 @@ def test_more_copies_than_there_may_be_are_factors():
     np.testing.assert_array_equal(clone(EVIDENCE).fit(X, y, sample_weight=0.1 * w).decision_function(new), many)
 
 
+def test_what_factors_leave_out_is_noted():
+    X, y = drawn(60)
+    assert not any("factors" in note for note in MedoidClassifier(random_state=0).fit(X, y).notes_)
+    weighed = MedoidClassifier(random_state=0).fit(X, y, sample_weight=np.linspace(0.5, 1.5, len(X)))
+    assert any("no neighbors, symmetric trees or circuit" in note for note in weighed.notes_)
+
+
 def test_weights_are_routed_through_searches_and_pipelines():
     X, y = drawn()
     w = weights(len(X)) + 1

@@ -50,6 +50,10 @@ from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
+_FACTORS = (
+    "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "
+    "neighbors, symmetric trees or circuit, and its cut cannot be changed afterwards but by a probability"
+)
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
 
@@ -253,6 +257,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         table = given if len(rows.kept) == given.num_rows else given.take(pa.array(rows.kept))
         self.estimator_, self.method_ = method, method.method_name
         self.notes_ += method._fit_notes
+        if rows.data.weights is not None:
+            self.notes_.append(_FACTORS)
         pairs = zip(models, method.models_, strict=True)
         self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
         self.model_ = self.models_[0]
