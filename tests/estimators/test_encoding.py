@@ -40,7 +40,7 @@ some_levels = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=2, 
 
 
 @given(some_levels, st.lists(st.sampled_from(["a", "b", "c", "d", "new", None]), min_size=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_few_levels_are_one_hot(values, new):
     encoded = fit(values)
     drop = "if_binary" if None not in values else None

@@ -62,7 +62,7 @@ def either_size(request, monkeypatch):
         monkeypatch.setattr(_encoding, "FEW_ROWS", 0)
 
 
-laws = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+laws = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @given(categories(), st.integers(0, 5))
@@ -110,7 +110,7 @@ def test_names_of_levels_play_no_part():
 
 
 @given(st.integers(1, 80), st.integers(1, 30), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_rows_of_a_level_lie_in_different_folds(n_rows, n_levels, seed):
     rng = np.random.default_rng(seed)
     places, codes = rng.integers(0, n_levels, n_rows), rng.integers(0, 2, n_rows)

@@ -64,7 +64,7 @@ def test_neither_huge_nor_tiny_units_change_it(scale):
 
 
 @given(SMALL_TABLES, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_affine_maps_of_columns_change_signs_only(X, data):
     d = X.shape[1]
     slopes = np.array(data.draw(st.lists(st.sampled_from([-8.0, -1.0, 0.25, 3.0]), min_size=d, max_size=d)))
@@ -74,7 +74,7 @@ def test_affine_maps_of_columns_change_signs_only(X, data):
 
 
 @given(SMALL_TABLES, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_rows_do_not_matter_and_columns_carry_over(X, random):
     rows, columns = list(range(len(X))), list(range(X.shape[1]))
     random.shuffle(rows)
@@ -84,7 +84,7 @@ def test_rows_do_not_matter_and_columns_carry_over(X, random):
 
 
 @given(SMALL_TABLES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_it_is_symmetric_with_ones_on_the_diagonal_and_within_bounds(X):
     R = correlation_matrix(X)
     assert (R == R.T).all()
@@ -180,7 +180,7 @@ def test_eta_is_blind_to_the_numbering_of_classes_and_label_codes_are_not():
 
 
 @given(SMALL_TABLES, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_eta_is_a_share_and_ignores_units(X, data):
     codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X))))
     eta = correlation_ratio(X, codes)

@@ -48,7 +48,7 @@ def test_negative_means_nearer_class_1():
 
 
 @given(records(n_classes=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_swapping_the_classes_turns_the_signs(record):
     channels, scores = record
     swapped = Channels(channels.distance[:, ::-1], channels.angle[:, ::-1])
@@ -58,7 +58,7 @@ def test_swapping_the_classes_turns_the_signs(record):
 
 
 @given(records(), st.sampled_from(["pairs", "nearest"]), st.booleans(), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_deltas_lie_between_minus_one_and_one_and_have_a_name_each(record, kind, angular, fused):
     channels, scores = record
     deltas = delta_features(channels, scores, kind=kind, angular=angular, fused=fused)
@@ -71,20 +71,20 @@ def test_deltas_lie_between_minus_one_and_one_and_have_a_name_each(record, kind,
 
 
 @given(records(n_classes=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_of_two_classes_both_kinds_are_the_same(record):
     np.testing.assert_array_equal(delta_features(*record, kind="pairs"), delta_features(*record, kind="nearest"))
 
 
 @given(records(n_classes=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_delta_of_the_score_is_the_margin_turned_round(record):
     channels, scores = record
     np.testing.assert_array_equal(delta_features(channels, scores, fused=True)[:, 2], -margins(scores))
 
 
 @given(records(n_classes=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_score_s_delta_is_the_same_mix_of_the_others(record):
     channels, scores = record
     distance, angle, fused = delta_features(channels, scores, fused=True).T
@@ -150,7 +150,7 @@ def test_nearest_two_leaves_its_input_alone():
 
 
 @given(st.integers(3, 5).flatmap(records), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_best_against_runner_up_forgets_which_classes_they_are(record, random):
     """Fact 14: records of other classes have the very same deltas; those of all pairs tell them apart."""
     channels, scores = record

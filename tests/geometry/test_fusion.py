@@ -38,7 +38,7 @@ def random_channels(n=50, c=3, seed=0):
 
 
 @given(MATRICES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_normalized_channel_is_shares_of_almost_one(channel):
     """Fact 11: Σ C / (Σ C + ε)."""
     shares = normalize_channel(channel)
@@ -86,7 +86,7 @@ def test_of_medoids_equally_near_the_first_speaks():
 
 
 @given(channel_pairs(), st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_score_is_the_formula(channels, alpha):
     expected = [
         [
@@ -118,7 +118,7 @@ def test_without_the_angle_the_distance_decides_alone(alpha):
 
 
 @given(channel_pairs(), st.floats(0, 1), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
     """Fact 4."""
     n_classes = channels.distance.shape[1]
@@ -176,7 +176,7 @@ def test_equal_priors_decide_nothing():
 
 
 @given(arrays(float, st.tuples(st.integers(1, 10), st.just(2)), elements=st.floats(0, 1)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_sign_of_a_margin_is_the_decision(scores):
     margin = margins(scores)
     assert margin.shape == (len(scores),)
@@ -184,7 +184,7 @@ def test_sign_of_a_margin_is_the_decision(scores):
 
 
 @given(arrays(float, st.tuples(st.integers(1, 10), st.integers(3, 5)), elements=st.floats(0, 1)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_with_more_classes_the_largest_margin_is_the_decision(scores):
     assert margins(scores).shape == scores.shape
     np.testing.assert_array_equal(predict_codes(scores), margins(scores).argmax(axis=1))
@@ -198,7 +198,7 @@ def test_of_equal_scores_the_first_class_wins():
     arrays(float, (3, 4), elements=st.floats(-5, 5)),
     arrays(float, (2, 4), elements=st.floats(-5, 5)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     """Fact 20."""
     D = compact_swap_test(v, medoids).distance

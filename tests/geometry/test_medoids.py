@@ -52,7 +52,7 @@ def test_moving_scaling_and_rotating_keep_the_medoid(n, d):
 
 
 @given(arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_lowest_index_of_equal_totals_wins(X):
     totals = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2)).sum(axis=1)
     assert medoid_index(X) == np.flatnonzero(np.isclose(totals, totals.min(), rtol=1e-12, atol=0))[0]
@@ -62,7 +62,7 @@ def test_lowest_index_of_equal_totals_wins(X):
     X=arrays(float, (7, 2), elements=st.floats(-10, 10)),
     weights=arrays(int, 7, elements=st.integers(0, 4)).filter(np.any),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_weight_counts_as_that_many_rows(X, weights):
     repeated = np.repeat(np.arange(7), weights)
     assert medoid_index(X, weights=weights) == repeated[medoid_index(X[repeated])]

@@ -28,7 +28,7 @@ def random_rows(seed, rows, classes, spread=3.0):
 
 @needs_kernel
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 6), st.floats(0, 300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_kernel_and_twin_agree(seed, rows, classes, spread):
     case = random_rows(seed, rows, classes, spread)
     found, expected = np.full((rows, classes), np.nan), np.full((rows, classes), np.nan)

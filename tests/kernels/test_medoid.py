@@ -80,7 +80,7 @@ finite = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_table_agrees_with_brute_force(data):
     n, d = data.draw(st.tuples(st.integers(1, 12), st.integers(1, 4)))
     elements = data.draw(st.sampled_from([finite, st.integers(-2, 2).map(float)]))
@@ -114,7 +114,7 @@ def test_the_search_agrees_with_brute_force(primitives, kind):
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("eager")
 def test_the_search_agrees_with_brute_force_on_any_table(data):
     n, d = data.draw(st.tuples(st.integers(2, 40), st.integers(1, 4)))

@@ -85,7 +85,7 @@ def test_brute_force_agrees(kind):
                 assert all(len(set(row)) == k for row in indices.tolist())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_ties_go_to_the_smaller_index(data):
     small = st.integers(-2, 2).map(float)

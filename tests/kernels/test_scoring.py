@@ -97,14 +97,14 @@ def assert_as_defined(model: NearestModel, X: np.ndarray, given: scoring.Table |
 
 
 @given(st.integers(0, 10_000), st.integers(0, 3 * TILE))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_kernel_is_what_the_model_defines(seed: int, n: int) -> None:
     model = make_model(seed)
     assert_as_defined(model, make_rows(model, n, seed))
 
 
 @given(st.integers(0, 10_000), st.floats(0.4, 0.999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_labels_are_those_of_the_scores_also_where_distances_alone_decide(seed: int, alpha: float) -> None:
     """Labels leave the angle out where it cannot matter; a batch of one row does so for that row alone."""
     model = make_model(seed, alpha=alpha)

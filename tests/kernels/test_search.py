@@ -365,7 +365,7 @@ def test_no_validation_rows(backend):
 
 
 @given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-100, 100)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_absolute_sums(z):
     expected = np.abs(z[:, None] - z).sum(axis=1)
     np.testing.assert_allclose(_search_numpy._absolute_sums(z), expected, atol=1e-10)

@@ -172,7 +172,7 @@ def test_gradients_are_those_of_small_steps(n: int, layers: int, reupload: bool)
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.booleans(), st.sampled_from(PRECISIONS), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_row_does_not_depend_on_its_batch(
     seed: int, n: int, reupload: bool, precision: type, data: st.DataObject
 ) -> None:

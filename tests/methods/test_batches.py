@@ -23,7 +23,7 @@ many_classes = st.lists(st.integers(1, 400), min_size=2, max_size=6)
 
 
 @given(many_classes, st.integers(1, 500))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_counts_are_in_proportion_but_for_rare_classes(sizes, batch_size):
     sizes = np.array(sizes)
     counts = batch_counts(sizes, batch_size)
@@ -35,7 +35,7 @@ def test_counts_are_in_proportion_but_for_rare_classes(sizes, batch_size):
 
 
 @given(many_classes, st.integers(1, 300), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_an_importance_batch_has_every_class_once_per_row_and_its_prior(sizes, batch_size, seed):
     network, data, class_weights = problem(sizes, seed=seed)
     objective = batch_objective(network, data, class_weights, batch_size, "importance")

@@ -28,14 +28,14 @@ def plain_match(group, others):
 
 
 @given(GROUPS, GROUPS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_best_matches_are_the_largest_jaccard_indices(groups, others):
     expected = [plain_match(group, others) for group in groups]
     np.testing.assert_allclose(best_matches(groups, others), expected, atol=1e-12)
 
 
 @given(GROUPS, GROUPS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_agreement_is_symmetric_within_0_and_1_and_1_for_equal_sets_alone(groups, others):
     value = group_agreement(groups, others)
     assert value == pytest.approx(group_agreement(others, groups), abs=1e-12)
@@ -46,7 +46,7 @@ def test_agreement_is_symmetric_within_0_and_1_and_1_for_equal_sets_alone(groups
 
 
 @given(st.lists(GROUPS, min_size=1, max_size=5), st.permutations(range(8)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_numbers_of_columns_do_not_count(group_sets, new):
     renamed = [frozenset(frozenset(new[column] for column in group) for group in groups) for groups in group_sets]
     assert mean_agreement(renamed) == pytest.approx(mean_agreement(group_sets), abs=1e-12)
@@ -55,7 +55,7 @@ def test_numbers_of_columns_do_not_count(group_sets, new):
 
 
 @given(st.lists(GROUPS, min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_pairs_are_counted_once_in_every_set(group_sets):
     found = pair_frequencies(group_sets)
     for pair in itertools.combinations(range(8), 2):
@@ -78,7 +78,7 @@ def test_flip_rates_are_shares_of_votes_and_unknown_without_any():
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.0]), st.sampled_from([0.0, 0.5, np.nan])), max_size=40)
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_parts_by_margin_hold_every_known_row_once_in_rising_order(rows):
     margins, rates = np.array(rows).reshape(-1, 2).T
     parts = rates_by_margin(margins, rates)

@@ -27,7 +27,7 @@ def by_reference(y_true, y_pred, n_classes, *, beta=1.0, average=None, weights=N
 
 
 @given(labeled(), st.sampled_from([0.5, 1.0, 2.0, 3.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_every_figure_equals_scikit_learn(case, beta):
     y_true, y_pred, n_classes = case
     ours = evaluate(y_true, y_pred, n_classes)
@@ -53,7 +53,7 @@ def test_averages_equal_scikit_learn(case, beta):
 
 
 @given(labeled(), st.permutations(range(5)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_renumbering_classes_renumbers_the_figures(case, order):
     y_true, y_pred, n_classes = case
     numbering = np.array([c for c in order if c < n_classes])

@@ -12,13 +12,13 @@ counts = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.
 
 
 @given(st.floats(1e-9, 1 - 1e-9), st.floats(1, 1e4), st.floats(1, 1e4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_incomplete_beta_function_is_that_of_scipy(x, a, b):
     assert incomplete_beta(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-8, abs=1e-14)
 
 
 @given(counts)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_bounds_are_where_the_tails_have_their_share(drawn):
     hits, n = drawn
     share, low, high = share_interval(hits, n)
@@ -30,7 +30,7 @@ def test_bounds_are_where_the_tails_have_their_share(drawn):
 
 
 @given(counts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_misses_have_the_mirrored_interval(drawn):
     hits, n = drawn
     one, other = share_interval(hits, n), share_interval(n - hits, n)

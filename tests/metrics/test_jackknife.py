@@ -13,7 +13,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max
 
 
 @given(NUMBERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_of_a_mean_it_is_the_usual_standard_error(numbers):
     values = np.array(numbers)
     without = [np.delete(values, place).mean() for place in range(len(values))]
@@ -22,7 +22,7 @@ def test_of_a_mean_it_is_the_usual_standard_error(numbers):
 
 
 @given(st.lists(st.tuples(st.floats(-10, 10), st.integers(1, 5)), min_size=1, max_size=10))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_counts_stand_for_so_many_units(pairs):
     values, counts = np.array(pairs).T
     expected = jackknife_error(np.repeat(values, counts.astype(int)))

@@ -64,7 +64,7 @@ def counts(point):
 
 class TestBruteForce:
     @given(tied, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_precision(self, drawn, floor):
         positive, scores = drawn
         allowed = [c for c in decisions(*drawn) if c[0] + c[1] and c[0] / (c[0] + c[1]) >= floor]
@@ -76,31 +76,31 @@ class TestBruteForce:
         assert counts(at_precision(positive, scores, floor)) == best
 
     @given(tied)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_most_precise(self, drawn):
         best = max((c for c in decisions(*drawn) if c[0] + c[1]), key=lambda c: (Fraction(c[0], c[0] + c[1]), c[0]))
         assert counts(most_precise(*drawn)) == best
 
     @given(tied, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_recall(self, drawn, floor):
         allowed = [c for c in decisions(*drawn) if c[0] / (c[0] + c[2]) >= floor]
         assert counts(at_recall(*drawn, floor)) == min(allowed, key=lambda c: c[0] + c[1])
 
     @given(tied, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_alert_rate(self, drawn, rate):
         allowed = [c for c in decisions(*drawn) if c[0] + c[1] <= rate * len(drawn[0]) + 1e-9]
         assert counts(at_alert_rate(*drawn, rate)) == max(allowed, key=lambda c: c[0] + c[1])
 
     @given(tied, weights)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_cost(self, drawn, ratio):
         found = min(decisions(*drawn), key=lambda c: (Fraction(ratio) * c[2] + c[1], -c[0] - c[1]))
         assert counts(at_cost(*drawn, ratio)) == found
 
     @given(tied, weights)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_f_beta(self, drawn, beta):
         square = Fraction(beta) ** 2
 
@@ -113,7 +113,7 @@ class TestBruteForce:
 class TestEveryRule:
     @EVERY
     @given(drawn=wild)
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     def test_threshold_makes_the_counts(self, rule, drawn):
         point = rule(*drawn)
         assert at_threshold(*drawn, point.threshold) == point
@@ -156,14 +156,14 @@ class TestEveryRule:
 
 class TestAlertRate:
     @given(wild, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_never_above_the_budget_and_the_threshold_of_that_name(self, drawn, rate):
         point = at_alert_rate(*drawn, rate)
         assert point.tp + point.fp <= rate * point.n + 1e-9
         assert point.threshold == threshold_at_rate(drawn[1], rate)
 
     @given(tied)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_all_and_none(self, drawn):
         assert at_alert_rate(*drawn, 1).alert_rate == 1
         assert at_alert_rate(*drawn, 0).alert_rate == 0
@@ -171,12 +171,12 @@ class TestAlertRate:
 
 class TestFloors:
     @given(wild, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_recall_floor_holds(self, drawn, floor):
         assert at_recall(*drawn, floor).recall >= floor
 
     @given(wild, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_precision_floor_holds(self, drawn, share):
         # From the prevalence, which alerts for all have, up to the best there is.
         best = max(c[0] / (c[0] + c[1]) for c in decisions(*drawn) if c[0] + c[1])
@@ -184,7 +184,7 @@ class TestFloors:
         assert at_precision(*drawn, floor).precision >= floor
 
     @given(tied, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_each_floor_answers_the_other(self, drawn, floor):
         """The precision bought with a recall buys that recall back, and the other way round."""
         by_recall = at_recall(*drawn, floor)
@@ -194,7 +194,7 @@ class TestFloors:
         assert at_recall(*drawn, by_precision.recall) == by_precision
 
     @given(tied, shares, shares)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_higher_recall_floor_has_no_higher_threshold(self, drawn, first, second):
         low, high = sorted([first, second])
         assert at_recall(*drawn, high).threshold <= at_recall(*drawn, low).threshold
@@ -218,7 +218,7 @@ class TestFloors:
 
 class TestCostAndFBeta:
     @given(wild)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_they_are_the_best_thresholds_of_the_metrics_they_equal(self, drawn):
         positive, scores = drawn
         codes = positive.astype(np.intp)
@@ -247,7 +247,7 @@ class TestCostAndFBeta:
         assert by_cost.tp == max(c[0] for c in decisions(*drawn) if c[1] == 0)
 
     @given(tied, weights, weights)
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_dearer_misses_are_not_missed_more_often(self, drawn, first, second):
         low, high = sorted([first, second])
         assert at_cost(*drawn, high).fn <= at_cost(*drawn, low).fn
@@ -264,7 +264,7 @@ class TestCostAndFBeta:
 
 class TestFigures:
     @given(wild, st.integers(-3, 3))
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_they_are_those_of_the_confusion_matrix(self, drawn, threshold):
         positive, scores = drawn
         point = at_threshold(positive, scores, threshold)

@@ -24,7 +24,7 @@ def log_likelihood(prevalence, log_odds, prior):
 
 
 @given(st.floats(0.001, 0.999), st.floats(0.01, 0.99), st.integers(2, 300), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_it_is_the_maximum_of_the_likelihood(prevalence, prior, n, seed):
     _, log_odds = gaussian_log_odds(n, prevalence, prior, seed)
     found = estimate_prevalence(log_odds, prior)

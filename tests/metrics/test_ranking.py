@@ -16,7 +16,7 @@ labeled = st.integers(2, 60).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(labeled)
 def test_areas_are_those_of_scikit_learn_with_ties(drawn):
     positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)

@@ -55,7 +55,7 @@ def test_metrics_are_scikit_learns(metric, records, threshold):
 
 @EVERY
 @given(records=records)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_cut_is_better(metric, records):
     codes, scores = records
     found = best_threshold(codes, scores, metric)

@@ -23,7 +23,7 @@ def split(channel, squares, usual, length, center):
     return columns[0], float(reference[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SQUARES, st.sampled_from(list(CHANNELS)), st.floats(0.2, 4.0), st.floats(0.01, 0.99))
 def test_columns_add_up_to_the_channel_beyond_its_center_in_any_order(pairs, channel, length, center):
     squares, usual = map(list, zip(*pairs, strict=True))

@@ -30,7 +30,7 @@ def scored(draw):
 
 
 @given(scored())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_sharing_out_moves_probability_between_the_two_nearest_alone(tables):
     scores, ranking, between = tables
     before, after = (np.exp(log_softmax(s)) for s in (scores, shared_out(scores, ranking, between)))

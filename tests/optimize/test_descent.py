@@ -144,7 +144,7 @@ def test_trace_and_records_are_those_of_the_printed_algorithm(problem, max_passe
 
 
 @given(problems(), st.integers(0, 10**6), st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_with_a_budget_it_is_the_printed_algorithm_over_the_drawn_candidates(problem, seed, budget):
     members, sizes = problem
     rng = np.random.default_rng(seed)
@@ -161,7 +161,7 @@ def test_with_a_budget_it_is_the_printed_algorithm_over_the_drawn_candidates(pro
 
 
 @given(problems(), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_scores_only_rise_within_a_size_and_accepted_steps_lead_to_the_record(problem, salt):
     members, sizes = problem
     found = descend(ToyObjective(salt), members, sizes)
@@ -316,7 +316,7 @@ def test_progress_counts_up_to_a_total_it_never_passes():
 
 
 @given(st.integers(1, 8), st.integers(1, 10))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_without_a_budget_all_subsets_that_hold_the_anchor_come_once(n, size):
     members = tuple(range(10, 10 + n))
     candidates = candidate_subsets(members, size, budget=None, rng=np.random.default_rng(0))
@@ -329,7 +329,7 @@ def test_without_a_budget_all_subsets_that_hold_the_anchor_come_once(n, size):
 
 
 @given(st.integers(2, 9), st.integers(2, 6), st.integers(1, 40), st.integers(0, 1000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_budget_draws_distinct_subsets_that_depend_on_the_seed_alone(n, size, budget, seed):
     members = tuple(range(n))
 
@@ -370,7 +370,7 @@ def test_different_seeds_draw_differently():
 
 
 @given(st.integers(0, 8), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_rank_names_its_combination_in_the_order_of_itertools(n, data):
     chosen = data.draw(st.integers(0, n))
     items = tuple(range(100, 100 + n))

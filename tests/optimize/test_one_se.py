@@ -16,7 +16,7 @@ def order(candidates, error):
 
 
 @given(CANDIDATES, LEVELS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_first_is_within_one_error_and_none_within_is_simpler(candidates, error):
     scores, places = order(candidates, error)
     first = places[0]
@@ -27,7 +27,7 @@ def test_first_is_within_one_error_and_none_within_is_simpler(candidates, error)
 
 
 @given(CANDIDATES, LEVELS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_candidate_stands_once_and_those_beyond_the_error_come_last_by_their_score(candidates, error):
     scores, places = order(candidates, error)
     assert sorted(places) == list(range(len(candidates)))
@@ -38,14 +38,14 @@ def test_every_candidate_stands_once_and_those_beyond_the_error_come_last_by_the
 
 
 @given(CANDIDATES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_without_an_error_the_best_score_decides(candidates):
     scores, places = order(candidates, 0.0)
     assert scores[places[0]] == max(scores)
 
 
 @given(CANDIDATES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_with_a_large_error_the_simplest_decides(candidates):
     _, places = order(candidates, np.inf)
     assert candidates[places[0]][1:] == min(candidate[1:] for candidate in candidates)

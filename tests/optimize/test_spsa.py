@@ -95,7 +95,7 @@ def test_three_steps_by_hand():
     patience=st.integers(1, 12),
     delta=st.floats(0, 0.3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_spsa_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
     start = np.array([3.0, 1.0, -1.0])
     theta, record = algorithm_18(Quadratic(), start, np.random.default_rng(seed), 30, *gains, g_max, patience, delta)

@@ -24,7 +24,7 @@ from qmedoid.storage import checkpoints
 from qmedoid.storage.atomic import atomic_file, write_atomic
 from qmedoid.storage.checkpoints import FORMAT, SUFFIX, CheckpointFolder
 
-ANY_TIMES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ANY_TIMES = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def state(step=4, seed=0):

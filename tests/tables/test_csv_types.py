@@ -26,7 +26,7 @@ CELLS = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from([*CELLS, None]), min_size=1, max_size=3).flatmap(
     lambda kinds: st.lists(
         st.sampled_from([cell for kind in kinds for cell in (CELLS[kind] if kind else [None])]), min_size=1, max_size=8

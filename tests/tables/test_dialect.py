@@ -257,7 +257,7 @@ def test_quote_never_closed_does_not_hide_the_rest(file):
 VALUES = ['"a\nb"', "plain", '"say ""hi"""', "1", '""', '"\n\n"']
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from(VALUES), min_size=2, max_size=100), st.integers(1, 40), st.booleans())
 def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
     """However small the blocks, the rows are those of the file read at once, with stray quotes or quoted line ends."""

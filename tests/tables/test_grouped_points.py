@@ -43,7 +43,7 @@ def notes(table, **hints):
     return [note for note in infer_columns(table, **hints).notes.values() if DOUBT in note]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.lists(st.integers(1000, 999_999), min_size=ENOUGH_CELLS, max_size=40, unique=True),
     st.lists(st.sampled_from([1, -1]), min_size=40, max_size=40),

@@ -19,7 +19,7 @@ def angle_map(**changes):
 
 
 @given(FEATURES, st.floats(0.1, 10), st.floats(0.1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_angles_are_clipped_standardized_values_in_units_of_the_span(features, clip, span):
     angles = angle_map(clip=clip, span=span).apply(features)
     standardized = (features - CENTER) / SCALE
@@ -32,14 +32,14 @@ def test_angles_are_clipped_standardized_values_in_units_of_the_span(features, c
 
 
 @given(FEATURES, st.floats(0.1, 100), st.floats(-100, 100))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_angles_do_not_depend_on_the_unit_of_a_feature(features, unit, zero):
     changed = AngleMap(CENTER * unit + zero, SCALE * unit).apply(features * unit + zero)
     np.testing.assert_allclose(changed, angle_map().apply(features), atol=1e-9)
 
 
 @given(FEATURES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_larger_feature_never_has_a_smaller_angle(features):
     assert (np.diff(angle_map().apply(np.sort(features, axis=0)), axis=0) >= 0).all()
 
@@ -69,7 +69,7 @@ CIRCUITS = st.tuples(st.integers(1, 5), st.integers(1, 7), st.integers(1, 4), st
 
 
 @given(CIRCUITS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_printed_span_folds_both_extremes_onto_each_other(circuit):
     """R_y(π) = −R_y(−π): the sign is the same for every amplitude, so no weights, depth or re-uploading see it."""
     low, high = probabilities_at_both_ends(PRINTED_SPAN, *circuit)
