@@ -26,6 +26,11 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
     return f" Did you mean {plain[close[0]]!r}?" if close else ""
 
 
+def printable(value: object) -> str:
+    """A cell or name as text on one line that is safe in a terminal: what does not print is escaped."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
+
+
 def number_of(text: str) -> float | None:
     """The number that a text writes, also as a percentage (5% is 0.05); None where it writes none."""
     plain = text.strip()

@@ -97,11 +97,13 @@ def test_nothing_but_calibration_priors_curve_and_decision_changes(saved, kind, 
     stored = [{}, {}]
     described = [write(one.model, arrays) for one, arrays in zip((model, new), stored, strict=True)]
     last = "models.0.recalibration." if kind == "circuit" else "models.0.calibration."
-    changed = (last, "decision.", "training.curve.")
+    changed = (last, "decision.", "training.curve.", "importances")
     for name in {*stored[0], *stored[1]}:
         if not name.startswith(changed):
             assert stored[0][name].tobytes() == stored[1][name].tobytes(), name
     assert any(name.startswith(last) for name in stored[1])
+    stretched = new.model.best.slope / model.model.best.slope
+    np.testing.assert_allclose(new.feature_importances_, stretched * model.feature_importances_)
     for one in described:
         for name in ("decision", "metrics", "parent"):
             del one[name]

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qmedoid.spelling import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
@@ -83,7 +85,7 @@ def _plain(message: str) -> str:
 
 def shown(value: Any) -> str:
     """A cell or name of a table as text that is safe in a terminal: what does not print is escaped."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
+    return printable(value)
 
 
 def print_json(document: Mapping[str, Any], *, with_notes: bool = True) -> None:

@@ -269,7 +269,7 @@ def _interval(gains: Array, groups: Codes | None) -> Interval:
 def _made(
     saved: SavedModel, codes: Codes, calibration: Calibration, chosen: ChosenPoint, figures: Mapping[str, Any]
 ) -> SavedModel:
-    """The model with another calibration, priors, curve and decision, and nothing else changed."""
+    """The model with another calibration, priors, curve, decision and unit of importances, and nothing else changed."""
     model, best = saved.model, saved.model.best
     assert isinstance(best, HybridModel), "a tally refuses circuits alone"
     counts = np.bincount(codes, minlength=len(model.decision.classes))
@@ -280,8 +280,11 @@ def _made(
     training = None if model.training is None else replace(model.training, curve=chosen.curve)
     # What the fit showed is about other probabilities.
     before = model.metrics.get("parent", dict(model.metrics))
+    again = best.with_last_calibration(calibration)
+    # Contributions are stretched as the scores are; importances keep the pairs of classes of the training rows.
+    importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     new = replace(
-        model, models=(best.with_last_calibration(calibration), *model.models[1:]), decision=decision,
+        model, models=(again, *model.models[1:]), decision=decision, importances=importances,
         training=training, metrics={"recalibration": {"rows": len(codes), **figures}, "parent": before},
         parent=saved.sha256 or model.parent,
     )  # fmt: skip

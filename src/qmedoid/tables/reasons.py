@@ -12,6 +12,7 @@ from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.spelling import printable
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read
 
 # Characters of a cell that are shown.
@@ -62,7 +63,9 @@ def _named(
     for rows in np.split(order, starts[1:]) if len(order) else ():
         column = columns[places[rows[0]]]
         amounts = pa.array(np.char.mod("%+.3g", values[rows]).tolist(), pa.string())
-        said = pc.binary_join_element_wise(column.name, " is ", _shown(batch, column, rows), " (", amounts, ")", "")
+        said = pc.binary_join_element_wise(
+            printable(column.name), " is ", _shown(batch, column, rows), " (", amounts, ")", ""
+        )
         pieces.append(pc.if_else(pa.array(values[rows] != 0), said, pa.scalar(None, pa.string())))
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
