@@ -1,0 +1,21 @@
+"""``qmedoid export``: a model in another language."""
+
+from pathlib import Path
+
+from qmedoid.cli._output import print_json, shown
+from qmedoid.cli.options import ExportOptions
+from qmedoid.exports.writing import export_model
+from qmedoid.storage.atomic import check_target
+from qmedoid.tables.saved import load
+
+
+def run(options: ExportOptions) -> None:
+    """Write the export and say what was written."""
+    path = options.output or Path(options.model).with_suffix(f".{options.format}")
+    check_target(path)
+    saved = load(options.model)
+    written = export_model(saved.model, path, format=options.format, sha256=saved.sha256)
+    if options.json:
+        print_json({"export": str(written.path), "format": written.format, "bytes": written.bytes, "model": saved.sha256})
+        return
+    print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")

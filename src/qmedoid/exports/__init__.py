@@ -1,0 +1,1 @@
+"""A fitted model in other languages: JavaScript, SQL and ONNX."""
