@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from few_trees import few_trees
 
+from few_trees import few_trees
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, RareEventClassifier, SavedModel
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.cells import cell_centers, cells_of
@@ -114,7 +114,9 @@ def random_trees(X: Any, n_classes: int) -> ComparisonsModel:
     ends = rng.random((n_trees, 15)) < 0.15
     for node in range(1, 15):
         ends[:, node] |= ends[:, (node - 1) // 2]
-    pairs = np.sort(np.array([[rng.choice(np.unique(X[:, f]), 2, replace=False) for f in of] for of in columns]), axis=2)
+    pairs = np.sort(
+        np.array([[rng.choice(np.unique(X[:, f]), 2, replace=False) for f in of] for of in columns]), axis=2
+    )
     values = rng.normal(size=(n_trees, 31)) / 4
     for node in range(15):
         for child in (2 * node + 1, 2 * node + 2):

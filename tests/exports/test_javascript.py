@@ -21,7 +21,7 @@ from qmedoid.methods.base import LARGEST
 from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP
 
-N_SCORED, N_EXPLAINED = 10_000, 40
+N_SCORED, N_EXPLAINED = 1000, 20
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed: install Node.js 18 or later")
 
@@ -136,7 +136,15 @@ def test_script_json_ends_no_script():
 
 @pytest.mark.parametrize(
     ("values", "kind"),
-    [([0, 255], "u1"), ([-1, 7], "i2"), ([70_000], "i4"), ([0.5, np.nan], "f4"), ([0.1], "f8"), ([2.0**31], "f4"), ([], "u1")],
+    [
+        ([0, 255], "u1"),
+        ([-1, 7], "i2"),
+        ([70_000], "i4"),
+        ([0.5, np.nan], "f4"),
+        ([0.1], "f8"),
+        ([2.0**31], "f4"),
+        ([], "u1"),
+    ],
 )
 def test_packed_takes_the_smallest_type_that_is_exact(values, kind):
     assert packed(np.array(values))["type"] == kind
@@ -162,6 +170,6 @@ def test_flattened_refuses_a_circuit():
     from qmedoid import SavedModel, VariationalClassifier
 
     X, y = load_iris(return_X_y=True)
-    circuit = VariationalClassifier(n_iterations=2, random_state=0).fit(X[:100:2], y[:100:2])
+    circuit = VariationalClassifier(n_steps=2, random_state=0).fit(X[:100:2], y[:100:2])
     with pytest.raises(ModelError, match="circuit takes part"):
         flattened(SavedModel(circuit.table_model()).model)

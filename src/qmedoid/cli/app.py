@@ -14,6 +14,7 @@ from qmedoid.cli.options import (
     Decimal,
     Delimiter,
     EvaluateOptions,
+    ExportOptions,
     FitOptions,
     Force,
     Model,
@@ -103,6 +104,14 @@ def score(options: ScoreOptions) -> None:
 def evaluate(options: EvaluateOptions) -> None:
     """Compare a model's decisions with the classes in a table."""
     from qmedoid.cli.evaluate import run
+
+    run(options)
+
+
+@_command(ExportOptions)
+def export(options: ExportOptions) -> None:
+    """Write a model in another language, which scores records without Python."""
+    from qmedoid.cli.export import run
 
     run(options)
 

@@ -16,6 +16,8 @@ def run(options: ExportOptions) -> None:
     saved = load(options.model)
     written = export_model(saved.model, path, format=options.format, sha256=saved.sha256)
     if options.json:
-        print_json({"export": str(written.path), "format": written.format, "bytes": written.bytes, "model": saved.sha256})
+        print_json(
+            {"export": str(written.path), "format": written.format, "bytes": written.bytes, "model": saved.sha256}
+        )
         return
     print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")

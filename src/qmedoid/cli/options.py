@@ -141,6 +141,18 @@ class RecalibrateOptions(PointOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options of ``export``."""
+
+    model: Model
+    format: Annotated[Literal["js"], typer.Option(help="JavaScript for browsers and Node.")]
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File. Default: the model's name with the format's ending.")
+    ] = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class FitOptions(PointOptions, TrainingOptions):
     """Options of ``fit``."""
 

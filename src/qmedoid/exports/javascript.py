@@ -1,7 +1,7 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +12,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import FlatModel
 from qmedoid.exports.packing import packed
 from qmedoid.geometry.scaling import RankScaling, Scaling
+from qmedoid.methods.base import Method, Part
 from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel
 from qmedoid.methods.evidence.neighbors import Neighbors
@@ -28,6 +29,11 @@ FORMAT = 1
 def engine() -> str:
     """The JavaScript that reads the JSON of a model and scores records."""
     return files("qmedoid.exports").joinpath("engine.js").read_text(encoding="utf-8")
+
+
+def javascript_file(flat: FlatModel) -> bytes:
+    """`as_javascript` as bytes of a file."""
+    return as_javascript(flat).encode()
 
 
 def as_javascript(flat: FlatModel) -> str:
@@ -109,11 +115,10 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _part(part: Any) -> dict[str, Any]:
-    for kind, describe in _PARTS.items():
-        if isinstance(part, kind):
-            return {"type": part.name, **describe(part)}
-    raise ModelError(f"The method {part.name!r} cannot be written in JavaScript.")
+def _part(part: Method | Part) -> dict[str, Any]:
+    if type(part) not in _PARTS:
+        raise ModelError(f"The method {part.name!r} cannot be written in JavaScript.")
+    return {"type": part.name, **_PARTS[type(part)](part)}
 
 
 def _evidence(model: EvidenceModel) -> dict[str, Any]:
@@ -212,7 +217,7 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
     return {"center": packed(scaling.center), "scale": packed(scaling.scale)}
 
 
-_PARTS: Mapping[type, Any] = {
+_PARTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     EvidenceModel: _evidence,
     RareEventModel: _rare,
     NearestModel: _nearest,

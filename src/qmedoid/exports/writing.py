@@ -1,6 +1,7 @@
 """The formats that a model can be exported in, and the file that is written."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -11,6 +12,7 @@ from qmedoid.storage.atomic import atomic_file
 
 Format = Literal["js"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+_WRITERS: dict[Format, str] = {"js": "qmedoid.exports.javascript:javascript_file"}
 
 
 class Export(NamedTuple):
@@ -46,6 +48,6 @@ def export_model(table: TableModel, path: str | Path, *, format: Format, sha256:
 
 
 def _writer(format: Format) -> Callable[[FlatModel], bytes]:
-    from qmedoid.exports.javascript import as_javascript
-
-    return lambda flat: as_javascript(flat).encode()
+    module, _, name = _WRITERS[format].partition(":")
+    writer: Callable[[FlatModel], bytes] = getattr(import_module(module), name)
+    return writer
