@@ -1,0 +1,152 @@
+"""Cells that a column might hold instead: those that are tried to turn a decision."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array
+from qmedoid.methods.base import Method, Part
+from qmedoid.methods.sum.model import SumModel
+from qmedoid.model.contract import Dates, Levels
+from qmedoid.model.table import TableModel
+from qmedoid.tables.encode import encode_column
+
+_LEVEL_SIZE = 0.5
+"""What another level or truth value counts, in shares of the training rows that a number passes."""
+MOST_LEVELS = 64
+_EVEN_STEPS = 65
+_MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+class Candidates(NamedTuple):
+    """Cells to try in one column.
+
+    Attributes
+    ----------
+    place : int
+        Of the column in the contract.
+    cells : list
+        Numbers, texts, truth values or dates (as whole days); numbers and dates in rising order.
+    sizes : ndarray of shape (k,)
+        How large each change is: the share of the training rows that lie between, or one half for another level.
+    ordered : bool
+        Whether a cell between two of them can be tried as well.
+    whole : bool
+        Of numbers, whether all that is known of the column are whole numbers.
+    """
+
+    place: int
+    cells: list[Any]
+    sizes: Array
+    ordered: bool
+    whole: bool = False
+
+
+def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidates | None:
+    """Cells to try instead of `cell` (None where it is missing), at most `most`; None where nothing is known."""
+    column, encoding = model.contract.columns[place], model.encodings[place]
+    if isinstance(encoding, Levels):
+        levels: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
+        return Candidates(place, levels, np.full(len(levels), _LEVEL_SIZE), ordered=False) if levels else None
+    if column.kind == "boolean":
+        others: list[Any] = [value for value in (False, True) if value != cell]
+        return Candidates(place, others, np.full(len(others), _LEVEL_SIZE), ordered=False)
+    first = int(np.searchsorted(model.source, place))
+    if isinstance(encoding, Dates):
+        if "days" not in encoding.parts:
+            return None
+        first += encoding.parts.index("days")
+    known = known_values(model, first)
+    if known is None:
+        return None
+    whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
+    values = _tried(known, _landmarks(model, first), most)
+    values = np.unique(np.round(values)) if whole else _few_digits(values)
+    start = None if cell is None else float(cell)
+    values = values[values != start]
+    cells = [round(value) for value in values.tolist()] if whole else values.tolist()
+    return Candidates(place, cells, sizes(model, first, start, values), ordered=True, whole=whole)
+
+
+def _few_digits(values: Array) -> Array:
+    """Different values with at most six digits each, which people can read."""
+    return np.unique([float(f"{value:.6g}") for value in values.tolist()])
+
+
+def known_values(model: TableModel, encoded: int) -> Array | None:
+    """Smallest and largest training value of an encoded column, and the edges of its bins; None where not known."""
+    novelty = model.novelty
+    if novelty is None or encoded not in novelty.limited:
+        return None
+    limited = int(np.searchsorted(novelty.limited, encoded))
+    values = [np.array([novelty.lowest[limited], novelty.highest[limited]])]
+    if encoded in novelty.binned:
+        values.append(novelty.bin_edges(int(np.searchsorted(novelty.binned, encoded))))
+    held = np.clip(np.concatenate(values), novelty.lowest[limited], novelty.highest[limited])
+    return np.asarray(np.unique(held))
+
+
+def _landmarks(model: TableModel, encoded: int) -> Array:
+    """Where scores change their course along an encoded column: knots of scalings, and both sides of thresholds."""
+    found = [np.zeros(0)]
+    for part in _parts(model.method):
+        scaling, trees = getattr(part, "rank_scaling", None), getattr(part, "trees", None)
+        if scaling is not None:
+            found.append(scaling.values[scaling.offsets[encoded] : scaling.offsets[encoded + 1]])
+        if trees is not None:
+            near = trees.thresholds[(trees.columns == encoded) & np.isfinite(trees.thresholds)]
+            found += [near, np.nextafter(near, np.inf)]
+    return np.concatenate(found)
+
+
+def _parts(method: Method | None) -> Iterable[Method | Part]:
+    if isinstance(method, SumModel):
+        return (method.base, *method.parts)
+    return () if method is None else (method,)
+
+
+def _tried(known: Array, landmarks: Array, most: int) -> Array:
+    """Values from the smallest to the largest that is known, even steps among them; at most `most`."""
+    low, high = known[0], known[-1]
+    inner = landmarks[(landmarks > low) & (landmarks < high)]
+    values: Array = np.unique(np.concatenate([known, inner, np.linspace(low, high, min(_EVEN_STEPS, most))]))
+    if len(values) <= most:
+        return values
+    return values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(np.intp))]
+
+
+def sizes(model: TableModel, encoded: int, start: float | None, values: Array) -> Array:
+    """Shares of the training rows between the start and each value; one half where the start is missing."""
+    known = known_values(model, encoded)
+    novelty = model.novelty
+    if start is None or known is None or novelty is None:
+        return np.full(len(values), _LEVEL_SIZE)
+    if encoded not in novelty.binned:
+        width = known[-1] - known[0]
+        return np.abs(values - start) / (width if width > 0 else 1.0)
+    place = int(np.searchsorted(novelty.binned, encoded))
+    edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
+    counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
+    shares = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
+    # The first edge may be the smallest value itself: its bin below is empty then.
+    heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
+    between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
+    # Within one bin, and beyond the outer values, the distance breaks ties.
+    return np.asarray(between + 1e-6 * np.abs(values - start) / max(float(known[-1] - known[0]), 1e-300))
+
+
+def cell_array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:
+    """Cells of a column as Arrow has them; dates are whole days since 1970."""
+    kind = model.contract.columns[place].kind
+    if kind == "date":
+        micros = [round(cell * _MICROSECONDS_PER_DAY) for cell in cells]
+        return pa.array(micros, pa.timestamp("us"))
+    types = {"number": pa.float64(), "boolean": pa.bool_(), "category": pa.string()}
+    return pa.array(cells, types[kind])
+
+
+def encoded_cells(model: TableModel, place: int, cells: list[Any]) -> list[Array]:
+    """The numbers that cells of a column are encoded by."""
+    return encode_column(cell_array(model, place, cells), model.contract.columns[place], model.encodings[place])
