@@ -5,7 +5,7 @@ turn it. Every flip that is reported was scored as a record with the changed cel
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
+from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, sizes
 from qmedoid.model.contract import Levels
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.encode import encode_batch
-from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells
 
 MOST_COLUMNS = 30
 """Columns that are tried, those that contribute most."""
-_FEWEST, _MOST_CELLS = 24, 256
+_FEWEST, _MOST_CELLS = 16, 256
 # Records that are scored for one column at a time, for each medoid.
 _WORK = 2**18
 _STEPS = 24
@@ -81,18 +81,27 @@ class _Search:
         self.decided = model.decide(self.encoded)
         self.starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
 
-    def tried(self, changes: Sequence[tuple[int, list[Any]]], n: int) -> Decisions:
-        """Decisions about n copies of the record, in which some columns have other cells."""
-        columns = [np.repeat(np.asarray(column, dtype=np.float64), n) for column in self.encoded]
-        for place, cells in changes:
-            start = int(self.starts[place])
-            for offset, values in enumerate(encoded_cells(self.model, place, cells)):
-                columns[start + offset] = np.asarray(values, dtype=np.float64)
+    def tried(self, blocks: Sequence[Mapping[int, list[Any]]]) -> Decisions:
+        """Decisions about copies of the record, block by block; a block has other cells in some columns."""
+        lengths = [len(next(iter(block.values()))) for block in blocks]
+        columns = [np.repeat(np.asarray(column, dtype=np.float64), sum(lengths)) for column in self.encoded]
+        first = 0
+        for block, length in zip(blocks, lengths, strict=True):
+            for place, cells in block.items():
+                start = int(self.starts[place])
+                for offset, values in enumerate(encoded_cells(self.model, place, cells)):
+                    columns[start + offset][first : first + length] = values
+            first += length
         return self.model.decide(columns)
 
-    def turned(self, decided: Decisions) -> Any:
+    def turned(self, decided: Decisions) -> Flags:
         """Which of the copies are decided otherwise."""
-        return decided.codes != self.decided.codes[0]
+        return np.asarray(decided.codes != self.decided.codes[0])
+
+    def turn(self, blocks: Sequence[Mapping[int, list[Any]]]) -> list[Flags]:
+        """Which copies of each block are decided otherwise."""
+        ends = np.cumsum([len(next(iter(block.values()))) for block in blocks])
+        return list(np.split(self.turned(self.tried(blocks)), ends[:-1])) if blocks else []
 
 
 def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str] = ()) -> list[Flip]:
@@ -117,15 +126,15 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
     columns = _columns(search, fixed)
     work = _WORK // max(64, 0 if model.method is None else len(model.method.medoid_rows))
     most = min(_MOST_CELLS, max(_FEWEST, work // max(1, len(columns))))
-    candidates = [one for place in columns if (one := column_candidates(model, place, cells[place], most)) is not None]
-    singles, reached = [], []
-    for one in candidates:
-        decided = search.tried([(one.place, one.cells)], len(one.cells))
-        singles += _nearest_of(search, one, cells[one.place], search.turned(decided))
-        reached.append((one, _against(search, decided)))
-    singles = sorted(singles, key=_by_size)
-    pairs = _paired(search, reached, cells, singles[0].size if singles else math.inf)
-    return sorted([*_one_each(singles)[:_N_SINGLE], *pairs], key=_by_size)
+    tried = [one for place in columns if (one := column_candidates(model, place, cells[place], most)) is not None]
+    if not tried:
+        return []
+    decided = search.tried([{one.place: one.cells} for one in tried])
+    ends = np.cumsum([len(one.cells) for one in tried])[:-1]
+    turned, against = np.split(search.turned(decided), ends), np.split(_against(search, decided), ends)
+    singles = _singles(search, tried, cells, turned)
+    pairs = _paired(search, list(zip(tried, against, strict=True)), singles[0].size if singles else math.inf)
+    return sorted([*singles, *pairs], key=_by_size)
 
 
 def check_fixed(model: TableModel, fixed: Collection[str]) -> None:
@@ -145,7 +154,8 @@ def plain_cells(model: TableModel, record: pa.Table) -> list[Any]:
     for place, (column, encoding) in enumerate(zip(model.contract.columns, model.encodings, strict=True)):
         start = int(np.searchsorted(model.source, place))
         if isinstance(encoding, Levels):
-            cells.append(_level(encoding, plain.get(column.name)))
+            cell = plain.get(column.name)
+            cells.append(None if cell is None else str(cell).strip() or None)
             continue
         outputs = encoding.outputs
         absent = plain.get(column.name) is None
@@ -154,10 +164,6 @@ def plain_cells(model: TableModel, record: pa.Table) -> list[Any]:
         value = float(encoded[start + (outputs.index(": days") if ": days" in outputs else 0)][0])
         cells.append(None if absent else bool(value) if column.kind == "boolean" else value)
     return cells
-
-
-def _level(encoding: Levels, cell: Any) -> str | None:
-    return None if cell is None else str(cell).strip() or None
 
 
 def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
@@ -179,88 +185,100 @@ def _against(search: _Search, decided: Decisions) -> Array:
     return np.asarray(scores[:, code] - others)
 
 
-def _nearest_of(search: _Search, one: Candidates, cell: Any, turned: Any) -> list[Flip]:
-    """The nearest candidates that turn the decision: on either side of a number, else the first level of each class."""
-    places = np.flatnonzero(turned)
-    if not len(places):
-        return []
-    if not one.ordered or cell is None:
-        found = [_flip(search, [(one, one.cells[place], float(one.sizes[place]))]) for place in places[:MOST_COLUMNS]]
-        return [flip for flip in found if flip is not None]
-    flips = []
-    values = np.array(one.cells)
-    for side in (places[values[places] < cell][-1:], places[values[places] > cell][:1]):
-        for place in side:
-            value = _moved_near(search, one, float(cell), float(values[place]))
-            flip = _flip(search, [(one, value, _size(search, one, float(cell), value))])
-            flips += [] if flip is None else [flip]
-    return flips
+def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned: list[Flags]) -> list[Flip]:
+    """The nearest changes of one column, each of another one: on either side of a number, else the next level."""
+    found: list[tuple[float, int, Candidates, int]] = []
+    for number, (one, turns) in enumerate(zip(tried, turned, strict=True)):
+        places, cell = np.flatnonzero(turns), cells[one.place]
+        if one.ordered and cell is not None:
+            values = np.array(one.cells, dtype=np.float64)
+            places = np.concatenate([places[values[places] < cell][-1:], places[values[places] > cell][:1]])
+        found += [(float(one.sizes[place]), number, one, int(place)) for place in places]
+    nearest = sorted(found, key=lambda one: (one[0], one[1]))[: 2 * _N_SINGLE]
+    moved = _moved_near(search, [(one, cells[one.place], one.cells[place]) for _, _, one, place in nearest])
+    flips = [
+        _flip(
+            search, [(one, value, size if value == one.cells[place] else _size(search, one, cells[one.place], value))]
+        )
+        for (size, _, one, place), value in zip(nearest, moved, strict=True)
+    ]
+    each: dict[str, Flip] = {}
+    for flip in sorted((flip for flip in flips if flip is not None), key=_by_size):
+        each.setdefault(flip.changes[0].column, flip)
+    return list(each.values())[:_N_SINGLE]
 
 
 def _size(search: _Search, one: Candidates, cell: float, value: float) -> float:
-    from qmedoid.explanations.candidates import sizes
-
-    first = int(search.starts[one.place])
-    encoding: Any = search.model.encodings[one.place]
-    outputs = encoding.outputs
-    first += outputs.index(": days") if ": days" in outputs else 0
+    outputs = search.model.encodings[one.place].outputs
+    first = int(search.starts[one.place]) + (outputs.index(": days") if ": days" in outputs else 0)
     return float(sizes(search.model, first, cell, np.array([value]))[0])
 
 
-def _moved_near(search: _Search, one: Candidates, cell: float, value: float) -> float:
-    """A value between the cell and one that turns the decision, as near to the cell as it still turns it, and short."""
-    near, far = cell, value
+def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> list[Any]:
+    """For each change of a cell to a value that turns the decision the value nearest to the cell that still does.
+
+    All are halved at once; levels stay as they are.
+    """
+    near: list[Any] = [cell for _, cell, _ in flips]
+    far: list[Any] = [value for *_, value in flips]
     for _ in range(_STEPS):
-        middle = 0.5 * (near + far)
-        if one.whole:
-            middle = float(np.round(middle))
-        if middle in (near, far):
+        middles = {}
+        for place, (one, cell, _value) in enumerate(flips):
+            if one.ordered and cell is not None:
+                middle = 0.5 * (near[place] + far[place])
+                middle = round(middle) if one.whole else middle
+                if middle not in (near[place], far[place]):
+                    middles[place] = middle
+        if not middles:
             break
-        if search.turned(search.tried([(one.place, [middle])], 1))[0]:
-            far = middle
-        else:
-            near = middle
-    return _shortened(search, one, cell, far)
+        turns = search.turn([{flips[place][0].place: [middle]} for place, middle in middles.items()])
+        for (place, middle), turn in zip(middles.items(), turns, strict=True):
+            (far if turn[0] else near)[place] = middle
+    return _shortened(search, flips, far)
 
 
-def _shortened(search: _Search, one: Candidates, cell: float, value: float) -> float:
-    """The value with the fewest digits that still turns the decision, rounded away from the cell."""
-    if one.whole:
-        return value
-    up = value > cell
-    for digits in range(1, 16):
-        step = 10.0 ** (math.floor(math.log10(abs(value - cell))) + 2 - digits) if value != cell else 1.0
-        rounded = (math.ceil if up else math.floor)(value / step) * step
-        rounded = float(f"{rounded:.12g}")
-        if rounded != cell and search.turned(search.tried([(one.place, [rounded])], 1))[0]:
-            return rounded
-    return value
+def _shortened(search: _Search, flips: list[tuple[Candidates, Any, Any]], values: list[Any]) -> list[Any]:
+    """The values with the fewest digits that still turn the decision, rounded away from the cells."""
+    tries = {}
+    for place, (one, cell, _value) in enumerate(flips):
+        if one.ordered and not one.whole and cell is not None and values[place] != cell:
+            tries[place] = _shorter(float(cell), float(values[place]))
+    turns = search.turn([{flips[place][0].place: shorter} for place, shorter in tries.items()])
+    short = list(values)
+    for (place, shorter), turn in zip(tries.items(), turns, strict=True):
+        short[place] = next((value for value, does in zip(shorter, turn, strict=True) if does), values[place])
+    return short
 
 
-def _paired(
-    search: _Search, reached: list[tuple[Candidates, Array]], cells: list[Any], smallest: float
-) -> list[Flip]:
+def _shorter(cell: float, value: float) -> list[float]:
+    """A value rounded away from the cell, with more and more digits."""
+    away, power = (math.ceil if value > cell else math.floor), math.floor(math.log10(abs(value - cell)))
+    rounded = [
+        float(f"{away(value / 10.0**exponent) * 10.0**exponent:.12g}") for exponent in range(power + 1, power - 8, -1)
+    ]
+    return [one for one in rounded if one != cell] or [value]
+
+
+def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: float) -> list[Flip]:
     """The smallest change of two columns, where it is smaller than that of one."""
     best = sorted(reached, key=lambda one: float(one[1].min()))[:_PAIRED_COLUMNS]
     picks = [(one, _steps(one, against)) for one, against in best]
-    tries = [
-        ((a, i), (b, j))
-        for (a, of_a), (b, of_b) in combinations(picks, 2)
-        for i in of_a
-        for j in of_b
-        if a.sizes[i] + b.sizes[j] < smallest
-    ]
-    by_columns: dict[tuple[int, int], list[Any]] = {}
-    for pair in tries:
-        by_columns.setdefault((pair[0][0].place, pair[1][0].place), []).append(pair)
-    found: list[tuple[float, Any]] = []
-    for (p, q), own in by_columns.items():
-        first = [a.cells[i] for (a, i), _ in own]
-        second = [b.cells[j] for _, (b, j) in own]
-        turned = search.turned(search.tried([(p, first), (q, second)], len(own)))
-        found += [(float(own[k][0][0].sizes[own[k][0][1]] + own[k][1][0].sizes[own[k][1][1]]), own[k]) for k in np.flatnonzero(turned)]
-    for _, pair in sorted(found, key=lambda one: one[0])[:3]:
-        flip = _flip(search, [(one, one.cells[i], float(one.sizes[i])) for one, i in pair])
+    tries: list[tuple[float, Candidates, int, Candidates, int]] = []
+    blocks: list[dict[int, list[Any]]] = []
+    for (a, of_a), (b, of_b) in combinations(picks, 2):
+        own = [
+            (float(a.sizes[i] + b.sizes[j]), a, int(i), b, int(j))
+            for i in of_a
+            for j in of_b
+            if a.sizes[i] + b.sizes[j] < smallest
+        ]
+        if own:
+            tries += own
+            blocks.append({a.place: [a.cells[i] for *_, i, _, _ in own], b.place: [b.cells[j] for *_, j in own]})
+    turned = np.concatenate([np.zeros(0, dtype=np.bool_), *search.turn(blocks)])
+    found = sorted((tries[place] for place in np.flatnonzero(turned)), key=lambda one: one[0])
+    for _, a, i, b, j in found[:3]:
+        flip = _flip(search, [(one, one.cells[k], float(one.sizes[k])) for one, k in ((a, i), (b, j))])
         if flip is not None:
             return [flip]
     return []
@@ -303,11 +321,3 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
 
 def _by_size(flip: Flip) -> tuple[float, int, tuple[str, ...]]:
     return flip.size, len(flip.changes), tuple(change.column for change in flip.changes)
-
-
-def _one_each(flips: list[Flip]) -> list[Flip]:
-    """The first flip of every column."""
-    found: dict[str, Flip] = {}
-    for flip in flips:
-        found.setdefault(flip.changes[0].column, flip)
-    return list(found.values())

@@ -1,0 +1,186 @@
+"""The explanation of one decision, as an object to look at."""
+
+import datetime
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from qmedoid._version import __version__
+from qmedoid.explanations.flips import check_fixed, nearest_flips
+from qmedoid.explanations.sentences import two_sentences
+from qmedoid.model.table import TableModel
+
+TOP = 10
+"""Columns, groups and rows that are shown one by one."""
+N_MEDOIDS = 5
+"""Classes whose nearest medoids are shown."""
+REST = "rest"
+
+
+class Explanation(Mapping[str, Any]):
+    """Why one record was decided as it was: contributions that add up to the margin, at every level.
+
+    It is a mapping of all that is known; `to_dict` has what is worth to be kept or shown.
+
+    Attributes
+    ----------
+    sentences : tuple of str
+        What was decided and why, and which real row is nearer and what would turn the decision.
+    flips : list of dict
+        The smallest changes of one or two columns that lead to another class, each verified by scoring it. They are
+        looked for when they are first asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import EvidenceClassifier, SavedModel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> saved = SavedModel(EvidenceClassifier(random_state=0).fit(X, y).table_model())
+    >>> why = saved.explain(X, row=0)
+    >>> parts = [column["contribution"] for column in why["columns"]] + list(why["terms"].values())
+    >>> bool(abs(sum(parts) - why["margin"]) < 1e-9)
+    True
+    >>> why.sentences[0].startswith("Row 0 is called 0 with a probability of")
+    True
+    """
+
+    def __init__(
+        self,
+        report: Mapping[str, Any],
+        model: TableModel,
+        record: pa.Table,
+        *,
+        top: int | None = TOP,
+        fixed: Collection[str] = (),
+        sha256: str | None = None,
+        difference: Collection[str] = (),
+    ) -> None:
+        check_fixed(model, fixed)
+        self._report, self._model, self._record = dict(report), model, record
+        self._top, self._fixed, self._sha256 = top, tuple(fixed), sha256
+        self._difference = tuple(difference)
+        self._time = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        probabilities = self._report.get("probabilities")
+        if probabilities is not None:
+            self._report["probability"] = probabilities[str(report["prediction"])]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._report[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._report)
+
+    def __len__(self) -> int:
+        return len(self._report)
+
+    @cached_property
+    def flips(self) -> list[dict[str, Any]]:
+        """The smallest changes that lead to another class, the smallest first."""
+        return [flip.to_dict() for flip in nearest_flips(self._model, self._record, fixed=self._fixed)]
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """The decision in two sentences, every number of which is in the dictionary."""
+        return two_sentences(self._report, self.flips)
+
+    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+        """The explanation as plain values, fit for JSON.
+
+        Parameters
+        ----------
+        top : int or None
+            Columns, groups and rows that are listed, those that contribute most; the others are summed up under
+            ``"rest"``, so that every level still adds up. None takes what `explain` was asked for; 0 lists all.
+        """
+        count = self._top if top is None else top
+        most = count or None
+        columns = _listed(self._report["columns"], most)
+        names = {one["name"] for one in columns["listed"]}
+        names |= {change["column"] for flip in self.flips for change in flip["changes"]}
+        shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
+        made: dict[str, Any] = {
+            "model": {"sha256": self._sha256, "qmedoid": __version__},
+            "time": self._time.isoformat(),
+            "difference": list(self._difference),
+            "row": self._report.get("row"),
+            "sentences": list(self.sentences),
+            **{name: self._report[name] for name in ("prediction", "against", "margin", "decided_by")},
+            **{name: self._report.get(name) for name in ("probability", "probabilities")},
+            "record": shown,
+            "columns": columns,
+            "groups": _listed([_short_group(group, most) for group in self._report["groups"]], most),
+            "rows": self._rows(most),
+            "terms": dict(self._report["terms"]),
+            "medoids": [self._medoid(one, shown) for one in self._report["medoids"][:N_MEDOIDS]],
+            "flips": self.flips,
+            "fixed": list(self._fixed),
+        }
+        if "known" in self._report:
+            made["known"] = self._report["known"]
+        return made
+
+    def _rows(self, most: int | None) -> dict[str, Any] | None:
+        """Contributions by training row, over all groups and neighbors; None where groups are not made of rows."""
+        totals: dict[tuple[int, Any], float] = {}
+        for group in self._report["groups"]:
+            if "records" not in group:
+                return None
+            for one in group["records"]:
+                key = one["training_row"], one["class"]
+                totals[key] = totals.get(key, 0.0) + one["contribution"]
+        parts = [{"training_row": row, "class": label, "contribution": value} for (row, label), value in totals.items()]
+        parts.sort(key=lambda part: (-abs(float(part["contribution"])), part["training_row"]))
+        return _listed(parts, most)
+
+    def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+        """A medoid with the cells that are shown, and which of them differ from the record's."""
+        own = medoid["record"]
+        cells = None if own is None else {name: own.get(name) for name in shown}
+        differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
+        return {**medoid, "record": cells, "differs": differs}
+
+    def to_svg(self) -> str:
+        """A picture of the contributions, from the starting point of every record to the margin of this one."""
+        from qmedoid.explanations.picture import waterfall
+
+        return waterfall(self.to_dict())
+
+    def to_html(self) -> str:
+        """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
+        from qmedoid.explanations.view import as_page
+
+        return as_page(self.to_dict(), self.to_svg())
+
+    def _repr_html_(self) -> str:
+        from qmedoid.explanations.view import as_fragment
+
+        return as_fragment(self.to_dict(), self.to_svg())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
+        # By name: pictures of Matplotlib lie in a layer above.
+        return import_module("qmedoid.reporting.waterfall").draw_waterfall(self.to_dict(), ax)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def _short_group(group: Mapping[str, Any], most: int | None) -> dict[str, Any]:
+    """A group with the rows that contribute most, and the others summed up."""
+    short = dict(group)
+    if most is not None and "records" in short:
+        short["records"] = _listed(short["records"], min(most, 3))
+    elif "records" in short:
+        short["records"] = _listed(short["records"], None)
+    return short
+
+
+def _listed(parts: list[dict[str, Any]], most: int | None) -> dict[str, Any]:
+    """The first parts, and the count and sum of the rest."""
+    listed = parts if most is None else parts[:most]
+    rest = [] if most is None else parts[most:]
+    added = sum(float(part["contribution"]) for part in rest)
+    return {"listed": listed, REST: {"count": len(rest), "contribution": added}}
