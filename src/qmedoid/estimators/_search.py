@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import check_size, column_label, given_weights
-from qmedoid.estimators._parameters import NONE, Constraint, choice, whole
+from qmedoid.estimators._parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
@@ -23,8 +24,9 @@ from qmedoid.geometry.groups import (
     correlation_ratio,
     correlation_with_numbers,
 )
+from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
-from qmedoid.methods.nearest.fit import SearchSettings, Selected, search_configurations, select_models
+from qmedoid.methods.nearest.fit import SELECTIONS, SearchSettings, Selected, search_configurations, select_models
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.optimize.sweep import ALPHA_GRID
 
@@ -44,6 +46,37 @@ GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
     "anchor_order": choice(ANCHOR_ORDERS),
 }
 """Of the parameters that both estimators have."""
+SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
+    **GROUPING_CONSTRAINTS,
+    "subset_sizes": NONE | PAIR,
+    "max_passes": whole(0),
+    "candidate_budget": NONE | whole(1),
+    "use_angular": FLAG,
+    "angle": choice(ANGLE_KINDS),
+    "alpha": NONE | SHARE,
+    "search_alpha": SHARE,
+    "class_weight": class_weights(CLASS_WEIGHTS),
+    "n_medoids": whole(1),
+    "max_medoid_rows": whole(1),
+    "n_models": whole(1),
+    "selection": choice(SELECTIONS),
+    "cv": CV,
+    "refit": FLAG,
+    "random_state": SEED,
+}
+"""Of the parameters of a `NearestMedoidClassifier`."""
+PRINTED: Mapping[str, Any] = {
+    "kind": "weighted",
+    "input_scaling": "none",
+    "n_anchors": None,
+    "angle": "printed",
+    "search_alpha": 0.9,
+    "class_weight": "printed",
+    "anchor_order": "codes",
+    "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
+    "refit": False,
+}
+"""Its parameters as the paper has them."""
 
 
 def make_groups(

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
@@ -35,14 +34,14 @@ from qmedoid.estimators._number_columns import (
 )
 from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
-from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
+from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.groups import FeatureKind, Groups
-from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
+from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
-from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
+from qmedoid.methods.nearest.fit import Best, Selected, Selection
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
@@ -197,24 +196,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.refit = refit
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
-        **GROUPING_CONSTRAINTS,
-        "subset_sizes": allowed.NONE | allowed.PAIR,
-        "max_passes": allowed.whole(0),
-        "candidate_budget": allowed.NONE | allowed.whole(1),
-        "use_angular": allowed.FLAG,
-        "angle": allowed.choice(ANGLE_KINDS),
-        "alpha": allowed.NONE | allowed.SHARE,
-        "search_alpha": allowed.SHARE,
-        "class_weight": allowed.class_weights(CLASS_WEIGHTS),
-        "n_medoids": allowed.whole(1),
-        "max_medoid_rows": allowed.whole(1),
-        "n_models": allowed.whole(1),
-        "selection": allowed.choice(SELECTIONS),
-        "cv": allowed.CV,
-        "refit": allowed.FLAG,
-        "random_state": allowed.SEED,
-    }
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = SEARCH_CONSTRAINTS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,18 +210,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Everything is still fitted on training rows only. `changes` override single parameters. The paper does not say
         what α the search runs with; 0.9 is the middle of the α it ends up with.
         """
-        printed: dict[str, Any] = {
-            "kind": "weighted",
-            "input_scaling": "none",
-            "n_anchors": None,
-            "angle": "printed",
-            "search_alpha": 0.9,
-            "class_weight": "printed",
-            "anchor_order": "codes",
-            "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
-            "refit": False,
-        }
-        return cls(**(printed | changes))
+        return cls(**({**PRINTED} | changes))
 
     @with_callbacks
     @one_blas_thread
