@@ -31,7 +31,7 @@ from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows,
 from qmedoid.optimize.sweep import ALPHA_GRID
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
-CLASS_WEIGHTS = ("auto", "balanced", "printed")
+SCORE_WEIGHTS = ("auto", "balanced", "printed")
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
 ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
@@ -55,7 +55,7 @@ SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
     "angle": choice(ANGLE_KINDS),
     "alpha": NONE | SHARE,
     "search_alpha": SHARE,
-    "class_weight": class_weights(CLASS_WEIGHTS),
+    "score_weight": class_weights(SCORE_WEIGHTS),
     "n_medoids": whole(1),
     "max_medoid_rows": whole(1),
     "n_models": whole(1),
@@ -71,7 +71,7 @@ PRINTED: Mapping[str, Any] = {
     "n_anchors": None,
     "angle": "printed",
     "search_alpha": 0.9,
-    "class_weight": "printed",
+    "score_weight": "printed",
     "anchor_order": "codes",
     "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
     "refit": False,
@@ -151,16 +151,16 @@ def _warn_of_few_rows(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -
         )
 
 
-def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
+def multiplier_options(score_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
     """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
     priors = np.bincount(codes, minlength=len(classes)) / len(codes)
-    if class_weight is None:
+    if score_weight is None:
         return [np.ones(len(classes))]
-    if isinstance(class_weight, Mapping):
-        return [given_weights(class_weight, classes)]
-    if class_weight == "auto":
+    if isinstance(score_weight, Mapping):
+        return [given_weights(score_weight, classes, "score_weight")]
+    if score_weight == "auto":
         return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
-    if class_weight == "balanced":
+    if score_weight == "balanced":
         return [prior_multipliers(priors, 1.0)]
     return [printed_multipliers(priors)]
 
@@ -197,7 +197,7 @@ def search_models(
         n_models=estimator.n_models,
         selection=estimator.selection,
     )
-    options = multiplier_options(estimator.class_weight, train.codes, data.classes)
+    options = multiplier_options(estimator.score_weight, train.codes, data.classes)
     report.begin(len(search.sizes) * search.max_passes * len(groups.anchors))
     found = search_configurations(
         folds, groups, settings, search, options[0], rng,

@@ -83,10 +83,11 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Share of the distance channel. None chooses it on held-out rows; `search_alpha` is used while configurations
         are compared.
     search_alpha : float, default=0.75
-    class_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
-        A larger weight makes a class win more often: its score is divided by the weight. ``"auto"`` chooses on
-        held-out rows among weights that help rare classes by π^−γ, γ in 0, ¼, ½; ``"balanced"`` is γ = 1;
-        ``"printed"`` *multiplies* scores by 1/√π, which holds rare classes back.
+    score_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
+        Weights of the classes, by label, that divide their scores: a larger one makes a class win more often. They
+        are no weights of rows, as `class_weight` of the other classifiers is. ``"auto"`` chooses on held-out rows
+        among π^−γ, γ in 0, ¼, ½, which help rare classes; ``"balanced"`` is γ = 1; ``"printed"`` *multiplies* scores
+        by 1/√π, which holds rare classes back.
     anchor_order : {"association", "codes", "columns"}, default="association"
         Order of the anchors: by the correlation ratio with the classes, by ``|r|`` with label codes, or as they stand.
     n_medoids : int, default=1
@@ -165,7 +166,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         angle: AngleKind = "true",
         alpha: float | None = None,
         search_alpha: float = 0.75,
-        class_weight: str | Mapping[Any, float] | None = "auto",
+        score_weight: str | Mapping[Any, float] | None = "auto",
         anchor_order: AnchorOrder = "association",
         n_medoids: int = 1,
         max_medoid_rows: int = 1000,
@@ -186,7 +187,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.angle = angle
         self.alpha = alpha
         self.search_alpha = search_alpha
-        self.class_weight = class_weight
+        self.score_weight = score_weight
         self.anchor_order = anchor_order
         self.n_medoids = n_medoids
         self.max_medoid_rows = max_medoid_rows
