@@ -37,17 +37,17 @@ def run_default(data: Dataset, cell: Cell, **changes: object) -> Result:
 
 METHODS: dict[str, StudyMethod] = {
     "as printed": StudyMethod(run_printed),
-    "as printed, without class weights": StudyMethod(run_printed, {"class_weight": None}),
-    "as printed, true angle, without class weights": StudyMethod(run_printed, {"class_weight": None, "angle": "true"}),
+    "as printed, without class weights": StudyMethod(run_printed, {"score_weight": None}),
+    "as printed, true angle, without class weights": StudyMethod(run_printed, {"score_weight": None, "angle": "true"}),
     "as printed, k = 3, no search": StudyMethod(run_printed, {"max_passes": 0, "subset_sizes": (3, 3)}),
     "as printed, k = 3, no search, without class weights": StudyMethod(
-        run_printed, {"max_passes": 0, "subset_sizes": (3, 3), "class_weight": None}
+        run_printed, {"max_passes": 0, "subset_sizes": (3, 3), "score_weight": None}
     ),
     "as printed, inputs scaled to [0, 1], without class weights": StudyMethod(
-        run_printed, {"class_weight": None, "input_scaling": "minmax"}
+        run_printed, {"score_weight": None, "input_scaling": "minmax"}
     ),
     "default": StudyMethod(run_default),
-    "default, without class weights": StudyMethod(run_default, {"class_weight": None}),
+    "default, without class weights": StudyMethod(run_default, {"score_weight": None}),
     "default, no search": StudyMethod(run_default, {"max_passes": 0}),
     "default, 3 medoids per class": StudyMethod(run_default, {"n_medoids": 3}),
     "default, no search, 3 medoids per class": StudyMethod(run_default, {"max_passes": 0, "n_medoids": 3}),

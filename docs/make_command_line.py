@@ -62,6 +62,9 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "cat decisions.bad-rows.csv",
     ),
     "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
+    "evaluate_bad_rows": (
+        "qmedoid evaluate heart.qmedoid spoilt.csv --on-bad-row skip --bad-rows left-out.csv | head -3",
+    ),
     "budgets": (
         "qmedoid evaluate heart.qmedoid new.csv --budgets 10,50,25% | tail -8",
         "qmedoid inspect heart.qmedoid --budgets 10,50,25%",

@@ -67,7 +67,7 @@ def test_the_printed_angle_votes_against_the_distance(seed):
 def test_the_printed_angle_alone_is_wrong_more_often_than_chance(load):
     data = load()
     alone = {
-        angle: mean_accuracy(judged(lambda a=angle: printed(alpha=0.0, angle=a, class_weight=None), data, range(5)))
+        angle: mean_accuracy(judged(lambda a=angle: printed(alpha=0.0, angle=a, score_weight=None), data, range(5)))
         for angle in ("printed", "true")
     }
     assert alone["printed"] < 1 / len(data.class_names) - 0.1
@@ -79,7 +79,7 @@ def test_the_printed_angle_alone_is_wrong_more_often_than_chance(load):
 
 def test_printed_class_weights_hold_the_rare_class_back_on_breast_cancer():
     data = load_breast_cancer()
-    found = {weight: judged(lambda w=weight: printed(class_weight=w), data) for weight in ("printed", None)}
+    found = {weight: judged(lambda w=weight: printed(score_weight=w), data) for weight in ("printed", None)}
     assert mean_accuracy(found["printed"]) == pytest.approx(0.889, abs=0.005)
     assert mean_accuracy(found[None]) == pytest.approx(0.918, abs=0.005)
     called_rare = {weight: sum(m.confusion[:, 1].sum() for m in metrics) for weight, metrics in found.items()}
@@ -93,7 +93,7 @@ def test_the_weights_of_the_default_help_the_rare_class():
     split = paper_split(data.y, 0)
     called_rare = []
     for weight in ("printed", None, "balanced"):
-        model = printed(class_weight=weight, alpha=1.0).fit(data.X[split.fit], data.y[split.fit])
+        model = printed(score_weight=weight, alpha=1.0).fit(data.X[split.fit], data.y[split.fit])
         called_rare.append(int(np.sum(model.predict(data.X[split.test]) == 1)))
     assert called_rare[0] < called_rare[1] < called_rare[2]
 
@@ -107,7 +107,7 @@ def test_plain_norms_of_standardized_columns_lose_the_signal(load):
     settings = {"raw": {}, "plain": {"input_scaling": "standard"}}
     settings["signed"] = settings["plain"] | {"kind": "signed"}
     accuracy = {
-        name: mean_accuracy(judged(lambda c=changes: printed(class_weight=None, **c), data, range(10)))
+        name: mean_accuracy(judged(lambda c=changes: printed(score_weight=None, **c), data, range(10)))
         for name, changes in settings.items()
     }
     assert accuracy["plain"] < accuracy["raw"] - 0.15
@@ -124,7 +124,7 @@ def test_rows_to_be_judged_leave_the_fit_alone(make):
     split = paper_split(data.y, 0)
     rng = np.random.default_rng(0)
     settings = {"max_passes": 0, "subset_sizes": (3, 3), "alpha": 0.7, "random_state": 0}
-    settings |= {} if make is NearestMedoidClassifier.paper else {"class_weight": None}
+    settings |= {} if make is NearestMedoidClassifier.paper else {"score_weight": None}
     models = []
     for X_val in (data.X[split.val], rng.normal(scale=1e3, size=(len(split.val), data.X.shape[1]))):
         model = make(**settings).fit(data.X[split.train], data.y[split.train], X_val=X_val, y_val=data.y[split.val])
@@ -278,7 +278,7 @@ def test_the_margin_ranks_records(load, least):
 def test_a_margin_on_the_heart_data_is_a_sum_over_anchors_and_an_angle():
     data = load_heart()
     split = paper_split(data.y, 0)
-    fitted = NearestMedoidClassifier(max_passes=0, class_weight=None, random_state=0).fit(
+    fitted = NearestMedoidClassifier(max_passes=0, score_weight=None, random_state=0).fit(
         data.X[split.fit], data.y[split.fit]
     )
     X, model = data.X[split.test], fitted.model_

@@ -1,5 +1,7 @@
-"""`score --on-bad-row`: what cannot be read is flagged or set aside, counted, and no failure."""
+"""`--on-bad-row` of `score` and `evaluate`: what cannot be read is flagged or set aside, counted, and no failure."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from small_tables import cells
 
@@ -56,3 +58,59 @@ def test_wrong_calls(cli, two, broken, tmp_path):
         outcome = cli(*command, *arguments)
         assert (outcome.code, words in outcome.err) == (2, True), outcome.err
     assert not out.exists()
+
+
+def test_evaluation_leaves_out_what_it_cannot_read(cli, two, broken, tmp_path):
+    refused = cli("evaluate", two.model, broken)
+    assert refused.code == 3
+    good = tmp_path / "good.csv"
+    lines = broken.read_text().splitlines()
+    good.write_text("\n".join(line for place, line in enumerate(lines) if place not in (4, 6)) + "\n")
+    wanted = cli.ok("evaluate", two.model, good, "--json").json
+    outcome = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--json")
+    found = outcome.json
+    assert (found["rows"], found["bad_rows"], found["bad_rows_file"]) == (88, 2, None)
+    assert (wanted["bad_rows"], wanted["bad_rows_file"]) == (0, None)
+    # The classes belong to the rows that are left: all figures are those of the table without the bad rows.
+    for key in ("confusion", "accuracy", "log_loss", "seen", "left_out", "classes"):
+        assert found[key] == wanted[key], key
+    words = f"2 rows that could not be read, the first at line 5 of {broken}: x1: 'abc' is no number"
+    assert any(words in one and "--bad-rows FILE" in one for one in found["notes"]), found["notes"]
+    aside = tmp_path / "aside.csv"
+    told = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--bad-rows", aside)
+    assert f"written to {aside}" in told.err
+    assert (cells(aside)["line"], cells(aside)["record"][1]) == (["5", "7"], "005")
+
+
+def test_evaluation_sets_whole_records_aside(cli, two, tmp_path):
+    read = cells(two.file)
+    read["x1"][3] = "abc"
+    pq.write_table(pa.table(read), tmp_path / "t.parquet")
+    aside = tmp_path / "aside.csv"
+    command = ("evaluate", two.model, tmp_path / "t.parquet", "--on-mismatch", "warn")
+    found = cli.ok(*command, "--on-bad-row", "skip", "--bad-rows", aside, "--json").json
+    assert (found["rows"], found["bad_rows"], found["bad_rows_file"]) == (89, 1, str(aside))
+    assert any(f"the first at row 3 (from 0) of {tmp_path / 't.parquet'}" in one for one in found["notes"])
+    assert '"x1": "abc"' in cells(aside)["record"][0]
+
+
+def test_evaluation_of_bad_rows_alone_is_refused(cli, two, tmp_path):
+    lines = two.file.read_text().splitlines()
+    file, aside = tmp_path / "t.csv", tmp_path / "aside.csv"
+    file.write_text("\n".join([lines[0], "005", "006"]) + "\n")
+    outcome = cli("evaluate", two.model, file, "--on-bad-row", "skip", "--bad-rows", aside)
+    assert outcome.code == 3
+    assert "None of the 2 rows could be read" in outcome.err
+    assert not aside.exists()
+
+
+def test_wrong_calls_of_evaluate(cli, two, broken, tmp_path):
+    for arguments, words in (
+        (("--bad-rows", tmp_path / "b.csv"), "give both"),
+        (("--on-bad-row", "skip", "--bad-rows", "-"), "must be a file"),
+        (("--on-bad-row", "skip", "--bad-rows", broken), "is the table itself"),
+        (("--on-bad-row", "skip", "--bad-rows", two.file), "--force"),
+        (("--on-bad-row", "flag"), "flag"),
+    ):
+        outcome = cli("evaluate", two.model, broken, *arguments)
+        assert (outcome.code, words in outcome.err) == (2, True), outcome.err

@@ -268,3 +268,22 @@ def test_function_refuses_what_is_not_there():
     with pytest.raises(ParameterError, match="'z' has the role 'number'"):
         qmedoid.check_table({"x": [1, 2]}, roles={"z": "number"})
     json.dumps(qmedoid.check_table({"x": [[1], [2]], "y": [b"a", b"b"]}))
+
+
+def test_line_of_units_is_named_by_check_and_refused_by_fit(cli, tmp_path):
+    rows = [f"{20 + row},{50 + row % 17},{'yes' if row % 2 else 'no'}" for row in range(60)]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["age,weight,label", "years,kg,class", *rows]) + "\n")
+    report = cli.ok("check", file, "--target", "label", "--json").json
+    (found,) = [one for one in report["findings"] if one["code"] == "units"]
+    assert (found["severity"], found["columns"]) == ("problem", ["age", "weight"])
+    assert f"line 2 of {file} looks like units" in found["message"]
+    refused = cli("fit", file, "--target", "label", "-o", tmp_path / "m.qmedoid")
+    assert refused.code == 3
+    assert f"Line 2 of {file} looks like units" in refused.err
+    assert not (tmp_path / "m.qmedoid").exists()
+    # What is said to do helps.
+    file.write_text("\n".join(["age,weight,label", *rows]) + "\n")
+    assert not any(
+        one["code"] == "units" for one in cli.ok("check", file, "--target", "label", "--json").json["findings"]
+    )

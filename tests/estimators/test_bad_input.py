@@ -418,7 +418,7 @@ WRONG = {
     "angle": ["cosine", None],
     "alpha": [-0.1, 1.1, "auto", float("nan"), True],
     "search_alpha": [None, 2, "x", float("nan")],
-    "class_weight": ["uniform", 3, [1, 2]],
+    "score_weight": ["uniform", 3, [1, 2]],
     "anchor_order": ["random", None],
     "n_medoids": [0, 1.5, None],
     "max_medoid_rows": [0, None, 10.0],
@@ -465,7 +465,7 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({7: 1.0}, "'class_weight' names 7, which is not a class. The classes are [0, 1]."),
+        ({7: 1.0}, "'score_weight' names 7, which is not a class. The classes are [0, 1]."),
         ({0: -1}, "must be a number between 1e-300 and 1e300. Got -1 for class 0 instead."),
         ({1: 0}, "Got 0 for class 1 instead."),
         ({0: "much"}, "Got 'much' for class 0 instead."),
@@ -473,9 +473,9 @@ def test_numbers_of_numpy_are_numbers():
         ({0: float("nan")}, "Got nan for class 0 instead."),
     ],
 )
-def test_wrong_class_weights_name_the_class(weights, message):
+def test_wrong_score_weights_name_the_class(weights, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
-        quick(class_weight=weights).fit(X, Y)
+        quick(score_weight=weights).fit(X, Y)
 
 
 @pytest.mark.parametrize(

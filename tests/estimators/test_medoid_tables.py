@@ -226,7 +226,7 @@ def test_class_weights_name_classes_whatever_their_order(data):
     for positive in (None, "no"):
         light, heavy = (
             MedoidClassifier(
-                method=NearestMedoidClassifier(max_passes=0, class_weight={"yes": weight}),
+                method=NearestMedoidClassifier(max_passes=0, score_weight={"yes": weight}),
                 positive=positive,
                 random_state=0,
             )

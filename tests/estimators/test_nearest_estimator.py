@@ -106,7 +106,7 @@ def test_medoids_are_rows_of_the_table_with_their_own_class(n_medoids, refit):
 
 
 def test_medoid_is_at_distance_zero_from_itself_and_decides_for_its_class():
-    fitted = quick(class_weight=None).fit(X3, Y3)
+    fitted = quick(score_weight=None).fit(X3, Y3)
     distance, angle = fitted.channels(fitted.medoids_)
     np.testing.assert_allclose(np.diag(distance), 0, atol=1e-7)
     np.testing.assert_allclose(np.diag(angle), 0, atol=1e-7)
@@ -260,7 +260,7 @@ def test_paper_preset_is_what_is_printed():
         "n_anchors": None,
         "angle": "printed",
         "search_alpha": 0.9,
-        "class_weight": "printed",
+        "score_weight": "printed",
         "anchor_order": "codes",
         "refit": False,
     }
@@ -280,10 +280,10 @@ def test_paper_preset_fits():
 # --- class weights ----------------------------------------------------------------------------------------------
 
 
-def count_of_rare(class_weight):
+def count_of_rare(score_weight):
     """Predictions of the rare class where nothing but the weights differs."""
     X, y = rare()
-    fitted = quick(class_weight=class_weight, alpha=0.5, max_passes=0, subset_sizes=(2, 2)).fit(X, y)
+    fitted = quick(score_weight=score_weight, alpha=0.5, max_passes=0, subset_sizes=(2, 2)).fit(X, y)
     return int((fitted.predict(X) == 1).sum())
 
 
@@ -304,19 +304,19 @@ def test_printed_weights_hold_the_rare_class_back_and_the_others_help_it():
 
 def test_multipliers_are_those_of_the_priors():
     X, y = rare()
-    fitted = quick(class_weight="balanced", max_passes=0).fit(X, y)
+    fitted = quick(score_weight="balanced", max_passes=0).fit(X, y)
     np.testing.assert_allclose(fitted.class_multipliers_, [1, 1 / 9])
     np.testing.assert_allclose(
-        quick(class_weight="printed", max_passes=0).fit(X, y).class_multipliers_, [0.9**-0.5, 0.1**-0.5]
+        quick(score_weight="printed", max_passes=0).fit(X, y).class_multipliers_, [0.9**-0.5, 0.1**-0.5]
     )
-    assert quick(class_weight={0: 4}, max_passes=0).fit(X, y).class_multipliers_.tolist() == [0.25, 1]
-    auto = quick(class_weight="auto", max_passes=0).fit(X, y).class_multipliers_
+    assert quick(score_weight={0: 4}, max_passes=0).fit(X, y).class_multipliers_.tolist() == [0.25, 1]
+    auto = quick(score_weight="auto", max_passes=0).fit(X, y).class_multipliers_
     assert any(np.allclose(auto, [1, (1 / 9) ** exponent]) for exponent in (0, 0.25, 0.5))
 
 
 def test_weights_by_words():
     X, y = rare()
-    fitted = quick(class_weight={"sick": 3.0}, max_passes=0).fit(X, np.array(["well", "sick"])[y])
+    fitted = quick(score_weight={"sick": 3.0}, max_passes=0).fit(X, np.array(["well", "sick"])[y])
     assert dict(zip(fitted.classes_, fitted.class_multipliers_, strict=True)) == {"sick": 1 / 3, "well": 1}
 
 

@@ -122,12 +122,12 @@ def test_circuits_are_written_on_request(tmp_path):
 def test_parameters_without_a_plain_form_are_described(tmp_path):
     folds = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
     estimator = method(
-        cv=StratifiedKFold(2), random_state=np.random.RandomState(0), class_weight={0: 1.0, 1: np.float64(2), 2: 1}
+        cv=StratifiedKFold(2), random_state=np.random.RandomState(0), score_weight={0: 1.0, 1: np.float64(2), 2: 1}
     )
     parameters = estimator.fit(WINE, WINE_CLASSES).table_model().parameters
     assert parameters["cv"].startswith("StratifiedKFold(n_splits=2")
     assert parameters["random_state"] == "RandomState"
-    assert parameters["class_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
+    assert parameters["score_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
     assert parameters["subset_sizes"] == [2, 3]
     given = method(cv=folds, max_passes=0).fit(WINE, WINE_CLASSES)
     assert load_model(given.save(tmp_path / "m")).parameters["cv"] == [[list(range(0, 178, 2)), list(range(1, 178, 2))]]

@@ -10,6 +10,7 @@ from qmedoid import SumClassifier, load
 from qmedoid.estimators import _boosting, _histogram, _symmetric
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._symmetric import grow
+from qmedoid.estimators._tree_kinds import RankedRows
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.methods.comparisons.fit import comparisons_of
@@ -48,7 +49,7 @@ def only_of(kind, X, codes, n_classes):
 def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
     X, codes = made_rows(n_classes=n_classes)
     known, places = ranks(X)
-    found = grow(places, codes, SETTINGS.growing, 0, 12)
+    found = grow(RankedRows(places, codes), SETTINGS.growing, 0, 12)
     trees = found.full_trees(known)
     model = comparisons_of(trees, found.start, X, codes, n_classes)
     np.testing.assert_allclose(model.scores(X), model.class_scores(found.outputs(places)), atol=1e-12)
@@ -85,7 +86,9 @@ def test_kind_that_adds_nothing_is_left_out(monkeypatch):
     X, codes = made_rows()
     alone = fitted(X, codes, symmetric=False)
     again = np.random.default_rng(0).permutation(codes)
-    monkeypatch.setattr(_symmetric, "grow", lambda X, _, *rest: _histogram.grow(X, again[: len(X)], *rest))
+    monkeypatch.setattr(
+        _symmetric, "grow", lambda rows, *rest: _histogram.grow(rows._replace(codes=again[: len(rows.codes)]), *rest)
+    )
     np.testing.assert_array_equal(fitted(X, codes).model.scores(X), alone.model.scores(X))
 
 
@@ -112,8 +115,9 @@ def test_copies_of_rows_grow_the_trees_of_one_copy():
     X, codes = made_rows(700)
     known, places = ranks(X)
     growing = SETTINGS.growing
-    one = grow(places, codes, growing, 0, 12)
-    two = grow(np.repeat(places, 2, axis=0), np.repeat(codes, 2), growing._replace(l2=2 * growing.l2), 0, 12)
+    one = grow(RankedRows(places, codes), growing, 0, 12)
+    twice = RankedRows(np.repeat(places, 2, axis=0), np.repeat(codes, 2))
+    two = grow(twice, growing._replace(l2=2 * growing.l2), 0, 12)
     assert any(len(last) == 254 for last in one.lasts)
     np.testing.assert_array_equal(one.full_trees(known).thresholds, two.full_trees(known).thresholds)
     np.testing.assert_allclose(one.outputs(places), two.outputs(places), atol=1e-10)

@@ -64,7 +64,7 @@ MODELS = {
     "sum": lambda: sum_model(2),
     "sum, three classes": lambda: sum_model(3),
     "medoids and weights": lambda: geometric(
-        3, refine="never", method=NearestMedoidClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
+        3, refine="never", method=NearestMedoidClassifier(n_medoids=3, score_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
     "no angle": lambda: geometric(2, refine="never", method=NearestMedoidClassifier(use_angular=False)),
     "printed angle": lambda: geometric(2, refine="never", method=NearestMedoidClassifier(angle="printed")),

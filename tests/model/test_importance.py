@@ -30,7 +30,7 @@ METHODS = {
     "rare": (2, RareEventClassifier(n_common=50, n_hard=20, comparisons=False, random_state=0)),
     "nearest": (2, NearestMedoidClassifier(max_passes=0, cv=2, random_state=0)),
     "nearest, three classes": (
-        3, NearestMedoidClassifier(n_medoids=3, max_passes=0, cv=2, class_weight={0: 1, 1: 2, 2: 0.5}, random_state=0)
+        3, NearestMedoidClassifier(n_medoids=3, max_passes=0, cv=2, score_weight={0: 1, 1: 2, 2: 0.5}, random_state=0)
     ),
     "printed angle": (2, NearestMedoidClassifier(angle="printed", max_passes=0, cv=2, random_state=0)),
 }  # fmt: skip

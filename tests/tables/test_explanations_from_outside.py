@@ -35,7 +35,7 @@ CASES = {
     "rare, circuit": (2, {"method": RARE, "refine": 0.4, "variational": QUICK}),
     "nearest": (2, {"method": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
     "convex, three classes": (
-        3, {"method": NearestMedoidClassifier(n_medoids=2, class_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
+        3, {"method": NearestMedoidClassifier(n_medoids=2, score_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
     ),
     "convex, circuit": (2, {"method": NearestMedoidClassifier(), "refine": 0.4, "variational": QUICK}),
 }  # fmt: skip

@@ -20,6 +20,7 @@ from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels
+from qmedoid.tables.units import find_units
 
 Rows = npt.NDArray[np.int64]
 # Rows among which the names of the columns are looked for, below a title.
@@ -35,14 +36,22 @@ def asked_roles(options: TableOptions) -> dict[str, Role]:
     return check_roles(*parts, target=options.target)
 
 
-def read_rows(
-    options: TableOptions, asked: Mapping[str, Role], other: str | None = None
-) -> tuple[pa.Table, Rows, dict[str, Role], list[str]]:
-    """Read the table of a command as a fit takes it, or another one; of too many rows a sample.
+class ReadRows(NamedTuple):
+    """A table, the numbers of its rows in the file, the roles of its columns, and notes on how it was read.
 
-    Also the numbers of its rows in the file, the roles of its columns ("ignore" where a column orders, groups or weighs
-    the rows: it is not learnt from), and notes on how it was read.
+    The role is "ignore" where a column orders, groups or weighs the rows: it is not learnt from. `first_row` says where
+    the first row is.
     """
+
+    table: pa.Table
+    rows: Rows
+    roles: dict[str, Role]
+    notes: list[str]
+    first_row: str
+
+
+def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> ReadRows:
+    """Read the table of a command as a fit takes it, or another one; of too many rows a sample."""
     roles = dict(asked)
     for option, does in {"time_column": "orders", "group_column": "groups", "weight_column": "weighs"}.items():
         name = getattr(options, option, None)
@@ -67,11 +76,11 @@ def read_rows(
         # A number would lose part of the cells of these.
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table, rows = source.read(options.max_rows, np.random.default_rng(options.seed), texts=texts)
-        notes, known = source.notes, source.n_rows
+        notes, known, first_row = source.notes, source.n_rows, source.first_row
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
         notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
-    return in_roles(table, roles), rows, roles, notes
+    return ReadRows(in_roles(table, roles), rows, roles, notes, first_row)
 
 
 def _way_out(name: str, source: TableSource) -> str:
@@ -104,9 +113,12 @@ class Labeled(NamedTuple):
 
 def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> Labeled:
     """Read a table with its target, as `read_rows` does; rows without a class are left out with a note."""
-    read, rows, roles, notes = read_rows(options, asked, other)
+    read, rows, roles, notes, first_row = read_rows(options, asked, other)
     for one in notes:
         note(one)
+    units = find_units(read, roles) if len(rows) and not rows[0] else None
+    if units is not None:
+        units.refuse_or_warn(first_row)
     target = str(options.target)
     table, (labeled, labels) = read, class_labels(read[target], target)
     if len(labeled) < len(table):

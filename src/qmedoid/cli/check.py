@@ -18,9 +18,11 @@ _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 def run(options: CheckOptions) -> int:
     """Print the report, and give the exit code: with ``--strict`` that of unusable data if there are problems."""
     keep_pandas_away()
-    table, _, roles, notes = read_rows(options, asked_roles(options))
-    checked = check_rows(table, options.target, roles, date_order=options.date_order)
-    report = {"table": Path(options.table).name, "notes": notes, **checked}
+    read = read_rows(options, asked_roles(options))
+    checked = check_rows(
+        read.table, options.target, read.roles, date_order=options.date_order, first_row=read.first_row
+    )
+    report = {"table": Path(options.table).name, "notes": read.notes, **checked}
     if options.json:
         print_json(report)
     else:

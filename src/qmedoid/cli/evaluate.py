@@ -3,25 +3,24 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
 from qmedoid.cli._output import note, print_json, print_metrics, reading_bar
 from qmedoid.cli.options import EvaluateOptions
-from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
-from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.evaluating import joined, labeled_report, report_notes
-from qmedoid.tables.row_hashes import row_hashes
-from qmedoid.tables.scoring import TableReading, decide_batch
-from qmedoid.tables.targets import label_codes
+from qmedoid.tables.evaluate_file import EvaluatedFile, evaluate_file
+from qmedoid.tables.evaluating import labeled_report, report_notes
 
 
 def run(options: EvaluateOptions) -> None:
     """Decide about every record and print metrics."""
     point = asked_cut(options)
+    if options.bad_rows is not None and options.on_bad_row != "skip":
+        raise ParameterError("--bad-rows is the file for rows that --on-bad-row skip sets aside: give both.")
+    if options.bad_rows == "-":
+        raise ParameterError("--bad-rows must be a file: standard output has the report.")
     for one in listed(options.budgets):  # wrong ones are refused before anything is read
         Budget.of(one)
     keep_pandas_away()
@@ -33,55 +32,44 @@ def run(options: EvaluateOptions) -> None:
     name = options.target or loaded.contract.target
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
-    with TableReading(
-        loaded, options.table, options.on_mismatch, delimiter=options.delimiter, decimal=options.decimal
-    ) as reading:
-        if name not in reading.source.names:
-            raise ContractError(
-                f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
-                f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
-            )
-
-        def decide(lenient: bool) -> list[Any]:
-            return [
-                (label_codes(extra.column(name), loaded.decision.classes),
-                 decide_batch(loaded, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
-                 row_hashes(loaded, batch))
-                for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)
-            ]  # fmt: skip
-
-        with reading_bar("evaluating") as progress:
-            parts = reading.in_kind(decide)
-        reading.check()
-        novelty = reading.novelty.report()
-    if not parts:
-        raise DataError("The table has no rows: there is nothing to evaluate.")
-    codes, decided, hashes = zip(*parts, strict=True)
-    report = labeled_report(
-        loaded, np.concatenate(codes), joined(decided), None if loaded.seen is None else np.concatenate(hashes)
-    )
+    with reading_bar("evaluating") as progress:
+        found = evaluate_file(
+            loaded, options.table, name, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
+            bad_rows=options.bad_rows, force=options.force, on_progress=progress, delimiter=options.delimiter,
+            decimal=options.decimal,
+        )  # fmt: skip
+    report = labeled_report(loaded, found.codes, found.decided, found.hashes)
     spent = None
     if options.budgets is not None:
-        all_codes, scores = np.concatenate(codes), joined(decided).scores
-        known = all_codes >= 0
-        spent = budgets_on_rows(listed(options.budgets), all_codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
+        known, scores = found.codes >= 0, found.decided.scores
+        spent = budgets_on_rows(listed(options.budgets), found.codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
     left_out = report["left_out"]
     said = report_notes(loaded, report)
     if any(left_out.values()):
         said.insert(
             0, f"left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes."
         )
+    if found.bad_rows:
+        said.insert(0, _left_out(found, options.bad_rows))
     for one in said:
         note(one)
-    novelty.warn()
+    found.novelty.warn()
     if options.json:
         operating = loaded.decision.operating
         cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
         cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
-        print_json({**report, **cut, "novelty": novelty.as_dict()})
+        bad = {"bad_rows": found.bad_rows, "bad_rows_file": options.bad_rows}
+        print_json({**report, **bad, **cut, "novelty": found.novelty.as_dict()})
         return
     print_metrics(report, f"{Path(options.table).name}: {report['rows']:,} rows")
     if spent is not None:
         print_budgets(spent, "labeled rows")
     if point is not None:
         tell_cut(loaded)
+
+
+def _left_out(found: EvaluatedFile, bad_rows: str | None) -> str:
+    """What is said of rows that could not be read."""
+    several = "row that" if found.bad_rows == 1 else "rows that"
+    where = "--bad-rows FILE keeps them" if bad_rows is None else f"written to {bad_rows}"
+    return f"left out: {found.bad_rows:,} {several} could not be read, the first {found.first_bad}; {where}."

@@ -242,6 +242,12 @@ class EvaluateOptions(CutOptions):
 
     target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
     budgets: Budgets = None
+    on_bad_row: Annotated[
+        Literal["refuse", "skip"],
+        typer.Option(help="A row that cannot be read: refuse the table, or leave the row out."),
+    ] = "refuse"
+    bad_rows: Annotated[Text, typer.Option(metavar="FILE", help="File for rows left out. Default: none.")] = None
+    force: Force = False
 
 
 @dataclass(frozen=True, kw_only=True)

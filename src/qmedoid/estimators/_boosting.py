@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import _histogram, _symmetric
 from qmedoid.estimators._folds import FoldRows
-from qmedoid.estimators._tree_kinds import Grow, Growing, Grown
+from qmedoid.estimators._tree_kinds import Grow, Growing, Grown, RankedRows
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.column_worth import MOST_COLUMNS, most_worth
 from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gain
@@ -129,9 +129,10 @@ def fit_comparisons(
         seen = _worthy(rows, codes[train], n_classes, None if sizes is None else sizes[train])
         rows, held_out = rows[:, seen], held_out[:, seen]
         judges.append(held_out)
-        judged_by, weights = (held_out, codes[held]), (_part(row_weights, train), _part(row_weights, held))
+        grown_on = RankedRows(rows, codes[train], _part(row_weights, train))
+        judged_by = RankedRows(held_out, codes[held], _part(row_weights, held))
         for kind, (grow, fits) in enumerate(zip(kinds, grown, strict=True), 1):
-            fits.append(grow(rows, codes[train], growing, seed + number, settings.n_iterations, judged_by, *weights))
+            fits.append(grow(grown_on, growing, seed + number, settings.n_iterations, judged_by))
             progress((number + kind / len(kinds)) / (len(parts) + _LAST_PARTS))
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
@@ -154,7 +155,7 @@ def fit_comparisons(
         on_all.append([])
         for number in range(settings.n_seeds):
             fit_seed = seed + len(parts) + number
-            on_all[-1].append(kinds[kind](X, codes, growing, fit_seed, n_iterations, row_weights=row_weights))
+            on_all[-1].append(kinds[kind](RankedRows(X, codes, row_weights), growing, fit_seed, n_iterations))
             done = (place - 1 + (number + 1) / settings.n_seeds) / (len(kept) + 1)
             progress((len(parts) + _LAST_PARTS * done) / (len(parts) + _LAST_PARTS))
     narrow = [known[column] for column in np.arange(len(known))[seen]]

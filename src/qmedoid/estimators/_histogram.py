@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._tree_kinds import Growing, HeldOut
+from qmedoid.arrays import Array
+from qmedoid.estimators._tree_kinds import Growing, RankedRows
 from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import FullTrees, PlainTree, full_trees
 
@@ -45,26 +45,19 @@ class Histogram:
 
 
 def grow(
-    ranks: Array,
-    codes: Codes,
-    growing: Growing,
-    seed: int,
-    n_iterations: int,
-    held_out: HeldOut | None = None,
-    row_weights: Array | None = None,
-    held_weights: Array | None = None,
+    rows: RankedRows, growing: Growing, seed: int, n_iterations: int, held_out: RankedRows | None = None
 ) -> Histogram:
     """Boosted trees, each with its own comparison at every node; see `Grow`."""
     classifier = HistGradientBoostingClassifier(
         max_iter=n_iterations, learning_rate=growing.rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
         min_samples_leaf=growing.least_rows, max_features=growing.share_of_columns, l2_regularization=growing.l2,
         early_stopping=held_out is not None, n_iter_no_change=growing.patience, random_state=seed,
-        tol=0.0 if held_out is None else growing.least_gain / len(held_out[1]),
+        tol=0.0 if held_out is None else growing.least_gain / len(held_out.codes),
     )  # fmt: skip
     if held_out is None:
-        return Histogram(classifier.fit(ranks, codes, sample_weight=row_weights))
-    judges = {"X_val": held_out[0], "y_val": held_out[1], "sample_weight_val": held_weights}
-    return Histogram(classifier.fit(ranks, codes, sample_weight=row_weights, **judges))
+        return Histogram(classifier.fit(rows.ranks, rows.codes, sample_weight=rows.weights))
+    judges = {"X_val": held_out.ranks, "y_val": held_out.codes, "sample_weight_val": held_out.weights}
+    return Histogram(classifier.fit(rows.ranks, rows.codes, sample_weight=rows.weights, **judges))
 
 
 def _plain_tree(nodes: Any, known: Sequence[Array], output: int) -> PlainTree:

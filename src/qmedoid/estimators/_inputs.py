@@ -246,18 +246,18 @@ def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any], wei
     return np.where(counts > 0, counts.sum() / ((counts > 0).sum() * np.where(counts > 0, counts, 1.0)), 1.0)
 
 
-def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
-    """The inverse of the weight of every class, from a dict of some of them."""
+def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any], name: str = "class_weight") -> Array:
+    """The inverse of the weight of every class, from a dict of some of them; `name` is that of the parameter."""
     unknown = [label for label in weights if label not in classes.tolist()]
     if unknown:
         hint = did_you_mean(unknown[0], classes.tolist())
         raise ParameterError(
-            f"'class_weight' names {unknown[0]!r}, which is not a class.{hint} The classes are {classes.tolist()[:10]}."
+            f"{name!r} names {unknown[0]!r}, which is not a class.{hint} The classes are {classes.tolist()[:10]}."
         )
     for label, weight in weights.items():
         if not (isinstance(weight, Real) and 1e-300 < float(weight) < 1e300):
             raise ParameterError(
-                f"Every weight in 'class_weight' must be a number between 1e-300 and 1e300. "
+                f"Every weight in {name!r} must be a number between 1e-300 and 1e300. "
                 f"Got {weight!r} for class {label!r} instead."
             )
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])

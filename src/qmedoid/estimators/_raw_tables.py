@@ -48,6 +48,7 @@ from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
+from qmedoid.tables.units import find_units
 from qmedoid.variational.model import MeasuredVariational
 
 _FACTORS = (
@@ -215,6 +216,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         if self._settled is None:
             skip, dates = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
+            if (units := find_units(given, roles)) is not None:
+                units.refuse_or_warn("the first row of X")
             inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates)
         else:
             inferred = infer_alike(table, self._settled)

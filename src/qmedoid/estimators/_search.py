@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import check_size, column_label, given_weights
-from qmedoid.estimators._parameters import NONE, Constraint, choice, whole
+from qmedoid.estimators._parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
@@ -23,13 +24,14 @@ from qmedoid.geometry.groups import (
     correlation_ratio,
     correlation_with_numbers,
 )
+from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
-from qmedoid.methods.nearest.fit import SearchSettings, Selected, search_configurations, select_models
+from qmedoid.methods.nearest.fit import SELECTIONS, SearchSettings, Selected, search_configurations, select_models
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.optimize.sweep import ALPHA_GRID
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
-CLASS_WEIGHTS = ("auto", "balanced", "printed")
+SCORE_WEIGHTS = ("auto", "balanced", "printed")
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
 ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
@@ -44,6 +46,37 @@ GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
     "anchor_order": choice(ANCHOR_ORDERS),
 }
 """Of the parameters that both estimators have."""
+SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
+    **GROUPING_CONSTRAINTS,
+    "subset_sizes": NONE | PAIR,
+    "max_passes": whole(0),
+    "candidate_budget": NONE | whole(1),
+    "use_angular": FLAG,
+    "angle": choice(ANGLE_KINDS),
+    "alpha": NONE | SHARE,
+    "search_alpha": SHARE,
+    "score_weight": class_weights(SCORE_WEIGHTS),
+    "n_medoids": whole(1),
+    "max_medoid_rows": whole(1),
+    "n_models": whole(1),
+    "selection": choice(SELECTIONS),
+    "cv": CV,
+    "refit": FLAG,
+    "random_state": SEED,
+}
+"""Of the parameters of a `NearestMedoidClassifier`."""
+PRINTED: Mapping[str, Any] = {
+    "kind": "weighted",
+    "input_scaling": "none",
+    "n_anchors": None,
+    "angle": "printed",
+    "search_alpha": 0.9,
+    "score_weight": "printed",
+    "anchor_order": "codes",
+    "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
+    "refit": False,
+}
+"""Its parameters as the paper has them."""
 
 
 def make_groups(
@@ -118,16 +151,16 @@ def _warn_of_few_rows(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -
         )
 
 
-def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
+def multiplier_options(score_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
     """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
     priors = np.bincount(codes, minlength=len(classes)) / len(codes)
-    if class_weight is None:
+    if score_weight is None:
         return [np.ones(len(classes))]
-    if isinstance(class_weight, Mapping):
-        return [given_weights(class_weight, classes)]
-    if class_weight == "auto":
+    if isinstance(score_weight, Mapping):
+        return [given_weights(score_weight, classes, "score_weight")]
+    if score_weight == "auto":
         return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
-    if class_weight == "balanced":
+    if score_weight == "balanced":
         return [prior_multipliers(priors, 1.0)]
     return [printed_multipliers(priors)]
 
@@ -164,7 +197,7 @@ def search_models(
         n_models=estimator.n_models,
         selection=estimator.selection,
     )
-    options = multiplier_options(estimator.class_weight, train.codes, data.classes)
+    options = multiplier_options(estimator.score_weight, train.codes, data.classes)
     report.begin(len(search.sizes) * search.max_passes * len(groups.anchors))
     found = search_configurations(
         folds, groups, settings, search, options[0], rng,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._tree_kinds import Growing, HeldOut
+from qmedoid.estimators._tree_kinds import Growing, RankedRows
 from qmedoid.kernels.symmetric import MOST_BINS, Binned, Bins, Growth, SymmetricTrees, grow_symmetric
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.fit import FullTrees
@@ -56,20 +56,13 @@ class Symmetric:
 
 
 def grow(
-    ranks: Array,
-    codes: Codes,
-    growing: Growing,
-    seed: int,
-    n_iterations: int,
-    held_out: HeldOut | None = None,
-    row_weights: Array | None = None,
-    held_weights: Array | None = None,
+    rows: RankedRows, growing: Growing, seed: int, n_iterations: int, held_out: RankedRows | None = None
 ) -> Symmetric:
     """Boosted trees with one comparison at every level; see `Grow`. Rows have no weights."""
-    assert row_weights is held_weights is None, "symmetric trees are grown on rows that count the same"
-    lasts = [_lasts(column) for column in ranks.T]
-    rows, rng = Binned(_bins(ranks, lasts), codes), np.random.default_rng(seed)
-    n_columns = ranks.shape[1]
+    assert rows.weights is None, "symmetric trees are grown on rows that count the same"
+    lasts = [_lasts(column) for column in rows.ranks.T]
+    binned, rng = Binned(_bins(rows.ranks, lasts), rows.codes), np.random.default_rng(seed)
+    n_columns = rows.ranks.shape[1]
     n_tried = max(1, round(growing.share_of_columns * n_columns))
     candidates = np.empty((n_iterations, LEVELS, n_tried), dtype=np.int32)
     for iteration in range(n_iterations):
@@ -78,14 +71,14 @@ def grow(
         candidates[iteration] = np.sort(drawn[:, :n_tried], axis=1)
     growth = Growth(
         candidates, np.array([len(one) + 1 for one in lasts], dtype=np.int32),
-        _start(codes), growing.rate, growing.l2, growing.patience,
-        0.0 if held_out is None else growing.least_gain / len(held_out[1]),
+        _start(rows.codes), growing.rate, growing.l2, growing.patience,
+        0.0 if held_out is None else growing.least_gain / len(held_out.codes),
     )  # fmt: skip
     if held_out is not None:
-        trees = grow_symmetric(rows, growth, Binned(_bins(held_out[0], lasts), held_out[1]))
+        trees = grow_symmetric(binned, growth, Binned(_bins(held_out.ranks, lasts), held_out.codes))
         return Symmetric(trees, lasts, np.zeros((len(trees.leaves), N_LEAVES)))
-    trees = grow_symmetric(rows, growth)
-    reached = [np.bincount(trees.places(rows.bins, tree), minlength=N_LEAVES) for tree in range(len(trees.leaves))]
+    trees = grow_symmetric(binned, growth)
+    reached = [np.bincount(trees.places(binned.bins, tree), minlength=N_LEAVES) for tree in range(len(trees.leaves))]
     return Symmetric(trees, lasts, np.array(reached, dtype=np.float64).reshape(-1, N_LEAVES))
 
 

@@ -6,7 +6,13 @@ from typing import NamedTuple, Protocol
 from qmedoid.arrays import Array, Codes
 from qmedoid.methods.comparisons.fit import FullTrees
 
-HeldOut = tuple[Array, Codes]
+
+class RankedRows(NamedTuple):
+    """Rows as places of their cells among the values of each column, (n, M), their class codes and weights, if any."""
+
+    ranks: Array
+    codes: Codes
+    weights: Array | None = None
 
 
 class Growing(NamedTuple):
@@ -42,13 +48,5 @@ class Grow(Protocol):
     """Grows trees; with held-out rows they stop growing when these gain nothing."""
 
     def __call__(
-        self,
-        ranks: Array,
-        codes: Codes,
-        growing: Growing,
-        seed: int,
-        n_iterations: int,
-        held_out: HeldOut | None = None,
-        row_weights: Array | None = None,
-        held_weights: Array | None = None,
+        self, rows: RankedRows, growing: Growing, seed: int, n_iterations: int, held_out: RankedRows | None = None
     ) -> Grown: ...

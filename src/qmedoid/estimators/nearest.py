@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
@@ -35,14 +34,14 @@ from qmedoid.estimators._number_columns import (
 )
 from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
-from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
+from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.groups import FeatureKind, Groups
-from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
+from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
-from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
+from qmedoid.methods.nearest.fit import Best, Selected, Selection
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
@@ -84,10 +83,11 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Share of the distance channel. None chooses it on held-out rows; `search_alpha` is used while configurations
         are compared.
     search_alpha : float, default=0.75
-    class_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
-        A larger weight makes a class win more often: its score is divided by the weight. ``"auto"`` chooses on
-        held-out rows among weights that help rare classes by π^−γ, γ in 0, ¼, ½; ``"balanced"`` is γ = 1;
-        ``"printed"`` *multiplies* scores by 1/√π, which holds rare classes back.
+    score_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
+        Weights of the classes, by label, that divide their scores: a larger one makes a class win more often. They
+        are no weights of rows, as `class_weight` of the other classifiers is. ``"auto"`` chooses on held-out rows
+        among π^−γ, γ in 0, ¼, ½, which help rare classes; ``"balanced"`` is γ = 1; ``"printed"`` *multiplies* scores
+        by 1/√π, which holds rare classes back.
     anchor_order : {"association", "codes", "columns"}, default="association"
         Order of the anchors: by the correlation ratio with the classes, by ``|r|`` with label codes, or as they stand.
     n_medoids : int, default=1
@@ -166,7 +166,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         angle: AngleKind = "true",
         alpha: float | None = None,
         search_alpha: float = 0.75,
-        class_weight: str | Mapping[Any, float] | None = "auto",
+        score_weight: str | Mapping[Any, float] | None = "auto",
         anchor_order: AnchorOrder = "association",
         n_medoids: int = 1,
         max_medoid_rows: int = 1000,
@@ -187,7 +187,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.angle = angle
         self.alpha = alpha
         self.search_alpha = search_alpha
-        self.class_weight = class_weight
+        self.score_weight = score_weight
         self.anchor_order = anchor_order
         self.n_medoids = n_medoids
         self.max_medoid_rows = max_medoid_rows
@@ -197,24 +197,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.refit = refit
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
-        **GROUPING_CONSTRAINTS,
-        "subset_sizes": allowed.NONE | allowed.PAIR,
-        "max_passes": allowed.whole(0),
-        "candidate_budget": allowed.NONE | allowed.whole(1),
-        "use_angular": allowed.FLAG,
-        "angle": allowed.choice(ANGLE_KINDS),
-        "alpha": allowed.NONE | allowed.SHARE,
-        "search_alpha": allowed.SHARE,
-        "class_weight": allowed.class_weights(CLASS_WEIGHTS),
-        "n_medoids": allowed.whole(1),
-        "max_medoid_rows": allowed.whole(1),
-        "n_models": allowed.whole(1),
-        "selection": allowed.choice(SELECTIONS),
-        "cv": allowed.CV,
-        "refit": allowed.FLAG,
-        "random_state": allowed.SEED,
-    }
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = SEARCH_CONSTRAINTS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,18 +211,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Everything is still fitted on training rows only. `changes` override single parameters. The paper does not say
         what α the search runs with; 0.9 is the middle of the α it ends up with.
         """
-        printed: dict[str, Any] = {
-            "kind": "weighted",
-            "input_scaling": "none",
-            "n_anchors": None,
-            "angle": "printed",
-            "search_alpha": 0.9,
-            "class_weight": "printed",
-            "anchor_order": "codes",
-            "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
-            "refit": False,
-        }
-        return cls(**(printed | changes))
+        return cls(**({**PRINTED} | changes))
 
     @with_callbacks
     @one_blas_thread

@@ -85,8 +85,10 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     tolerance : float, default=0.0
     average : float, default=0.3
         Share of the last steps whose parameters are averaged. 0 keeps the last.
-    class_weight : "balanced", dict or None, default=None
-        Weights of classes in the loss. None keeps the true prior.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply what their rows add to the loss; ``"balanced"`` gives every
+        class the same total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift`
+        leads back.
     n_seeds : int, default=3
         Trainings from different starts, side by side; the one with the lowest loss on all rows is kept.
     grid : dict or None, default=None

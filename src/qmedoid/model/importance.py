@@ -58,7 +58,9 @@ def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:
 def training_importances(model: TableModel, X: Array, scores: Array, judged: Codes) -> Array | None:
     """Importances by a sample of the training rows X (n, M), of which `judged` have out-of-fold scores (n, C).
 
-    None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up.
+    None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up. The
+    contributions to the margin between them are those of the model, which has seen the rows: fits keep out-of-fold
+    scores of whole parts, leave-one-out ones of the evidence in closed form, and no weights that belong to them.
     """
     if model.method is None:
         return None

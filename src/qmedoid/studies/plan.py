@@ -29,7 +29,7 @@ def _printed(**changes: Any) -> StudyMethod:
 
 
 SMALL_VARIANTS: dict[str, StudyMethod] = {
-    "printed, no class weights": _printed(class_weight=None),
+    "printed, no class weights": _printed(score_weight=None),
     "printed, true angle": _printed(angle="true"),
     "printed, no search, k = 3": _printed(max_passes=0, subset_sizes=(3, 3)),
     "printed, search at α = 0.5": _printed(search_alpha=0.5),
@@ -52,7 +52,7 @@ SMALL_METHODS: dict[str, StudyMethod] = {
     **SMALL_VARIANTS,
 }  # fmt: skip
 
-_UNWEIGHTED, _ROOT_PRIOR = {"class_weight": None}, {"readout": "direct", "class_weight": {0: 1.0, 1: 24.0}}
+_UNWEIGHTED, _ROOT_PRIOR = {"score_weight": None}, {"readout": "direct", "class_weight": {0: 1.0, 1: 24.0}}
 READINGS: dict[str, dict[str, Any]] = {
     "printed": {},
     "printed, no class weights": {"nearest": _UNWEIGHTED},

@@ -37,6 +37,7 @@ class BinaryFile:
     """
 
     is_text = False
+    first_line = None
     decimal = "."
 
     def __init__(self, data: Bytes) -> None:

@@ -52,6 +52,7 @@ class TextFile:
         self._asked, self._is_used = (delimiter, decimal), False
         self._open(data)
         self.names, self.decimal = self._dialect.names, self._dialect.decimal
+        self.first_line = self._dialect.header_lines + 1
         if bytes(self._first[0]).strip():
             self._first_rows = self._parse(self._first, self.names, {}, 0, self._dialect.header_lines)
         else:

@@ -16,6 +16,7 @@ from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.roles import Role, check_roles, in_roles
 from qmedoid.tables.targets import class_labels, target_notes
+from qmedoid.tables.units import find_units
 
 Hashes = npt.NDArray[np.uint64]
 SAMPLE_ROWS = 100_000
@@ -82,12 +83,16 @@ def check_rows(
     *,
     decimal: str | None = None,
     date_order: str | None = None,
+    first_row: str = "the first row",
 ) -> dict[str, Any]:
-    """The report about a table whose categories by role are texts already."""
+    """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
     report: dict[str, Any] = {"rows": table.num_rows, "target": target, "classes": [], "columns": []}
     findings: list[Finding] = []
+    if (units := find_units(table, roles)) is not None:
+        severity = "problem" if units.is_sure else "note"
+        findings.append(Finding("units", units.message(first_row), tuple(units.texts), severity))
     classes, labels = None, None
     if target is not None:
         table, labels = _labeled(table, target, findings)

@@ -17,12 +17,10 @@ from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
+from qmedoid.tables._explained import ExplainingMixin
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.effect import N_BINS, Effect, table_effect
-from qmedoid.tables.explaining import NearestRows, explain_record
-from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
@@ -57,7 +55,7 @@ def load(path: str | Path) -> "SavedModel":
     return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
 
 
-class SavedModel:
+class SavedModel(ExplainingMixin):
     """A model loaded from a file, that predicts and explains without scikit-learn.
 
     Its methods take data frames, Arrow tables, arrays, or dictionaries of columns.
@@ -109,14 +107,6 @@ class SavedModel:
     def expected_(self) -> OperatingSummary | None:
         """The operating point of two classes, with precision, recall and alert rate on held-out rows, if known."""
         return self.model.decision.operating
-
-    @property
-    def feature_importances_(self) -> Array | None:
-        """Mean absolute contribution of every column of the contract to the margins of training rows, in log-odds.
-
-        None for a circuit alone, whose decisions are no sums over columns. `importances` has those of other rows.
-        """
-        return self.model.importances
 
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
         """Class of every record, shape (n,)."""
@@ -286,68 +276,6 @@ class SavedModel:
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
-
-    def explain(
-        self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"
-    ) -> dict[str, Any]:
-        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin.
-
-        Parameters
-        ----------
-        data : data frame, Arrow table, dict of columns or array
-        row : int
-            The row of `data` to explain; negative ones count from the end.
-        known : data frame, Arrow table, dict of columns or None
-            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
-            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
-        on_mismatch : {"error", "warn"}
-        """
-
-        def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:
-            if not -len(table) <= row < len(table):
-                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-            record = table.slice(row % len(table), 1)
-            return record, explain_record(self.model, record, issues)
-
-        def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
-            target = self.contract.target
-            nearest = NearestRows(self.model, record)
-            nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-            return nearest.report()
-
-        record, report = self._checked(data, on_mismatch, explain_row)
-        if known is not None:
-            report["known"] = self._checked(known, on_mismatch, nearest_rows)
-        return report
-
-    def importances(self, data: Any, *, on_mismatch: OnMismatch = "error") -> dict[str, float]:
-        """Mean absolute contribution of every column to the decisions about these records, the largest first.
-
-        A contribution is what the column adds to the margin between the decided class and the runner-up, as in
-        `explain`, in log-odds. Votes of neighbors and other terms belong to no column.
-        """
-        return self._checked(data, on_mismatch, lambda table, issues: table_importances(self.model, table, issues))
-
-    def effect(
-        self, data: Any, column: str, *, toward: Any = None, bins: int = N_BINS, on_mismatch: OnMismatch = "error"
-    ) -> Effect:
-        """What the values of a column contribute to the decisions about these records.
-
-        Parameters
-        ----------
-        data : data frame, Arrow table, dict of columns or array
-        column : str
-            A column of the contract.
-        toward : label, optional
-            The class that contributions above 0 are for, against the mean of all others; of two classes the positive
-            one by default.
-        bins : int
-            Bins of numbers and dates, of about equally many rows.
-        on_mismatch : {"error", "warn"}
-        """
-        return self._checked(
-            data, on_mismatch, lambda table, issues: table_effect(self.model, table, issues, column, toward, bins)
-        )
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""

@@ -130,6 +130,12 @@ class TableSource:
         return list(dict.fromkeys(note for file in self._files for note in file.notes))
 
     @property
+    def first_row(self) -> str:
+        """Where the first row is, in words."""
+        first = self._files[0]
+        return f"{'the first row' if first.first_line is None else f'line {first.first_line}'} of {first.name}"
+
+    @property
     def bytes_read(self) -> int:
         """Bytes of the files that the last iteration has read so far."""
         return sum(file.n_taken for file in self._files)

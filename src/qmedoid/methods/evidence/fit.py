@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
@@ -16,43 +15,12 @@ from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
 from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags
 from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
-
-MAX_KNOTS = 256
-"""Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
-
-
-def fit_rank_scaling(X: Array) -> RankScaling:
-    """Fit a Gaussian mid-rank scaling: every value of a column goes to the normal quantile of its mean rank.
-
-    Scores are then brought to mean 0 and deviation 1 over the rows; a constant column is mapped to 0.
-    """
-    parts = [_knots(X[:, column]) for column in range(X.shape[1])]
-    offsets = np.concatenate([[0], np.cumsum([len(values) for values, _ in parts])]).astype(np.intp)
-    return RankScaling(
-        offsets, np.concatenate([values for values, _ in parts]), np.concatenate([scores for _, scores in parts])
-    )
-
-
-def _knots(column: Array) -> tuple[Array, Array]:
-    values, counts = np.unique(column, return_counts=True)
-    if len(values) == 1:
-        return values, np.zeros(1)
-    # Half of a value's own rows count as below it, so that no rank is 0 or 1.
-    ranks = (np.cumsum(counts) - counts / 2) / len(column)
-    scores: Array = ndtri(ranks)
-    mean = counts @ scores / len(column)
-    scores = (scores - mean) / np.sqrt(counts @ (scores - mean) ** 2 / len(column))
-    if len(values) > MAX_KNOTS:
-        wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
-        kept = np.unique(np.concatenate([[0], np.searchsorted(ranks, wanted[1:-1]), [len(values) - 1]]))
-        values, scores = values[kept], scores[kept]
-    return values, scores
-
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000

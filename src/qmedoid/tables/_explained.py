@@ -1,0 +1,104 @@
+"""Why a saved model decides as it does: explanations, importances and effects of columns."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from qmedoid.arrays import Array
+from qmedoid.exceptions import DataError
+from qmedoid.model.contract import Contract
+from qmedoid.model.table import TableModel
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.effect import N_BINS, Effect, table_effect
+from qmedoid.tables.explaining import NearestRows, explain_record
+from qmedoid.tables.importance import table_importances
+from qmedoid.tables.issues import Issues
+
+T = TypeVar("T")
+
+
+class ExplainingMixin:
+    """What the columns of tables contribute to the decisions of a saved model."""
+
+    model: TableModel
+
+    @property
+    @abstractmethod
+    def contract(self) -> Contract:
+        """The columns that a table must have."""
+
+    @abstractmethod
+    def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
+        """What is made of the data as a table under the names of the contract."""
+
+    @property
+    def feature_importances_(self) -> Array | None:
+        """Mean absolute contribution of every column of the contract to the margins of training rows, in log-odds.
+
+        None for a circuit alone, whose decisions are no sums over columns. `importances` has those of other rows.
+        """
+        return self.model.importances
+
+    def explain(
+        self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"
+    ) -> dict[str, Any]:
+        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        row : int
+            The row of `data` to explain; negative ones count from the end.
+        known : data frame, Arrow table, dict of columns or None
+            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
+            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+        on_mismatch : {"error", "warn"}
+        """
+
+        def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:
+            if not -len(table) <= row < len(table):
+                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
+            record = table.slice(row % len(table), 1)
+            return record, explain_record(self.model, record, issues)
+
+        def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
+            target = self.contract.target
+            nearest = NearestRows(self.model, record)
+            nearest.add(table, table.column(target) if target in table.column_names else None, issues)
+            return nearest.report()
+
+        record, report = self._checked(data, on_mismatch, explain_row)
+        if known is not None:
+            report["known"] = self._checked(known, on_mismatch, nearest_rows)
+        return report
+
+    def importances(self, data: Any, *, on_mismatch: OnMismatch = "error") -> dict[str, float]:
+        """Mean absolute contribution of every column to the decisions about these records, the largest first.
+
+        A contribution is what the column adds to the margin between the decided class and the runner-up, as in
+        `explain`, in log-odds. Votes of neighbors and other terms belong to no column.
+        """
+        return self._checked(data, on_mismatch, lambda table, issues: table_importances(self.model, table, issues))
+
+    def effect(
+        self, data: Any, column: str, *, toward: Any = None, bins: int = N_BINS, on_mismatch: OnMismatch = "error"
+    ) -> Effect:
+        """What the values of a column contribute to the decisions about these records.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        column : str
+            A column of the contract.
+        toward : label, optional
+            The class that contributions above 0 are for, against the mean of all others; of two classes the positive
+            one by default.
+        bins : int
+            Bins of numbers and dates, of about equally many rows.
+        on_mismatch : {"error", "warn"}
+        """
+        return self._checked(
+            data, on_mismatch, lambda table, issues: table_effect(self.model, table, issues, column, toward, bins)
+        )
