@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
+    from qmedoid.explanations.explanation import Explanation
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
     from qmedoid.model.contract import Contract
-    from qmedoid.model.explanation import Explanation
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.studies.compare import compare
     from qmedoid.studies.comparison import Comparison
@@ -40,7 +40,7 @@ _HOMES = {
     "DeltaFeatures": "qmedoid.estimators.transformers",
     "Effect": "qmedoid.tables.effect",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
-    "Explanation": "qmedoid.model.explanation",
+    "Explanation": "qmedoid.explanations.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
     "ModelDiff": "qmedoid.tables.diff",
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",

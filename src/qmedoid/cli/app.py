@@ -14,6 +14,7 @@ from qmedoid.cli.options import (
     Decimal,
     Delimiter,
     EvaluateOptions,
+    ExplainOptions,
     ExportOptions,
     FitOptions,
     Force,
@@ -116,24 +117,12 @@ def export(options: ExportOptions) -> None:
     run(options)
 
 
-@app.command()
-def explain(
-    model: Model,
-    table: Table,
-    row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")],
-    known: Annotated[
-        Text,
-        typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of."),
-    ] = None,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    json: AsJson = False,
-) -> None:
-    """Explain one decision: what each column contributed, and the nearest medoid of each class."""
+@_command(ExplainOptions)
+def explain(options: ExplainOptions) -> None:
+    """Explain one decision: what each column contributed, the nearest medoids, and what would turn it."""
     from qmedoid.cli.explain import run
 
-    run(model, table, row, known=known, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+    run(options)
 
 
 @app.command()

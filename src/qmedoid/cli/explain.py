@@ -1,43 +1,58 @@
 """``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
+from qmedoid.cli.options import ExplainOptions
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.explanations.explanation import Explanation
+from qmedoid.explanations.flips import check_fixed
 from qmedoid.model.table import TableModel
-from qmedoid.storage.model_file import load_model
+from qmedoid.storage.atomic import atomic_file, check_target
+from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.scoring import TableReading
 
-# Groups, columns of a group, and reasons that are named.
-_GROUPS, _COLUMNS, _NAMED = 8, 4, 3
+# Groups, and columns of a group, that are named.
+_GROUPS, _COLUMNS = 8, 4
 # Terms without which a decision can be thought of; an intercept is part of every one.
 _OPTIONAL = ("operating point", "prevalence", "neighbors", "circuit")
 
 
-def run(
-    model: Path, table: str, row: int, *, known: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
-) -> None:
-    """Find the row, decide about it, and print why."""
+def run(options: ExplainOptions) -> None:
+    """Find the row, decide about it, and print or draw why."""
     keep_pandas_away()
-    if known == table == "-":
+    if options.known == options.table == "-":
         raise ParameterError("Standard input can be read once: give the table or --known as a file.")
-    loaded = load_model(model)
-    with TableReading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
-        record = reading.in_kind(lambda lenient: _find(reading, row, lenient))
-        report = {"row": row, **explain_record(loaded, record, reading.issues)}
-        reading.check()
-    if known is not None:
-        report["known"] = _nearest(loaded, record, known, on_mismatch, dialect)
-    if as_json:
-        print_json(report)
+    for file in (options.html, options.svg):
+        if file is not None:
+            check_target(file)
+    loaded = load_file(options.model)
+    model = loaded.model
+    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
+    fixed = listed(options.fixed)
+    check_fixed(model, fixed)
+    with TableReading(model, options.table, options.on_mismatch, all_columns=True, **dialect) as reading:
+        record = reading.in_kind(lambda lenient: _find(reading, options.row, lenient))
+        report = {"row": options.row, **explain_record(model, record, reading.issues)}
+        difference = reading.check().deviations()
+    if options.known is not None:
+        report["known"] = _nearest(model, record, options.known, options.on_mismatch, dialect)
+    why = Explanation(report, model, record, top=options.top, fixed=fixed, sha256=loaded.sha256, difference=difference)
+    for file, content in ((options.html, why.to_html), (options.svg, why.to_svg)):
+        if file is not None:
+            with atomic_file(file) as opened:
+                opened.write(content().encode())
+    made = why.to_dict()
+    if options.json:
+        print_json(made)
     else:
-        _print(report)
+        _print(made)
 
 
 def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
@@ -70,12 +85,27 @@ def _nearest(
     return found.report()
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print(made: dict[str, Any]) -> None:
     console = plain_console()
-    console.print("\n".join(sentences(report)))
-    for table in (_medoid_table, _term_table, *([_nearest_table] if "known" in report else [])):
+    console.print("\n".join(sentences(made)))
+    tables = [_medoid_table, _term_table, *([_flip_table] if made["flips"] else [])]
+    for table in (*tables, *([_nearest_table] if "known" in made else [])):
         console.print()
-        console.print(table(report))
+        console.print(table(made))
+
+
+def _flip_table(made: dict[str, Any]) -> Any:
+    """The smallest changes that lead to another class."""
+    table = grid(
+        ("change", "called", "probability"), (), title="the smallest changes that lead to another class", left=(0,)
+    )
+    for flip in made["flips"]:
+        changes = [
+            f"{shown(one['column'])}: {cell_text(one['cell'])} → {cell_text(one['to'])}" for one in flip["changes"]
+        ]
+        probability = "" if flip["probability"] is None else f"{flip['probability']:.4f}"
+        table.add_row(", ".join(changes), shown(flip["prediction"]), probability)
+    return table
 
 
 def _medoid_table(report: dict[str, Any]) -> Any:
@@ -89,6 +119,9 @@ def _medoid_table(report: dict[str, Any]) -> Any:
         name = column["name"]
         cells = ["·" if m["record"] is None else cell_text(m["record"].get(name)) for m in medoids]
         table.add_row(shown(name), f"{column['contribution']:+.4f}", cell_text(column["cell"]), *cells)
+    rest = report["rest"]["columns"]
+    if rest["count"]:
+        table.add_row(f"{rest['count']:,} more", f"{rest['contribution']:+.4f}")
     return table
 
 
@@ -113,9 +146,11 @@ def _term_table(report: dict[str, Any]) -> Any:
     for group in groups[:_GROUPS]:
         strongest = [_strongest(group.get("records", []))] if by_record else []
         table.add_row(_title(group), f"{group['contribution']:+.6f}", *strongest)
-    if len(groups) > _GROUPS:
-        rest = sum(group["contribution"] for group in groups[_GROUPS:])
-        table.add_row(f"{len(groups) - _GROUPS} more groups", f"{rest:+.6f}")
+    rest = report["rest"]["groups"]
+    count = len(groups[_GROUPS:]) + rest["count"]
+    if count:
+        added = sum(group["contribution"] for group in groups[_GROUPS:]) + rest["contribution"]
+        table.add_row(f"{count} more groups", f"{added:+.6f}")
     for name, value in report["terms"].items():
         if value:
             table.add_row(name, f"{value:+.6f}", *([_strongest(neighbors)] if name == "neighbors" else []))
@@ -142,21 +177,9 @@ def _strongest(records: list[dict[str, Any]]) -> str:
 
 
 def sentences(report: dict[str, Any]) -> list[str]:
-    """The decision, its reasons, the nearer medoid, and the nearest known rows where there are any."""
-    winner, against = shown(report["prediction"]), shown(report["against"])
-    sure = (
-        f" (probability {report['probabilities'][str(report['prediction'])]:.4f})" if "probabilities" in report else ""
-    )
-    columns = report["columns"]
-    reasons = [
-        ", ".join([_reason(column) for column in columns if sign * column["contribution"] > 0][:_NAMED]) or "no column"
-        for sign in (1, -1)
-    ]
-    lines = [
-        f"Row {report['row']} is called {winner}, by {report['margin']:.4g} over {against}{sure}.",
-        f"Speaks for {winner}: {reasons[0]}; against it: {reasons[1]}.",
-        _nearer_medoid(report),
-    ]
+    """The decision in two sentences, what decides against the nearer medoid, and the nearest known rows if any."""
+    against = shown(report["against"])
+    lines = [*report["sentences"], *_against_the_nearer(report)]
     optional = [(value, name) for name, value in report["terms"].items() if name in _OPTIONAL]
     value, name = max(optional, default=(0.0, ""))
     if value > report["margin"]:
@@ -177,23 +200,15 @@ def _reason(column: dict[str, Any]) -> str:
     return f"{shown(column['name'])} is {cell_text(column['cell'])} ({column['contribution']:+.3g})"
 
 
-def _nearer_medoid(report: dict[str, Any]) -> str:
-    """Which medoid is nearer, and what decides where the decision goes the other way."""
-    winner = report["medoids"][0]
+def _against_the_nearer(report: dict[str, Any]) -> list[str]:
+    """What decides most, where the decision goes against the nearer medoid."""
     nearest = min(report["medoids"], key=lambda medoid: medoid["distance"])
-    agrees = winner["distance"] <= nearest["distance"]
-    nearer, farther = (winner, report["medoids"][1]) if agrees else (nearest, winner)
-    text = (
-        f"Of the medoids it lies nearer to training row {nearer['training_row']} ({shown(nearer['class'])}, distance "
-        f"{nearer['distance']:.4g}) than to row {farther['training_row']} ({shown(farther['class'])}, "
-        f"{farther['distance']:.4g})"
-    )
-    if agrees:
-        return text + "."
+    if report["medoids"][0]["distance"] <= nearest["distance"]:
+        return []
     parts = [(column["contribution"], _reason(column)) for column in report["columns"]]
     parts += [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
     largest = max(parts, key=lambda part: part[0])[1]
-    return f"{text}: the decision goes against the nearer medoid. Most of all decides: {largest}."
+    return [f"The decision goes against the nearer medoid. Most of all decides: {largest}."]
 
 
 def _nearest_rows(report: dict[str, Any]) -> str:

@@ -141,6 +141,26 @@ class RecalibrateOptions(PointOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainOptions:
+    """Options of ``explain``."""
+
+    model: Model
+    table: Table
+    row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")]
+    top: Annotated[int, typer.Option(min=0, help="Columns, groups and rows that are listed; 0 lists all.")] = 10
+    fixed: Annotated[Names, typer.Option(help="Columns that cannot change, with commas between.")] = None
+    html: Annotated[Path | None, typer.Option(help="Page to write, without scripts.")] = None
+    svg: Annotated[Path | None, typer.Option(help="Picture of the contributions to write.")] = None
+    known: Annotated[
+        Text, typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of.")
+    ] = None
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportOptions:
     """Options of ``export``."""
 
@@ -221,12 +241,15 @@ class ScoreOptions(CutOptions):
     add: Annotated[
         Names,
         typer.Option(
-            help="Add columns: probabilities, source, row, reasons, novelty, flags; repeated, or with commas."
+            help="Add columns: probabilities, source, row, reasons, sentence, novelty, flags; repeated, or with commas."
         ),
     ] = None
     reasons: Annotated[
         int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
     ] = None
+    explain: Annotated[int | None, typer.Option(min=1, help="Add this many reasons, and each decision in words.")] = (
+        None
+    )
     on_bad_row: Annotated[
         Literal["refuse", "flag", "skip"],
         typer.Option(help="A row that cannot be read: refuse the table, flag the row, or set it aside."),

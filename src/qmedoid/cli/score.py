@@ -46,7 +46,8 @@ def run(options: ScoreOptions) -> None:
     with reading_bar("scoring") as progress:
         scored = score_file(
             loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
-            safe_csv=options.safe_csv, force=options.force, add=_added(options), n_reasons=options.reasons or 3,
+            safe_csv=options.safe_csv, force=options.force, add=_added(options),
+            n_reasons=options.reasons or options.explain or 3,
             on_bad_row=options.on_bad_row, bad_rows=bad_rows,
             # Text shows no estimate, and need not wait for it.
             prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
@@ -158,7 +159,10 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
 
 def _added(options: ScoreOptions) -> list[str]:
     """What is added to the results; a number of reasons asks for reasons."""
-    return [*listed(options.add), *(["reasons"] if options.reasons is not None else [])]
+    if options.reasons is not None and options.explain is not None:
+        raise ParameterError("--reasons and --explain both say how many reasons are added: give one of them.")
+    reasons = ["reasons"] if options.reasons is not None else []
+    return [*listed(options.add), *reasons, *(["reasons", "sentence"] if options.explain is not None else [])]
 
 
 def _can_estimate(model: TableModel) -> bool:

@@ -1,6 +1,7 @@
 """The explanation of one decision, as an object to look at."""
 
 import datetime
+import math
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -17,7 +18,8 @@ TOP = 10
 """Columns, groups and rows that are shown one by one."""
 N_MEDOIDS = 5
 """Classes whose nearest medoids are shown."""
-REST = "rest"
+# Rows of a group that are listed.
+_RECORDS = 3
 
 
 class Explanation(Mapping[str, Any]):
@@ -97,33 +99,38 @@ class Explanation(Mapping[str, Any]):
         """
         count = self._top if top is None else top
         most = count or None
-        columns = _listed(self._report["columns"], most)
-        names = {one["name"] for one in columns["listed"]}
+        columns, rest_of_columns = _listed(self._report["columns"], most)
+        groups, rest_of_groups = _listed(self._report["groups"], most)
+        rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
+        names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
         made: dict[str, Any] = {
-            "model": {"sha256": self._sha256, "qmedoid": __version__},
-            "time": self._time.isoformat(),
-            "difference": list(self._difference),
             "row": self._report.get("row"),
             "sentences": list(self.sentences),
             **{name: self._report[name] for name in ("prediction", "against", "margin", "decided_by")},
-            **{name: self._report.get(name) for name in ("probability", "probabilities")},
+            **{name: self._report[name] for name in ("probability", "probabilities") if name in self._report},
             "record": shown,
             "columns": columns,
-            "groups": _listed([_short_group(group, most) for group in self._report["groups"]], most),
-            "rows": self._rows(most),
+            "groups": [_short_group(group, most) for group in groups],
+            "rows": rows,
+            "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "terms": dict(self._report["terms"]),
-            "medoids": [self._medoid(one, shown) for one in self._report["medoids"][:N_MEDOIDS]],
+            "medoids": [self._medoid(one, shown) for one in self._report["medoids"][: N_MEDOIDS if most else None]],
             "flips": self.flips,
             "fixed": list(self._fixed),
+            "difference": list(self._difference),
+            "model": {"sha256": self._sha256, "qmedoid": __version__},
+            "time": self._time.isoformat(),
         }
-        if "known" in self._report:
-            made["known"] = self._report["known"]
+        for name in ("neighbors", "known"):
+            if name in self._report:
+                made[name] = self._report[name]
         return made
 
-    def _rows(self, most: int | None) -> dict[str, Any] | None:
-        """Contributions by training row, over all groups and neighbors; None where groups are not made of rows."""
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]] | None:
+        """Contributions by training row, over all groups; None where groups are not made of rows."""
         totals: dict[tuple[int, Any], float] = {}
         for group in self._report["groups"]:
             if "records" not in group:
@@ -131,9 +138,8 @@ class Explanation(Mapping[str, Any]):
             for one in group["records"]:
                 key = one["training_row"], one["class"]
                 totals[key] = totals.get(key, 0.0) + one["contribution"]
-        parts = [{"training_row": row, "class": label, "contribution": value} for (row, label), value in totals.items()]
-        parts.sort(key=lambda part: (-abs(float(part["contribution"])), part["training_row"]))
-        return _listed(parts, most)
+        parts = [{"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()]
+        return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
     def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
         """A medoid with the cells that are shown, and which of them differ from the record's."""
@@ -170,17 +176,14 @@ class Explanation(Mapping[str, Any]):
 
 def _short_group(group: Mapping[str, Any], most: int | None) -> dict[str, Any]:
     """A group with the rows that contribute most, and the others summed up."""
-    short = dict(group)
-    if most is not None and "records" in short:
-        short["records"] = _listed(short["records"], min(most, 3))
-    elif "records" in short:
-        short["records"] = _listed(short["records"], None)
-    return short
+    if most is None or "records" not in group:
+        return dict(group)
+    listed, rest = _listed(group["records"], min(most, _RECORDS))
+    return {**group, "records": listed, "rest": rest}
 
 
-def _listed(parts: list[dict[str, Any]], most: int | None) -> dict[str, Any]:
+def _listed(parts: list[dict[str, Any]], most: int | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The first parts, and the count and sum of the rest."""
-    listed = parts if most is None else parts[:most]
     rest = [] if most is None else parts[most:]
-    added = sum(float(part["contribution"]) for part in rest)
-    return {"listed": listed, REST: {"count": len(rest), "contribution": added}}
+    added = math.fsum(part["contribution"] for part in rest)
+    return parts if most is None else parts[:most], {"count": len(rest), "contribution": added}

@@ -254,7 +254,7 @@ def _shorter(cell: float, value: float) -> list[float]:
     """A value rounded away from the cell, with more and more digits."""
     away, power = (math.ceil if value > cell else math.floor), math.floor(math.log10(abs(value - cell)))
     rounded = [
-        float(f"{away(value / 10.0**exponent) * 10.0**exponent:.12g}") for exponent in range(power + 1, power - 8, -1)
+        float(f"{away(value / 10.0**exponent) * 10.0**exponent:.12g}") for exponent in range(power - 1, power - 9, -1)
     ]
     return [one for one in rounded if one != cell] or [value]
 

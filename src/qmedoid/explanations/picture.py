@@ -33,11 +33,8 @@ class Step(NamedTuple):
 def steps(made: Mapping[str, Any]) -> list[Step]:
     """The bars from 0 to the margin; their printed values add up to the printed margin."""
     parts = [(_TERM_NAMES.get(name, name), value) for name, value in made["terms"].items() if value]
-    parts += [
-        (f"{cell_text(one['name'])} = {cell_text(one['cell'])}", one["contribution"])
-        for one in made["columns"]["listed"]
-    ]
-    rest = made["columns"]["rest"]
+    parts += [(f"{cell_text(one['name'])} = {cell_text(one['cell'])}", one["contribution"]) for one in made["columns"]]
+    rest = made["rest"]["columns"]
     if rest["count"]:
         parts.append((counted(rest["count"], "other column"), rest["contribution"]))
     found, at = [], 0.0

@@ -76,8 +76,8 @@ Section = tuple[str, Iterator[str]] | None
 
 
 def _columns(made: Mapping[str, Any]) -> Section:
-    parts = made["columns"]["listed"]
-    rest = made["columns"]["rest"]
+    parts = made["columns"]
+    rest = made["rest"]["columns"]
     terms = [(name, value) for name, value in made["terms"].items() if value]
     values = [*(one["contribution"] for one in parts), rest["contribution"], *(value for _, value in terms)]
     printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
@@ -90,7 +90,7 @@ def _columns(made: Mapping[str, Any]) -> Section:
 
 
 def _groups(made: Mapping[str, Any]) -> Section:
-    listed, rest = made["groups"]["listed"], made["groups"]["rest"]
+    listed, rest = made["groups"], made["rest"]["groups"]
     if not listed:
         return None
     printed = rounded_to_sum([*(one["contribution"] for one in listed), rest["contribution"]], DIGITS)
@@ -108,9 +108,9 @@ def _group_name(group: Mapping[str, Any]) -> str:
 
 
 def _rows(made: Mapping[str, Any]) -> Section:
-    if made["rows"] is None or not made["rows"]["listed"]:
+    if not made["rows"]:
         return None
-    listed, rest = made["rows"]["listed"], made["rows"]["rest"]
+    listed, rest = made["rows"], made["rest"]["rows"]
     printed = rounded_to_sum([*(one["contribution"] for one in listed), rest["contribution"]], DIGITS)
     rows = [
         [str(one["training_row"]), cell_text(one["class"]), signed(value, DIGITS)]

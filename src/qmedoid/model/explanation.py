@@ -24,8 +24,8 @@ _BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
-    """Explanation of the decision about one record.
+class DecisionParts:
+    """What the decision about one record is made of.
 
     Attributes
     ----------
@@ -47,19 +47,6 @@ class Explanation:
         Place of the nearest medoid of each class.
     distances, angles : ndarray of shape (C,)
         To that medoid.
-
-    Examples
-    --------
-    A saved model explains a row as a dictionary of these values:
-
-    >>> from sklearn.datasets import load_iris
-    >>> from qmedoid import EvidenceClassifier, SavedModel
-    >>> X, y = load_iris(return_X_y=True)
-    >>> saved = SavedModel(EvidenceClassifier(random_state=0).fit(X, y).table_model())
-    >>> why = saved.explain(X, row=0)
-    >>> parts = sum(column["contribution"] for column in why["columns"]) + sum(why["terms"].values())
-    >>> bool(abs(parts - why["margin"]) < 1e-9)
-    True
     """
 
     winner: int
@@ -113,7 +100,9 @@ def column_contributions(
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None) -> Explanation:
+def explain(
+    model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None
+) -> DecisionParts:
     """Explain the decision about one record from its encoded columns, each of shape (1,).
 
     With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
@@ -151,7 +140,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[
     contributions = [share.contribution for share in shares.groups]
     channels = measured.channels
     refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
-    return Explanation(
+    return DecisionParts(
         winner=winner,
         other=other,
         margin=float(scores[winner] - scores[other] + cut),

@@ -1,8 +1,10 @@
 """Why a saved model decides as it does: explanations, importances and effects of columns."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -10,11 +12,14 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Contract
 from qmedoid.model.table import TableModel
-from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.effect import N_BINS, Effect, table_effect
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
+
+if TYPE_CHECKING:
+    from qmedoid.explanations.explanation import Explanation
 
 T = TypeVar("T")
 
@@ -23,6 +28,7 @@ class ExplainingMixin:
     """What the columns of tables contribute to the decisions of a saved model."""
 
     model: TableModel
+    sha256: str | None
 
     @property
     @abstractmethod
@@ -42,26 +48,39 @@ class ExplainingMixin:
         return self.model.importances
 
     def explain(
-        self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"
-    ) -> dict[str, Any]:
-        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin.
+        self,
+        data: Any,
+        row: int = 0,
+        *,
+        top: int = 10,
+        fixed: Collection[str] = (),
+        known: Any = None,
+        on_mismatch: OnMismatch = "error",
+    ) -> "Explanation":
+        """Why one record was decided as it was: contributions that add up to the margin, at every level.
 
         Parameters
         ----------
         data : data frame, Arrow table, dict of columns or array
         row : int
             The row of `data` to explain; negative ones count from the end.
+        top : int
+            Columns, groups and rows that are shown one by one; 0 shows all.
+        fixed : collection of str
+            Columns that cannot change, when the nearest flip is looked for.
         known : data frame, Arrow table, dict of columns or None
             Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
             be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
         on_mismatch : {"error", "warn"}
         """
+        counted = Issues()
 
         def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:
+            nonlocal counted
             if not -len(table) <= row < len(table):
                 raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-            record = table.slice(row % len(table), 1)
-            return record, explain_record(self.model, record, issues)
+            record, counted = table.slice(row % len(table), 1), issues
+            return record, {"row": row % len(table), **explain_record(self.model, record, issues)}
 
         def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
             target = self.contract.target
@@ -72,7 +91,12 @@ class ExplainingMixin:
         record, report = self._checked(data, on_mismatch, explain_row)
         if known is not None:
             report["known"] = self._checked(known, on_mismatch, nearest_rows)
-        return report
+        difference = replace(compare_columns(self.contract, record.schema), issues=counted).deviations()
+        # By name: the object lies in a layer above.
+        made: Explanation = import_module("qmedoid.explanations.explanation").Explanation(
+            report, self.model, record, top=top, fixed=fixed, sha256=self.sha256, difference=difference
+        )
+        return made
 
     def importances(self, data: Any, *, on_mismatch: OnMismatch = "error") -> dict[str, float]:
         """Mean absolute contribution of every column to the decisions about these records, the largest first.

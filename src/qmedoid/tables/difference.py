@@ -74,6 +74,10 @@ class Difference:
         breaking, notes = self._lines()
         return breaking + notes + [f"+ extra: {name!r} (ignored)" for name in self.extra]
 
+    def deviations(self) -> list[str]:
+        """The lines about columns and cells that the model reads otherwise than in training; extra columns aside."""
+        return [line for part in self._lines() for line in part]
+
     def as_dict(self) -> dict[str, Any]:
         """The diff for JSON."""
         return {

@@ -11,7 +11,7 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.base import usable_coordinates
 from qmedoid.methods.contributions import GroupContribution, RowContribution
-from qmedoid.model.explanation import Explanation, explain
+from qmedoid.model.explanation import DecisionParts, explain
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.encode import encode_batch
@@ -48,7 +48,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     return report
 
 
-def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What every column of the table contributed, the largest first; of equal ones by name.
 
     Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
@@ -58,7 +58,7 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
     return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
 
 
-def by_column(model: TableModel, why: Explanation) -> dict[str, float]:
+def by_column(model: TableModel, why: DecisionParts) -> dict[str, float]:
     """What every column of the table contributed to the margin, by name."""
     added = np.bincount(model.source, weights=why.columns, minlength=len(model.encodings)).tolist()
     return dict(zip(model.contract.names, added, strict=True))
@@ -70,7 +70,7 @@ def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [parts[place] for place in order]
 
 
-def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
+def _medoids(model: TableModel, why: DecisionParts) -> list[dict[str, Any]]:
     """The nearest medoid of each class, the winner's first."""
     method = model.method
     assert method is not None, "explain() refuses models without medoids"

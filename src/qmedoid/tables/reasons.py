@@ -52,6 +52,33 @@ def reason_texts(
     return joined_texts(parts, "; ")
 
 
+def sentence_texts(model: TableModel, decided: Decisions, reasons: pa.Array) -> pa.Array:
+    """Each decision in words: the class, its probability or margin, the reasons, and the nearest medoids."""
+    classes, method = [printable(str(label)) for label in model.decision.classes], model.method
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    each = np.arange(len(others))
+    if model.decision.probabilistic:
+        found = model.decision.probabilities(decided.scores)[each, decided.codes]
+        # What would be rounded to 1 is no certainty.
+        how = np.where(
+            found < 0.99995, np.char.mod("with a probability of %.4g", found), "with a probability above 0.9999"
+        )
+    else:
+        how = np.char.mod("by a margin of %.4g", np.abs(decided.margins))
+    winner = pa.array(classes).take(pa.array(decided.codes))
+    parts = ["Called ", winner, " ", pa.array(how.tolist()), "; largest contributions: ", pc.fill_null(reasons, "none")]
+    if method is not None and decided.nearest is not None:
+        for codes in (decided.codes, others):
+            rows = method.medoid_rows[decided.nearest[each, codes]]
+            parts += [
+                "; nearest known ",
+                pa.array(classes).take(pa.array(codes)),
+                ": training row ",
+                pa.array(rows).cast(pa.string()),
+            ]
+    return pc.binary_join_element_wise(*parts, ".", "")
+
+
 def _named(
     batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], places: npt.NDArray[np.intp], values: Array
 ) -> pa.Array:

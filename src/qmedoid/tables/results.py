@@ -16,8 +16,10 @@ from qmedoid.tables.cells import one_chunk
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.scoring import DecidedRows
 
-ADDED = ("probabilities", "source", "row", "reasons", "novelty", "flags")
+ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
 """What can be added to the results, in the order of their columns."""
+MOST_IN_SENTENCE = 3
+"""Reasons that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class ResultColumns:
     model : TableModel
     add : tuple of str
         Some of `ADDED`: all class probabilities, file and row (from 0) of a record, the columns that contributed
-        most to its decision, its novelty, and why a row could not be decided about.
+        most to its decision, the decision as a sentence, its novelty, and why a row could not be decided about.
     n_reasons : int
         Columns that are named at most as reasons.
     """
@@ -46,7 +48,7 @@ class ResultColumns:
             raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
         if "probabilities" in add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
-        if "reasons" in add:
+        if "reasons" in add or "sentence" in add:
             explained_by(model)
         return cls(model, tuple(name for name in ADDED if name in add), n_reasons)
 
@@ -136,7 +138,9 @@ class ResultColumns:
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
         if "reasons" in self.add:
-            columns.append(self._reasons(part))
+            columns.append(self._reasons(part, self.n_reasons))
+        if "sentence" in self.add:
+            columns.append(self._sentences(part))
         if "novelty" in self.add:
             n_rows = len(decided.codes)
             columns.append(record_novelty(self.model, part.encoded, threads=1) if n_rows else np.zeros(0))
@@ -144,12 +148,19 @@ class ResultColumns:
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
         return dict(zip(names, arrays, strict=True))
 
-    def _reasons(self, part: DecidedRows) -> pa.Array:
+    def _reasons(self, part: DecidedRows, count: int) -> pa.Array:
         if not len(part.decided.codes):
             return pa.array([], pa.string())
         from qmedoid.tables.reasons import reason_texts  # with Arrow's functions, which are slow to import
 
-        return reason_texts(self.model, part.records, part.encoded, part.decided, self.n_reasons)
+        return reason_texts(self.model, part.records, part.encoded, part.decided, count)
+
+    def _sentences(self, part: DecidedRows) -> pa.Array:
+        if not len(part.decided.codes):
+            return pa.array([], pa.string())
+        from qmedoid.tables.reasons import sentence_texts
+
+        return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
     def nothing(self, carried: pa.Schema) -> pa.RecordBatch:
         """The results of no rows."""
