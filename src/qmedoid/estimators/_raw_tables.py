@@ -236,9 +236,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
-        ordered = table.take(pa.array(rows))
         factors = None if weighted.factors is None else weighted.factors[order]
-        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, factors, **limits)
+        encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, factors, rows=rows, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)

@@ -87,18 +87,20 @@ def with_equal_cells(X: Array) -> Array:
 
     Ranks and numbers of different values do not depend on digits that a file format or a sum has cost then. A run of
     cells that are each near the next but not all near each other is a column of such numbers, and is left as it is.
+    NaN stays NaN.
     """
     found = X
     for column in _columns_with_near_cells(X):
-        rising = np.sort(X[:, column])
+        cells = X[:, column]
+        rising = np.sort(cells[~np.isnan(cells)])
         reach = SAME_CELL * np.abs(rising) + _NOTHING
         gaps = rising[1:] - rising[:-1]
         starts = np.flatnonzero(np.concatenate([[True], gaps > reach[1:]]))
         first, last = rising[starts], rising[np.append(starts[1:], len(rising)) - 1]
-        run = np.searchsorted(first, X[:, column], side="right") - 1
+        run = np.searchsorted(first, cells, side="right") - 1
         narrow = last - first <= SAME_CELL * np.abs(last) + _NOTHING
         found = X.copy() if found is X else found
-        found[:, column] = np.where(narrow[run], first[run], X[:, column])
+        found[:, column] = np.where(narrow[run] & ~np.isnan(cells), first[run], cells)
     return found
 
 

@@ -1,0 +1,76 @@
+"""Columns of plain numbers, many at a time: in wide tables a look at each column by itself is most of the work."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes, column_slices
+from qmedoid.model.contract import Column
+from qmedoid.tables.cells import LARGEST
+
+ENOUGH_ROWS = 20
+"""Rows from which on it says something that all cells of a column are different."""
+EXACT = 2**53
+"""Whole numbers from which on different ones can be one and the same float."""
+# Of longer tables, and of tables with few columns, a column is read by itself, without a copy.
+MOST_ROWS, FEWEST_COLUMNS = 4096, 32
+_WHOLE = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()))
+_FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
+
+
+def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Codes, Array]]:
+    """Of the columns with these names those of floats and of whole numbers: their places there, and cells (n, k).
+
+    Cells are as `cells.read` reads them, NaN where they are missing. A column is contiguous in memory. There are no
+    blocks of long tables, and none where columns are few.
+    """
+    if len(names) < FEWEST_COLUMNS or not 0 < table.num_rows <= MOST_ROWS:
+        return
+    place_of = {name: place for place, name in enumerate(table.schema.names)}
+    types, of_type = table.schema.types, dict[pa.DataType, list[tuple[int, int]]]()
+    for place, name in enumerate(names):
+        own = place_of.get(name)
+        if own is not None and (types[own] == pa.float64() or types[own] in _WHOLE):
+            of_type.setdefault(types[own], []).append((place, own))
+    for pairs in of_type.values():
+        for block in column_slices(table.num_rows, len(pairs)):
+            given = table.select([own for _, own in pairs[block]])
+            parts = [given] if isinstance(given, pa.RecordBatch) else given.to_batches()
+            values = [part.to_tensor(null_to_nan=True, row_major=False).to_numpy() for part in parts]
+            cells = values[0] if len(values) == 1 else np.concatenate(values)
+            yield np.array([place for place, _ in pairs[block]]), np.asfortranarray(cells, dtype=np.float64)
+
+
+def usable(values: Array) -> npt.NDArray[np.bool_]:
+    """Which cells are numbers that models take."""
+    with np.errstate(invalid="ignore"):
+        return np.abs(values) <= LARGEST
+
+
+def plain_columns(table: pa.Table, names: Sequence[str], is_identifier_name: Callable[[str], bool]) -> dict[str, Column]:
+    """The drafts of those columns of numbers about which there is nothing to say.
+
+    Not one of them is constant, or has cells that are no numbers of a model, or may hold dates, name or number the
+    rows, or lose digits; columns that may are left to a closer look.
+    """
+    found, schema = dict[str, Column](), table.schema
+    for places, values in number_blocks(table, names):
+        is_number, is_whole = usable(values), schema.field(names[places[0]]).type != pa.float64()
+        counts = is_number.sum(axis=0)
+        least = np.where(is_number, values, np.inf).min(axis=0)
+        most = np.where(is_number, values, -np.inf).max(axis=0)
+        missing = np.isnan(values).sum(axis=0)
+        plain = (counts > 0) & (counts + missing == len(values)) & ((least < most) | (missing > 0))
+        plain &= ~((least >= _FIRST_DAY) & (most <= _LAST_DAY))
+        if is_whole:
+            plain &= np.maximum(-least, most) < EXACT
+        rising = np.sort(values, axis=0)
+        is_own = is_whole & ~(rising[1:] == rising[:-1]).any(axis=0)
+        may_name = (counts >= ENOUGH_ROWS) & ((values == np.trunc(values)) | ~is_number).all(axis=0)
+        for number in np.flatnonzero(plain).tolist():
+            name = names[places[number]]
+            if not (may_name[number] and (is_own[number] or is_identifier_name(name))):
+                found[name] = Column(name, "number", bool(missing[number]))
+    return found
