@@ -269,7 +269,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
         known = given.select([column.name for column in self.contract_.columns])
-        self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
+        self._records = tuple(tuple(plain_records(known, model.medoid_rows)) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None

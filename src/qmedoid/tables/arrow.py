@@ -19,6 +19,8 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
 """Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
+# Arrays and data frames of more columns, and no more rows, are converted at once.
+_MANY_COLUMNS, _FEW_ROWS = 32, 4096
 DECIMAL = b"qmedoid.decimal"
 GROUPED = b"qmedoid.grouped"
 """Where a table that was read from texts says which decimal sign they have."""
@@ -152,8 +154,7 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        # By column, so that one that Arrow refuses is known.
-        table = _from_columns(list(data.columns), [data.iloc[:, place] for place in range(len(data.columns))])
+        table = _from_columns(list(data.columns), _frame_columns(data))
     elif hasattr(data, "__arrow_c_stream__"):
         try:
             table = pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
@@ -185,6 +186,8 @@ def _from_columns(names: Sequence[Any], columns: Sequence[Any]) -> pa.Table:
 
 def _column(values: Any, name: str) -> Any:
     """A column as Arrow takes it, or else as text; pandas says missing by NaN."""
+    if isinstance(values, pa.Array):
+        return values
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError):
@@ -211,7 +214,26 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
         names = [f"x{place}" for place in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
-    return _from_columns(names, [np.ascontiguousarray(column) for column in array.T])
+    return _from_columns(names, _array_columns(array))
+
+
+def _array_columns(array: npt.NDArray[Any]) -> list[Any]:
+    """The columns of an array; those of a wide array of numbers are slices of one Arrow array."""
+    n_rows, n_columns = array.shape
+    columns = np.ascontiguousarray(array.T)
+    if array.dtype.kind not in "fiu" or n_columns < _MANY_COLUMNS or n_rows > _FEW_ROWS:
+        return list(columns)
+    cells = pa.array(columns.ravel(), from_pandas=True)
+    return [cells.slice(place * n_rows, n_rows) for place in range(n_columns)]
+
+
+def _frame_columns(data: Any) -> list[Any]:
+    """The columns of a data frame one by one, so that one that Arrow refuses is known; but many of floats together."""
+    floats = [place for place, kind in enumerate(data.dtypes) if kind is np.dtype(np.float64)]
+    if len(floats) < _MANY_COLUMNS:
+        return [data.iloc[:, place] for place in range(len(data.columns))]
+    columns: dict[int, Any] = dict(zip(floats, _array_columns(data.iloc[:, floats].to_numpy()), strict=True))
+    return [columns[place] if place in columns else data.iloc[:, place] for place in range(len(data.columns))]
 
 
 def _cells(data: Any) -> npt.NDArray[Any]:
@@ -230,23 +252,44 @@ def _cells(data: Any) -> npt.NDArray[Any]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    columns = []
-    for column in table.columns:
-        kind = plain_type(column.type)
+    columns = table.columns
+    is_plain = {kind: kind == plain_type(kind) for kind in {*table.schema.types}}
+    for place in [place for place, kind in enumerate(table.schema.types) if not is_plain[kind]]:
+        column, kind = columns[place], plain_type(columns[place].type)
         if is_declared_category(column.type):
             column = as_category(column)
-        elif column.type != kind:
+        else:
             column = pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)
-        columns.append(column)
+        columns[place] = column
     # What a file showed of its decimal sign, or left open, goes with the table.
     kept = {name: value for name, value in (table.schema.metadata or {}).items() if name in (DECIMAL, GROUPED)}
     return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
 
 
-def plain_records(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    columns, names = [_plain_cells(column) for column in table.columns], table.column_names
+def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> list[dict[str, Any]]:
+    """The rows, or some of them, as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
+    from qmedoid.tables.number_blocks import number_blocks  # it reads the cells of what this module makes
+
+    names, some = table.column_names, None if rows is None else pa.array(rows)
+    columns: list[list[Any]] = [[] for _ in names]
+    # Floats are most columns of wide tables; whole numbers stay whole.
+    floats = np.flatnonzero([kind == pa.float64() for kind in table.schema.types])
+    others = np.ones(len(names), dtype=np.bool_)
+    for block, values in number_blocks(table, [names[place] for place in floats]):
+        others[floats[block]] = False
+        for place, cells in zip(floats[block].tolist(), _known(values if rows is None else values[rows]), strict=True):
+            columns[place] = cells
+    for place in np.flatnonzero(others).tolist():
+        column = table.column(place)
+        columns[place] = _plain_cells(column if some is None else column.take(some))
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _known(values: npt.NDArray[np.float64]) -> list[list[Any]]:
+    """The columns of a block as lists, with None for cells that are no finite numbers."""
+    finite = np.isfinite(values)
+    cells: list[list[Any]] = (values if finite.all() else np.where(finite, values.astype(object), None)).T.tolist()
+    return cells
 
 
 def _plain_cells(column: pa.ChunkedArray) -> list[Any]:

@@ -92,7 +92,7 @@ def infer_columns(
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
     hints = None
-    if any(cells.is_text(field.type) for field in table.schema):  # Arrow's functions on texts are slow to import
+    if any(cells.is_text(kind) for kind in {*table.schema.types}):  # Arrow's functions on texts are slow to import
         from qmedoid.tables._text_kinds import Hints
 
         hints = Hints(table, decimal, date_order, unread)

@@ -16,7 +16,7 @@ EXACT = 2**53
 """Whole numbers from which on different ones can be one and the same float."""
 # Of longer tables, and of tables with few columns, a column is read by itself, without a copy.
 MOST_ROWS, FEWEST_COLUMNS = 4096, 32
-_WHOLE = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()))
+_PLAIN = {pa.float64(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()}
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 
 
@@ -29,11 +29,12 @@ def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Ite
     if len(names) < FEWEST_COLUMNS or not 0 < table.num_rows <= MOST_ROWS:
         return
     place_of = {name: place for place, name in enumerate(table.schema.names)}
-    types, of_type = table.schema.types, dict[pa.DataType, list[tuple[int, int]]]()
+    types = table.schema.types
+    of_type: dict[pa.DataType, list[tuple[int, int]]] = {kind: [] for kind in {*types} & _PLAIN}
     for place, name in enumerate(names):
-        own = place_of.get(name)
-        if own is not None and (types[own] == pa.float64() or types[own] in _WHOLE):
-            of_type.setdefault(types[own], []).append((place, own))
+        own = place_of.get(name, -1)
+        if own >= 0 and (pairs := of_type.get(types[own])) is not None:
+            pairs.append((place, own))
     for pairs in of_type.values():
         for block in column_slices(table.num_rows, len(pairs)):
             given = table.select([own for _, own in pairs[block]])
