@@ -163,7 +163,7 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     elif isinstance(data, Mapping):
         table = _from_columns(list(data), list(data.values()))
     else:
-        return _plain(_from_array(data, names))
+        return _plain(_from_array(data, names), is_new=True)
     check_unique(table.column_names, "The table")
     known = set(table.column_names)
     missing = [name for name in names or () if name not in known]
@@ -251,9 +251,12 @@ def _cells(data: Any) -> npt.NDArray[Any]:
     raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    columns = table.columns
+def _plain(table: pa.Table, *, is_new: bool = False) -> pa.Table:
+    """The table in plain types; what fields say besides is dropped, which those of a new table do not."""
     is_plain = {kind: kind == plain_type(kind) for kind in {*table.schema.types}}
+    if all(is_plain.values()) and is_new:
+        return table
+    columns = table.columns
     for place in [place for place, kind in enumerate(table.schema.types) if not is_plain[kind]]:
         column, kind = columns[place], plain_type(columns[place].type)
         if is_declared_category(column.type):
@@ -273,7 +276,8 @@ def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> 
     names, some = table.column_names, None if rows is None else pa.array(rows)
     columns: list[list[Any]] = [[] for _ in names]
     # Floats are most columns of wide tables; whole numbers stay whole.
-    floats = np.flatnonzero([kind == pa.float64() for kind in table.schema.types])
+    double = pa.float64()
+    floats = np.flatnonzero([kind == double for kind in table.schema.types])
     others = np.ones(len(names), dtype=np.bool_)
     for block, values in number_blocks(table, [names[place] for place in floats]):
         others[floats[block]] = False

@@ -29,19 +29,16 @@ def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Ite
     if len(names) < FEWEST_COLUMNS or not 0 < table.num_rows <= MOST_ROWS:
         return
     place_of = {name: place for place, name in enumerate(table.schema.names)}
+    own = np.array([place_of.get(name, -1) for name in names], dtype=np.intp)
     types = table.schema.types
-    of_type: dict[pa.DataType, list[tuple[int, int]]] = {kind: [] for kind in {*types} & _PLAIN}
-    for place, name in enumerate(names):
-        own = place_of.get(name, -1)
-        if own >= 0 and (pairs := of_type.get(types[own])) is not None:
-            pairs.append((place, own))
-    for pairs in of_type.values():
-        for block in column_slices(table.num_rows, len(pairs)):
-            given = table.select([own for _, own in pairs[block]])
+    for kind in {*types} & _PLAIN:
+        places = np.flatnonzero((own >= 0) & np.array([one == kind for one in types])[own])
+        for block in column_slices(table.num_rows, len(places)):
+            given = table.select(own[places[block]].tolist())
             parts = [given] if isinstance(given, pa.RecordBatch) else given.to_batches()
             values = [part.to_tensor(null_to_nan=True, row_major=False).to_numpy() for part in parts]
             cells = values[0] if len(values) == 1 else np.concatenate(values)
-            yield np.array([place for place, _ in pairs[block]]), np.asfortranarray(cells, dtype=np.float64)
+            yield places[block], np.asfortranarray(cells, dtype=np.float64)
 
 
 def usable(values: Array) -> npt.NDArray[np.bool_]:
