@@ -29,12 +29,11 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._number_encoding import encode_number_block, fit_number, fit_number_block
+from qmedoid.estimators._number_encoding import fit_number, fit_plain_numbers
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
-from qmedoid.tables.number_blocks import number_blocks
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""
@@ -269,7 +268,7 @@ def fit_encodings(
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
     seed = int(rng.integers(2**63))
     large, places, n_outputs = list[Category](), list[int](), 0
-    plain, blocks = _plain_numbers(table, drafts, rows)
+    plain, blocks = fit_plain_numbers(table, drafts, rows)
     encodings = list[Encoding]()
     starts = np.empty(len(drafts), dtype=np.intp)
     for place, draft in enumerate(drafts):
@@ -308,21 +307,6 @@ def fit_encodings(
     if large:
         statistics = Statistics(tuple(large), tuple(places), codes, classes, seed, groups, row_weights)
     return Encoded(tuple(columns), tuple(encodings), matrix, statistics)
-
-
-def _plain_numbers(
-    table: pa.Table, drafts: Sequence[Column], rows: Codes
-) -> tuple[dict[int, Numbers], list[tuple[Codes, Flags, Array, Array]]]:
-    """Encodings of columns that are encoded many at a time, by their places; and these, block by block."""
-    numbers = np.array([place for place, draft in enumerate(drafts) if draft.kind == "number"], dtype=np.intp)
-    encodings, blocks = dict[int, Numbers](), []
-    for of_block, values in number_blocks(table, [drafts[place].name for place in numbers]):
-        block, values = numbers[of_block], values[rows]
-        missing = np.array([drafts[place].missing for place in block])
-        fitted = fit_number_block(values, missing)
-        encodings.update(zip(block.tolist(), fitted, strict=True))
-        blocks.append((block, missing, *encode_number_block(values, fitted)))
-    return encodings, blocks
 
 
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:

@@ -149,7 +149,8 @@ class _Columns(NamedTuple):
     def sums(self) -> Bits:
         """What the cells add to the hash of each row, shape (n,)."""
         mixed = _mix(self.tokens + np.repeat(self.signatures, self.sizes))
-        return mixed[self.cells + self.starts].sum(axis=1, dtype=np.uint64)
+        sums: Bits = mixed[self.cells + self.starts].sum(axis=1, dtype=np.uint64)
+        return sums
 
 
 def _sums(values: Bits, places: Codes) -> Bits:

@@ -110,7 +110,7 @@ class RankScaling:
         """The same, bit by bit, for several columns: of few rows a call for each column is most of the time."""
         place = knot_places(X, offsets, self.values)
         scaled = np.where(np.isnan(X), np.nan, self.scores[place])
-        between = np.nonzero((X > self.values[place]) & (place + 1 < offsets[1:]))
+        between = np.nonzero((self.values[place] < X) & (place + 1 < offsets[1:]))
         left, x = place[between], X[between]
         slope = (self.scores[left + 1] - self.scores[left]) / (self.values[left + 1] - self.values[left])
         scaled[between] = slope * (x - self.values[left]) + self.scores[left]

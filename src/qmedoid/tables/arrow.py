@@ -19,8 +19,6 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
 """Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
-# Arrays and data frames of more columns, and no more rows, are converted at once.
-_MANY_COLUMNS, _FEW_ROWS = 32, 4096
 DECIMAL = b"qmedoid.decimal"
 GROUPED = b"qmedoid.grouped"
 """Where a table that was read from texts says which decimal sign they have."""
@@ -154,7 +152,9 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        table = _from_columns(list(data.columns), _frame_columns(data))
+        from qmedoid.tables.number_blocks import frame_columns
+
+        table = _from_columns(list(data.columns), frame_columns(data))
     elif hasattr(data, "__arrow_c_stream__"):
         try:
             table = pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
@@ -214,26 +214,9 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
         names = [f"x{place}" for place in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
-    return _from_columns(names, _array_columns(array))
+    from qmedoid.tables.number_blocks import array_columns
 
-
-def _array_columns(array: npt.NDArray[Any]) -> list[Any]:
-    """The columns of an array; those of a wide array of numbers are slices of one Arrow array."""
-    n_rows, n_columns = array.shape
-    columns = np.ascontiguousarray(array.T)
-    if array.dtype.kind not in "fiu" or n_columns < _MANY_COLUMNS or n_rows > _FEW_ROWS:
-        return list(columns)
-    cells = pa.array(columns.ravel(), from_pandas=True)
-    return [cells.slice(place * n_rows, n_rows) for place in range(n_columns)]
-
-
-def _frame_columns(data: Any) -> list[Any]:
-    """The columns of a data frame one by one, so that one that Arrow refuses is known; but many of floats together."""
-    floats = [place for place, kind in enumerate(data.dtypes) if kind is np.dtype(np.float64)]
-    if len(floats) < _MANY_COLUMNS:
-        return [data.iloc[:, place] for place in range(len(data.columns))]
-    columns: dict[int, Any] = dict(zip(floats, _array_columns(data.iloc[:, floats].to_numpy()), strict=True))
-    return [columns[place] if place in columns else data.iloc[:, place] for place in range(len(data.columns))]
+    return _from_columns(names, array_columns(array))
 
 
 def _cells(data: Any) -> npt.NDArray[Any]:
@@ -271,7 +254,7 @@ def _plain(table: pa.Table, *, is_new: bool = False) -> pa.Table:
 
 def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> list[dict[str, Any]]:
     """The rows, or some of them, as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    from qmedoid.tables.number_blocks import number_blocks  # it reads the cells of what this module makes
+    from qmedoid.tables.number_blocks import block_lists, number_blocks  # it reads the cells of what this module makes
 
     names, some = table.column_names, None if rows is None else pa.array(rows)
     columns: list[list[Any]] = [[] for _ in names]
@@ -281,19 +264,14 @@ def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> 
     others = np.ones(len(names), dtype=np.bool_)
     for block, values in number_blocks(table, [names[place] for place in floats]):
         others[floats[block]] = False
-        for place, cells in zip(floats[block].tolist(), _known(values if rows is None else values[rows]), strict=True):
+        for place, cells in zip(
+            floats[block].tolist(), block_lists(values if rows is None else values[rows]), strict=True
+        ):
             columns[place] = cells
     for place in np.flatnonzero(others).tolist():
         column = table.column(place)
         columns[place] = _plain_cells(column if some is None else column.take(some))
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _known(values: npt.NDArray[np.float64]) -> list[list[Any]]:
-    """The columns of a block as lists, with None for cells that are no finite numbers."""
-    finite = np.isfinite(values)
-    cells: list[list[Any]] = (values if finite.all() else np.where(finite, values.astype(object), None)).T.tolist()
-    return cells
 
 
 def _plain_cells(column: pa.ChunkedArray) -> list[Any]:

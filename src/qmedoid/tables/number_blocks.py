@@ -1,6 +1,7 @@
 """Columns of plain numbers, many at a time: in wide tables a look at each column by itself is most of the work."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,9 @@ def usable(values: Array) -> npt.NDArray[np.bool_]:
         return np.abs(values) <= LARGEST
 
 
-def plain_columns(table: pa.Table, names: Sequence[str], is_identifier_name: Callable[[str], bool]) -> dict[str, Column]:
+def plain_columns(
+    table: pa.Table, names: Sequence[str], is_identifier_name: Callable[[str], bool]
+) -> dict[str, Column]:
     """The drafts of those columns of numbers about which there is nothing to say.
 
     Not one of them is constant, or has cells that are no numbers of a model, or may hold dates, name or number the
@@ -72,3 +75,32 @@ def plain_columns(table: pa.Table, names: Sequence[str], is_identifier_name: Cal
             if not (may_name[number] and (is_own[number] or is_identifier_name(name))):
                 found[name] = Column(name, "number", bool(missing[number]))
     return found
+
+
+def array_columns(array: npt.NDArray[Any]) -> list[Any]:
+    """The columns of an array; those of a wide array of numbers are slices of one Arrow array."""
+    n_rows, n_columns = array.shape
+    columns = np.ascontiguousarray(array.T)
+    if array.dtype.kind not in "fiu" or n_columns < FEWEST_COLUMNS or n_rows > MOST_ROWS:
+        return list(columns)
+    cells = pa.array(columns.ravel(), from_pandas=True)
+    return [cells.slice(place * n_rows, n_rows) for place in range(n_columns)]
+
+
+def frame_columns(data: Any) -> list[Any]:
+    """The columns of a data frame one by one, so that one that Arrow refuses is known; but many of floats together."""
+    floats = [place for place, kind in enumerate(data.dtypes) if kind is np.dtype(np.float64)]
+    if len(floats) < FEWEST_COLUMNS:
+        return [data.iloc[:, place] for place in range(len(data.columns))]
+    columns: dict[int, Any] = dict(zip(floats, array_columns(data.iloc[:, floats].to_numpy()), strict=True))
+    return [columns[place] if place in columns else data.iloc[:, place] for place in range(len(data.columns))]
+
+
+def block_lists(values: npt.NDArray[np.float64]) -> list[list[Any]]:
+    """The columns of a block as lists, with None for cells that are no finite numbers."""
+    finite = np.isfinite(values)
+    cells = values if finite.all() else values.astype(object)
+    if not finite.all():
+        cells[~finite] = None
+    columns: list[list[Any]] = cells.T.tolist()
+    return columns

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import ndtri
 
-from qmedoid.arrays import Array, Codes, Flags, column_slices
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
@@ -16,68 +15,12 @@ from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
 from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags
 from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.fit_ranks import fit_rank_scaling as fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
-
-MAX_KNOTS = 256
-"""Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
-
-
-def fit_rank_scaling(X: Array) -> RankScaling:
-    """Fit a Gaussian mid-rank scaling: every value of a column goes to the normal quantile of its mean rank.
-
-    Scores are then brought to mean 0 and deviation 1 over the rows; a constant column is mapped to 0.
-    """
-    parts = [_block_knots(X[:, block]) for block in column_slices(*X.shape)]
-    sizes, values, scores = (np.concatenate(own) for own in zip(*parts, strict=True))
-    return RankScaling(np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp), values, scores)
-
-
-def _block_knots(X: Array) -> tuple[Codes, Array, Array]:
-    """Knots of every column, how many, and where they lie and what they are mapped to, column after column.
-
-    Columns whose values are repeated alike have the same scores, which are made once: in wide tables of measurements
-    most columns have no value twice.
-    """
-    rising = np.array(X.T, order="C")
-    rising.sort(axis=1)
-    is_first = np.ones(rising.shape, dtype=np.bool_)
-    is_first[:, 1:] = rising[:, 1:] != rising[:, :-1]
-    columns_of: dict[bytes, list[int]] = {}
-    for column, firsts in enumerate(is_first):
-        columns_of.setdefault(firsts.tobytes(), []).append(column)
-    found = [(columns, *_knots(is_first[columns[0]])) for columns in columns_of.values()]
-    sizes = np.empty(len(rising), dtype=np.intp)
-    for columns, kept, _ in found:
-        sizes[columns] = len(kept)
-    starts = np.cumsum(sizes) - sizes
-    values, scores = np.empty((2, int(sizes.sum())))
-    for columns, kept, marks in found:
-        places = starts[columns][:, None] + np.arange(len(kept))
-        values[places], scores[places] = rising[np.ix_(columns, kept)], marks
-    return sizes, values, scores
-
-
-def _knots(is_first: Flags) -> tuple[Codes, Array]:
-    """Knots of a column in rising order, by where it has another value than before: their places, and their scores."""
-    first = np.flatnonzero(is_first)
-    if len(first) == 1:
-        return first, np.zeros(1)
-    counts, n_rows = np.diff(np.append(first, len(is_first))), len(is_first)
-    # Half of a value's own rows count as below it, so that no rank is 0 or 1.
-    ranks = (np.cumsum(counts) - counts / 2) / n_rows
-    scores: Array = ndtri(ranks)
-    mean = counts @ scores / n_rows
-    scores = (scores - mean) / np.sqrt(counts @ (scores - mean) ** 2 / n_rows)
-    if len(first) > MAX_KNOTS:
-        wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
-        kept = np.unique(np.concatenate([[0], np.searchsorted(ranks, wanted[1:-1]), [len(first) - 1]]))
-        first, scores = first[kept], scores[kept]
-    return first, scores
-
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000
