@@ -53,11 +53,14 @@ def test_columns_are_the_same_many_at_a_time_as_one_by_one(monkeypatch):
     assert {"c6", "c8", "c9", "user id"} <= set(found.notes)
     one_by_one(monkeypatch)
     again = as_table(frame())
-    assert again.equals(table) and again.schema.equals(table.schema)
-    assert infer_columns(table) == found and infer_alike(table, found) == settled
+    assert again.equals(table)
+    assert again.schema.equals(table.schema)
+    assert infer_columns(table) == found
+    assert infer_alike(table, found) == settled
     assert repr(plain_records(table, np.array([7, 4, 5, 0]))) == repr(records)
     alone = cells.cell_ranks(table, found.columns)
-    assert np.array_equal(alone[0], places[0]) and alone[1] == places[1]
+    assert np.array_equal(alone[0], places[0])
+    assert alone[1] == places[1]
 
 
 def test_a_fitted_model_is_the_same_many_columns_at_a_time_as_one_by_one(monkeypatch, tmp_path):
@@ -98,7 +101,8 @@ def test_ranks_and_equal_cells_are_those_of_each_column():
     assert np.array_equal(ranks(X), np.column_stack([np.unique(x, return_inverse=True)[1] for x in X.T]))
     merged = with_equal_cells(X)
     known = ~np.isnan(X[:, 4])
-    assert np.array_equal(np.isnan(merged), np.isnan(X)) and len(np.unique(merged[known, 4])) == 1
+    assert np.array_equal(np.isnan(merged), np.isnan(X))
+    assert len(np.unique(merged[known, 4])) == 1
 
 
 @pytest.mark.parametrize("n_rows", [1, _FEW_ROWS, _FEW_ROWS + 1])
@@ -140,4 +144,5 @@ def test_a_text_file_is_the_same_converted_some_columns_at_a_time(monkeypatch, t
     with open_table(path) as source:
         again = source.read().table
         assert source.schema.equals(schema)
-    assert again.equals(table) and again.schema.equals(table.schema, check_metadata=True)
+    assert again.equals(table)
+    assert again.schema.equals(table.schema, check_metadata=True)
