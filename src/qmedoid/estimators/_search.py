@@ -46,6 +46,14 @@ GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
 """Of the parameters that both estimators have."""
 
 
+def _refuse_many_columns(X: Array) -> None:
+    if X.shape[1] > MOST_CORRELATED:
+        raise DataError(
+            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
+            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
+        )
+
+
 def make_groups(
     estimator: Any,
     X: Array,
@@ -60,11 +68,7 @@ def make_groups(
     The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
     are dropped without a warning.
     """
-    if X.shape[1] > MOST_CORRELATED:
-        raise DataError(
-            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
-            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
-        )
+    _refuse_many_columns(X)
     constant = constant_columns(X)
     if constant.all():
         raise DataError(
@@ -140,6 +144,7 @@ def search_models(
     Returns the best models, best first, and the rows that each fold held out. Groups and the course of the search are
     kept by the estimator.
     """
+    _refuse_many_columns(data.X)  # before every fold correlates them
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
     _warn_of_few_rows(data.codes, data.classes, data.X.shape[1])
