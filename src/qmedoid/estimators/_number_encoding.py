@@ -7,17 +7,18 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.model.contract import Column, Numbers
-from qmedoid.tables.number_blocks import number_blocks, usable
+from qmedoid.tables.cells import is_usable
+from qmedoid.tables.number_blocks import number_blocks
 
 
 def fit_number(values: Array, missing: bool) -> Numbers:
     """The encoding of a column of numbers."""
-    return Numbers(float(np.median(values[usable(values)])), indicator=missing)
+    return Numbers(float(np.median(values[is_usable(values)])), indicator=missing)
 
 
 def fit_number_block(values: Array, missing: Flags) -> tuple[Numbers, ...]:
     """The same for every column of a block, shape (n, k)."""
-    is_number = usable(values).all(axis=0)
+    is_number = is_usable(values).all(axis=0)
     fills = np.empty(values.shape[1])
     fills[is_number] = np.median(values[:, is_number], axis=0)
     for column in np.flatnonzero(~is_number):
@@ -27,7 +28,7 @@ def fit_number_block(values: Array, missing: Flags) -> tuple[Numbers, ...]:
 
 def encode_number_block(values: Array, encodings: tuple[Numbers, ...]) -> tuple[Array, Array]:
     """A block of columns as numbers, (n, k), and the indicators of all."""
-    absent = ~usable(values)
+    absent = ~is_usable(values)
     if absent.any():
         values = np.where(absent, [encoding.fill for encoding in encodings], values)
     return values, absent.astype(np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Codes, Flags
 from qmedoid.geometry.row_order import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
@@ -25,6 +25,14 @@ _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n",
 _FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
+
+
+def is_usable(values: npt.NDArray[Any]) -> Flags:
+    """Which numbers a model takes: none that are missing, infinite or beyond `LARGEST`."""
+    if values.dtype == np.float32:
+        return np.asarray(np.isfinite(values))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values) <= LARGEST)
 
 
 class Cells(NamedTuple):

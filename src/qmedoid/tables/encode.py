@@ -13,7 +13,7 @@ from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables._thousands import Grouped, maybe_thousands
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
-from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks, usable
+from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 
 _HALFWAY = 1000.0**0.5
 """Between a number and a thousand times as much, in ratios."""
@@ -69,7 +69,7 @@ def _plain_outputs(
     numbers = numbers if only is None else numbers[np.isin(numbers, list(only))]
     nothing = np.zeros(batch.num_rows)
     for block, values in number_blocks(batch, [contract.columns[place].name for place in numbers]):
-        for number in np.flatnonzero(usable(values).all(axis=0)).tolist():
+        for number in np.flatnonzero(cells.is_usable(values).all(axis=0)).tolist():
             place = int(numbers[block[number]])
             outputs[place] = [values[:, number], *[nothing] * (len(encodings[place].outputs) - 1)]
     return outputs
@@ -90,10 +90,7 @@ def encode_column(
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
     if squares <= cells.LARGEST:
         return [values, np.zeros(len(values))] if encoding.indicator else [values]
-    absent = np.isnan(values)
-    n_missing = int(absent.sum()) - len(wrong)
-    with np.errstate(invalid="ignore"):
-        absent |= np.abs(values) > cells.LARGEST
+    n_missing, absent = int(np.isnan(values).sum()) - len(wrong), ~cells.is_usable(values)
     n_absent = int(absent.sum())
     _count(column, wrong, n_missing, issues)
     if n_absent > n_missing + len(wrong):
@@ -210,7 +207,7 @@ def training_summary(
     levels: list[Codes] = [np.zeros(0, dtype=np.intp)] * len(encodings)
     numbers = plain_numbers(contract, encodings)
     for block, values in number_blocks(table, [contract.columns[place].name for place in numbers]):
-        missing[numbers[block]] = len(values) - usable(values).sum(axis=0)
+        missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
     for place in np.flatnonzero(missing < 0).tolist():
         column = contract.columns[place]
         missing[place], levels[place] = _counted(table.column(column.name), column, encodings[place])
@@ -233,7 +230,6 @@ def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tupl
     values = cells.read(given, column.kind, column.spelling).values
     if isinstance(encoding, Dates):
         return int(np.isnat(values).sum()), np.zeros(0, dtype=np.intp)
-    with np.errstate(invalid="ignore"):
-        is_number = np.abs(values) <= cells.LARGEST
+    is_number = cells.is_usable(values)
     levels = [(values == 0).sum(), (values == 1).sum()] if column.kind == "boolean" else []
     return int(len(values) - is_number.sum()), np.array(levels, dtype=np.intp)

@@ -252,8 +252,7 @@ def _number_column(
     """
     if kind == "date":
         return _date_column(name, read)
-    with np.errstate(invalid="ignore"):
-        usable = np.abs(read.values) <= cells.LARGEST
+    usable = cells.is_usable(read.values)
     values = read.values[usable]
     if len(values) == 0:
         return EMPTY

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, column_slices
 from qmedoid.model.contract import Column
-from qmedoid.tables.cells import LARGEST
+from qmedoid.tables.cells import is_usable
 
 ENOUGH_ROWS = 20
 """Rows from which on it says something that all cells of a column are different."""
@@ -42,12 +42,6 @@ def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Ite
             yield places[block], np.asfortranarray(cells, dtype=np.float64)
 
 
-def usable(values: Array) -> npt.NDArray[np.bool_]:
-    """Which cells are numbers that models take."""
-    with np.errstate(invalid="ignore"):
-        return np.abs(values) <= LARGEST
-
-
 def plain_columns(
     table: pa.Table, names: Sequence[str], is_identifier_name: Callable[[str], bool]
 ) -> dict[str, Column]:
@@ -58,7 +52,7 @@ def plain_columns(
     """
     found, schema = dict[str, Column](), table.schema
     for places, values in number_blocks(table, names):
-        is_number, is_whole = usable(values), schema.field(names[places[0]]).type != pa.float64()
+        is_number, is_whole = is_usable(values), schema.field(names[places[0]]).type != pa.float64()
         counts = is_number.sum(axis=0)
         least = np.where(is_number, values, np.inf).min(axis=0)
         most = np.where(is_number, values, -np.inf).max(axis=0)
