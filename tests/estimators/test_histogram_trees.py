@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmedoid.estimators import _histogram
-from qmedoid.estimators._tree_kinds import Growing
+from qmedoid.estimators._tree_kinds import Growing, RankedRows
 from qmedoid.kernels.histogram import HistogramTrees, is_built
 
 # Where a compiler fuses multiplications and additions, as on other processors, last digits are others.
@@ -24,12 +24,13 @@ def ranks_and_codes(rng, n, n_values, n_classes, signal):
     return X, codes.astype(np.intp)
 
 
-def both(*args):
+def both(X, codes, growing, seed, n_iterations, held_out=None):
     """The fits of our kernel and of scikit-learn."""
+    args = growing, seed, n_iterations, None if held_out is None else RankedRows(*held_out)
     with pytest.MonkeyPatch.context() as patch:
-        ours = _histogram.grow(*args)
+        ours = _histogram.grow(RankedRows(X, codes), *args)
         patch.setattr(_histogram, "is_built", lambda: False)
-        return ours, _histogram.grow(*args)
+        return ours, _histogram.grow(RankedRows(X, codes), *args)
 
 
 def assert_same(ours, theirs, X, known):
@@ -98,7 +99,7 @@ def test_quantiles_of_very_many_rows_are_those_of_scikit_learn():
 def test_rows_with_weights_go_to_scikit_learn():
     rng = np.random.default_rng(0)
     X, codes = ranks_and_codes(rng, 200, [20, 20], 2, 0.5)
-    weighted = _histogram.grow(X, codes, GROWING, 0, 3, row_weights=np.full(200, 2.0))
+    weighted = _histogram.grow(RankedRows(X, codes, np.full(200, 2.0)), GROWING, 0, 3)
     assert isinstance(weighted, _histogram.Histogram)
 
 
@@ -106,7 +107,7 @@ def test_first_comparison_is_the_best_of_all():
     """The definition: of all comparisons the largest gain, by the derivatives at the start."""
     rng = np.random.default_rng(1)
     X, codes = ranks_and_codes(rng, 300, [9], 2, 0.7)
-    grown = _histogram.grow(X, codes, GROWING, 0, 1)
+    grown = _histogram.grow(RankedRows(X, codes), GROWING, 0, 1)
     p = codes.mean()
     g, h = p - codes, np.full(300, p * (1 - p))
 
@@ -120,7 +121,7 @@ def test_first_comparison_is_the_best_of_all():
 def test_means_of_nodes_are_those_of_their_rows():
     rng = np.random.default_rng(2)
     X, codes = ranks_and_codes(rng, 500, [30, 5], 2, 0.6)
-    grown = _histogram.grow(X, codes, GROWING, 0, 4)
+    grown = _histogram.grow(RankedRows(X, codes), GROWING, 0, 4)
     trees: HistogramTrees = grown.trees
     added = trees.outputs(_histogram.bins_between(X, grown.thresholds), 1)[:, 0] - trees.start
     assert trees.means()[0, 0] == pytest.approx(added.mean(), abs=1e-12)

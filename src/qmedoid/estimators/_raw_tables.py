@@ -45,7 +45,7 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import Role, in_roles
+from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.tables.units import find_units
@@ -222,6 +222,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         else:
             inferred = infer_alike(table, self._settled)
         inferred.check_any()
+        if target is not None and target in given.column_names:
+            inferred.left_out.setdefault(target, TARGET_NAME)
         left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
         self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
         self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
