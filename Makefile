@@ -2,21 +2,27 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Nothing is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint smoke docs bench clean
+.PHONY: demo test suite lint smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
 
-test: $(VENV)/.dev lint
-	# A core for each worker: threads of OpenMP that wait for each other would take both.
+# The parts of the check need nothing of each other: side by side, no core waits for the end of a part.
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory --jobs 3 smoke lint suite
+
+# A core for each worker: threads of OpenMP that wait for each other would take both.
+suite: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
-	$(MAKE) --no-print-directory smoke
 
 # Every experiment of the paper on few splits, from fits to the page, with nothing from an earlier run.
 smoke: $(VENV)/.dev
 	rm -rf build/smoke && mkdir -p build/smoke
-	$(BIN)/qmedoid reproduce --quick --output build/smoke/report --cache build/smoke/cells > build/smoke/printed.txt
+	OMP_NUM_THREADS=1 $(BIN)/qmedoid reproduce --quick --jobs 1 --output build/smoke/report --cache build/smoke/cells \
+	  > build/smoke/printed.txt
 	cat build/smoke/report/findings.txt
 
 # The documentation as a site in build/docs; it loads nothing from elsewhere, and a warning is an error.
@@ -40,22 +46,22 @@ $(VENV)/bin/python:
 
 $(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
 	@echo "Installing qmedoid and what it needs."
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
 	@echo "Installing qmedoid, the extras and the tools of the checks."
-	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,baselines]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev,docs,baselines]"
 	touch $@ $(VENV)/.runtime $(VENV)/.docs
 
 $(VENV)/.docs: $(SOURCES) | $(VENV)/bin/python
 	@echo "Installing qmedoid and what builds its documentation."
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[docs]"
 	touch $@ $(VENV)/.runtime
 
 # The committed tables in benchmarks/results; they need the extra packages that they compare with.
 bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,baselines]" banditpam pennylane jax qiskit-machine-learning
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev,docs,baselines]" banditpam pennylane jax qiskit-machine-learning
 	for script in benchmarks/[a-z]*.py; do PYTHONPATH=. $(BIN)/python $$script || exit 1; done
 
 clean:

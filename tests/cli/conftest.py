@@ -10,6 +10,7 @@ import pytest
 from small_tables import small_table, write
 from tests.printed_json import check_printed
 
+from few_trees import few_trees
 from qmedoid.cli import main
 
 
@@ -31,14 +32,18 @@ class Outcome(NamedTuple):
 
 
 def _call(arguments, stdin=None):
-    """Run a command with its streams apart from those of the test; JSON must be as its schema says."""
+    """Run a command with its streams apart from those of the test; JSON must be as its schema says.
+
+    The commands are asked, not the trees: fits grow few of them.
+    """
     kept = sys.argv, sys.stdin, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], out, err
     if stdin is not None:
         sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
     try:
-        main()
+        with few_trees():
+            main()
     except SystemExit as stop:
         code = stop.code or 0
     finally:

@@ -116,6 +116,7 @@ def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
     assert report.pop("novelty")["compared_rows"] == 50
     assert report.pop("operating")["rule"] == "likeliest"
+    assert (report.pop("bad_rows"), report.pop("bad_rows_file")) == (0, None)
     assert report == {**printed["held_out"], "notes": []}
 
 
@@ -138,6 +139,7 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
     assert report.pop("novelty")["compared_rows"] == 36
     assert report.pop("operating") == shown["operating"]
+    assert (report.pop("bad_rows"), report.pop("bad_rows_file")) == (0, None)
     assert report == {**shown["metrics"]["held_out"], "notes": []}
 
 

@@ -35,13 +35,16 @@ def long_table(two, tmp_path_factory):
 
 
 class TestStart:
+    @posix_alone
     def test_help_comes_at_once(self):
-        times = []
-        for _ in range(5):
-            began = time.perf_counter()
+        """In seconds of a core, which other processes on the machine change little."""
+        took = []
+        for _ in range(3):
+            began = os.times()
             assert run("--help").returncode == 0
-            times.append(time.perf_counter() - began)
-        assert min(times) < 0.7
+            ended = os.times()
+            took.append(ended.children_user + ended.children_system - began.children_user - began.children_system)
+        assert 0 < min(took) < 0.5
 
     def imported(self, code, *arguments):
         """The heavy packages that a program imports."""
@@ -204,12 +207,12 @@ class TestInterrupted:
 @posix_alone
 class TestKilled:
     def test_scores(self, tmp_path):
-        seen = killed_runs.kill_scores(tmp_path, 4, random.Random(1))
-        assert sum(seen.values()) == 4
+        seen = killed_runs.kill_scores(tmp_path, 2, random.Random(1))
+        assert sum(seen.values()) == 2
 
     def test_fits(self, tmp_path):
-        seen = killed_runs.kill_fits(tmp_path, 4, random.Random(2))
-        assert sum(seen.values()) == 4
+        seen = killed_runs.kill_fits(tmp_path, 2, random.Random(2))
+        assert sum(seen.values()) == 2
 
 
 @posix_alone

@@ -194,12 +194,15 @@ def test_the_one_standard_error_rule_shrinks_more():
     np.testing.assert_array_equal(best.path.penalties, simple.path.penalties)
 
 
-def test_progress_rises_to_one():
+@pytest.mark.parametrize("sample_rows", [160, 80])
+def test_progress_rises_to_one_and_moves_with_every_penalty(sample_rows):
     X, codes = table()
     told: list[float] = []
-    fit_evidence(X, codes, 2, SMALL, 0, told.append)
+    fitted = fit_evidence(X, codes, 2, replace(SMALL, sample_rows=sample_rows), 0, told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
+    # One ridge of single columns, and one of each of two bags.
+    assert len(set(told)) > 3 * len(fitted.path.penalties)
 
 
 @pytest.mark.parametrize("blocks", [("corner",), ()])

@@ -66,7 +66,7 @@ def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, b
     monkeypatch.setattr(
         long_table.LongTable, "_errors",
         lambda self, *arguments, plain=long_table.LongTable._errors: plain(
-            self, *arguments[:-1], np.random.default_rng(0)
+            self, *arguments[:-2], np.random.default_rng(0), arguments[-1]
         ),
     )  # fmt: skip
     found = fit_evidence(X, codes, n_classes, settings, 0, groups=groups, row_weights=u)

@@ -310,3 +310,12 @@ def test_leading_zeros_and_levels_that_differ_in_spelling_alone_stay_apart():
     codes, unseen = cells.level_codes(pa.array(["7", "07", "1.0", "1", "1.00", " "]), ("007", "1", "1.0"))
     assert codes.tolist() == [4, 4, 2, 1, 4, 3]
     assert unseen.to_pylist() == ["7", "07", "1.00"]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_infinity_is_missing_in_any_precision(kind):
+    values = pa.array([1.0, float("inf"), 2.0, float("-inf"), None], kind)
+    encoding = Numbers(1.5, indicator=True)
+    numbers, absent = encode_column(values, Column("x", "number", missing=True), encoding)
+    np.testing.assert_array_equal(numbers, [1.0, 1.5, 2.0, 1.5, 1.5])
+    np.testing.assert_array_equal(absent, [0, 1, 0, 1, 1])

@@ -29,6 +29,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.estimators._number_encoding import fit_number, fit_plain_numbers
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
@@ -253,39 +254,55 @@ def fit_encodings(
     groups: Codes | None = None,
     row_weights: Array | None = None,
     *,
+    rows: Codes | None = None,
     max_one_hot: int = 10,
     max_levels: int = 20_000,
 ) -> Encoded:
-    """Fit one encoding for each column, as drafted, on the rows of a table.
+    """Fit one encoding for each column, as drafted, on the rows of a table, or on some of them in another order.
 
     A category of at most `max_one_hot` levels has a number for each of them; a larger one has target statistics of its
     `max_levels` most frequent levels, which are fitted for the training rows themselves in folds that keep groups.
     """
-    columns, encodings, outputs = list[Column](), list[Encoding](), list[Array]()
+    columns, outputs = list(drafts), list[tuple[int, Array]]()
+    rows = np.arange(table.num_rows) if rows is None else rows
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
     seed = int(rng.integers(2**63))
-    large, places = list[Category](), list[int]()
-    for draft in drafts:
-        given = cells.one_chunk(table.column(draft.name))
+    large, places, n_outputs = list[Category](), list[int](), 0
+    plain, blocks = fit_plain_numbers(table, drafts, rows)
+    encodings = list[Encoding]()
+    starts = np.empty(len(drafts), dtype=np.intp)
+    for place, draft in enumerate(drafts):
+        starts[place] = n_outputs
+        if place in plain:
+            encodings.append(plain[place])
+            n_outputs += 1 + draft.missing
+            continue
+        given = cells.one_chunk(table.column(draft.name)).take(pa.array(rows))
         category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
-        column, own = draft, None
+        own = None
         encoding: Encoding
         if category is not None and len(category.counts) > max_one_hot:
-            column = replace(draft, is_open=True)
+            columns[place] = replace(draft, is_open=True)
             if len(codes) < ROWS_OF_A_LEVEL * len(category.counts):
                 large.append(category)
-                places.append(len(outputs))
+                places.append(n_outputs)
             draws = np.random.default_rng(seed)
             encoding, own = target_statistics(category, codes, classes, draws, groups, row_weights=row_weights)
         elif category is not None:
-            column, encoding = replace(draft, levels=category.levels), one_hot(category.levels, draft.missing)
+            columns[place] = replace(draft, levels=category.levels)
+            encoding = one_hot(category.levels, draft.missing)
         else:
             encoding = _fit_dates(given, draft) if draft.kind == "date" else _fit_numbers(given, draft)
-        columns.append(column)
         encodings.append(encoding)
-        outputs.extend(encode_column(given, column, encoding) if own is None else own)
+        own = encode_column(given, columns[place], encoding) if own is None else own
+        outputs += enumerate(own, n_outputs)
+        n_outputs += len(own)
     # Row by row in memory, as the models are fitted.
-    matrix = np.ascontiguousarray(np.column_stack(outputs), dtype=np.float64)
+    matrix = np.empty((len(rows), n_outputs))
+    for place, output in outputs:
+        matrix[:, place] = output
+    for block, missing, filled, absent in blocks:
+        matrix[:, starts[block]], matrix[:, starts[block[missing]] + 1] = filled, absent[:, missing]
     statistics = None
     if large:
         statistics = Statistics(tuple(large), tuple(places), codes, classes, seed, groups, row_weights)
@@ -295,13 +312,6 @@ def fit_encodings(
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
     values, _ = cells.read(given, column.kind, column.spelling)
     return fit_number(values, column.missing)
-
-
-def fit_number(values: Array, missing: bool) -> Numbers:
-    """The encoding of a column of numbers: the median is filled in, and missing cells, if any, have an indicator."""
-    with np.errstate(invalid="ignore"):
-        usable = values[np.abs(values) <= cells.LARGEST]
-    return Numbers(float(np.median(usable)), indicator=missing)
 
 
 def _fit_dates(given: pa.Array, column: Column) -> Dates:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._encoding import fit_number
 from qmedoid.estimators._inputs import check_table, column_names
+from qmedoid.estimators._number_encoding import fit_number_block
 from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Contract, Numbers
@@ -60,7 +60,7 @@ class NumberColumns(NamedTuple):
             tuple(Column(names[place], "number", missing=bool(absent[place])) for place in kept),
             left_out=dict.fromkeys(empty, EMPTY),
         )
-        encodings = tuple(fit_number(table[:, place], bool(absent[place])) for place in kept)
+        encodings = fit_number_block(table[:, places], absent[places] > 0)
         return cls(contract, encodings, places, absent[places].astype(np.intp))
 
     @classmethod

@@ -45,7 +45,7 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import Role, in_roles
+from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.tables.units import find_units
@@ -222,6 +222,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         else:
             inferred = infer_alike(table, self._settled)
         inferred.check_any()
+        if target is not None and target in given.column_names:
+            inferred.left_out.setdefault(target, TARGET_NAME)
         left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
         self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
         self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
@@ -239,9 +241,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
-        ordered = table.take(pa.array(rows))
         factors = None if weighted.factors is None else weighted.factors[order]
-        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, factors, **limits)
+        encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, factors, rows=rows, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
@@ -273,7 +274,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
         known = given.select([column.name for column in self.contract_.columns])
-        self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
+        self._records = tuple(tuple(plain_records(known, model.medoid_rows)) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None

@@ -79,6 +79,14 @@ PRINTED: Mapping[str, Any] = {
 """Its parameters as the paper has them."""
 
 
+def _refuse_many_columns(X: Array) -> None:
+    if X.shape[1] > MOST_CORRELATED:
+        raise DataError(
+            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
+            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
+        )
+
+
 def make_groups(
     estimator: Any,
     X: Array,
@@ -93,11 +101,7 @@ def make_groups(
     The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
     are dropped without a warning.
     """
-    if X.shape[1] > MOST_CORRELATED:
-        raise DataError(
-            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
-            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
-        )
+    _refuse_many_columns(X)
     constant = constant_columns(X)
     if constant.all():
         raise DataError(
@@ -173,6 +177,7 @@ def search_models(
     Returns the best models, best first, and the rows that each fold held out. Groups and the course of the search are
     kept by the estimator.
     """
+    _refuse_many_columns(data.X)  # before every fold correlates them
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
     _warn_of_few_rows(data.codes, data.classes, data.X.shape[1])

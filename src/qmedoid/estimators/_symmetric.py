@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._tree_kinds import Growing, RankedRows
-from qmedoid.kernels.symmetric import MOST_BINS, Binned, Bins, Growth, SymmetricTrees, grow_symmetric
+from qmedoid.estimators._tree_kinds import Growing, RankedRows, bins_between
+from qmedoid.kernels.symmetric import MOST_BINS, Binned, Growth, SymmetricTrees, grow_symmetric
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.fit import FullTrees
 
@@ -29,7 +29,7 @@ class Symmetric:
         return self.trees.start
 
     def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
-        return self.trees.outputs(_bins(ranks, self.lasts), n_iterations)
+        return self.trees.outputs(bins_between(ranks, self.lasts), n_iterations)
 
     def full_trees(self, known: Sequence[Array]) -> FullTrees:
         columns, cuts, leaves = self.trees.columns, self.trees.cuts, self.trees.leaves
@@ -61,7 +61,7 @@ def grow(
     """Boosted trees with one comparison at every level; see `Grow`. Rows have no weights."""
     assert rows.weights is None, "symmetric trees are grown on rows that count the same"
     lasts = [_lasts(column) for column in rows.ranks.T]
-    binned, rng = Binned(_bins(rows.ranks, lasts), rows.codes), np.random.default_rng(seed)
+    binned, rng = Binned(bins_between(rows.ranks, lasts), rows.codes), np.random.default_rng(seed)
     n_columns = rows.ranks.shape[1]
     n_tried = max(1, round(growing.share_of_columns * n_columns))
     candidates = np.empty((n_iterations, LEVELS, n_tried), dtype=np.int32)
@@ -75,7 +75,7 @@ def grow(
         0.0 if held_out is None else growing.least_gain / len(held_out.codes),
     )  # fmt: skip
     if held_out is not None:
-        trees = grow_symmetric(binned, growth, Binned(_bins(held_out.ranks, lasts), held_out.codes))
+        trees = grow_symmetric(binned, growth, Binned(bins_between(held_out.ranks, lasts), held_out.codes))
         return Symmetric(trees, lasts, np.zeros((len(trees.leaves), N_LEAVES)))
     trees = grow_symmetric(binned, growth)
     reached = [np.bincount(trees.places(binned.bins, tree), minlength=N_LEAVES) for tree in range(len(trees.leaves))]
@@ -98,8 +98,3 @@ def _lasts(ranks: Array) -> Array:
     lasts = np.unique(np.sort(ranks)[places])
     below: Array = lasts[lasts < known[-1]]
     return below
-
-
-def _bins(ranks: Array, lasts: Sequence[Array]) -> Bins:
-    found = [np.searchsorted(last, column) for last, column in zip(lasts, ranks.T, strict=True)]
-    return np.array(found, dtype=np.uint8).reshape(len(lasts), len(ranks))

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from qmedoid.arrays import Array, Codes
+from qmedoid.kernels.symmetric import Bins
 from qmedoid.methods.comparisons.fit import FullTrees
 
 
@@ -50,3 +53,9 @@ class Grow(Protocol):
     def __call__(
         self, rows: RankedRows, growing: Growing, seed: int, n_iterations: int, held_out: RankedRows | None = None
     ) -> Grown: ...
+
+
+def bins_between(ranks: Array, bounds: Sequence[Array]) -> Bins:
+    """The bin of every cell, column after column, shape (M, n): how many of the bounds of its column are below it."""
+    found = [np.searchsorted(own, column) for own, column in zip(bounds, ranks.T, strict=True)]
+    return np.array(found, dtype=np.uint8).reshape(len(bounds), len(ranks))

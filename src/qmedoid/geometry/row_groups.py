@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, column_slices
 from qmedoid.exceptions import DataError
 
 Bits = npt.NDArray[np.uint64]
@@ -22,7 +22,7 @@ _COARSE = 0.5
 # Rows that have an equal one before them are worth a note from this share on.
 _WORTH_A_NOTE = 0.01
 # An odd number with well-mixed bits (of splitmix64).
-_MIX = np.uint64(0xBF58476D1CE4E5B9)
+_MIX, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 
 
 def equal_rows(values: npt.NDArray[Any]) -> Codes:
@@ -164,12 +164,13 @@ def _bits(values: npt.NDArray[Any]) -> Bits:
 
 
 def _hashed(bits: Bits) -> Bits:
-    """One number for every row, by mixing in a column after the other."""
+    """One number for every row: the sum of its cells, each with its halves mixed, times an odd number of its column."""
     hashes = np.zeros(len(bits), dtype=np.uint64)
-    for column in bits.T:
-        hashes += column
-        hashes ^= hashes >> np.uint64(32)
-        hashes *= _MIX
+    for columns in column_slices(*bits.shape):
+        numbers = np.arange(columns.start + 1, columns.stop + 1, dtype=np.uint64) * _MIX
+        factors = (numbers ^ (numbers >> _HALF)) * _MIX | np.uint64(1)
+        block = bits[:, columns] ^ (bits[:, columns] >> _HALF)
+        hashes += (block * factors).sum(axis=1, dtype=np.uint64)
     return hashes
 
 

@@ -12,11 +12,12 @@ colors of a graph are refined. Copies of a row change nothing: all sums go over 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.geometry.row_groups import Bits, equal_rows, first_rows
 
 # Shifts and factors of SplitMix64's finalizer: every bit of a number moves half of the bits of the hash.
@@ -29,7 +30,20 @@ _ROUNDS = 2
 
 def ranks(X: Array | Codes) -> Codes:
     """Place of every cell among the different values of its column, shape (n, M); missing cells come last."""
-    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T]).astype(np.intp)
+    places = np.empty(X.shape, dtype=np.intp)
+    for block in column_slices(*X.shape):
+        columns = np.ascontiguousarray(X[:, block].T)
+        order = np.argsort(columns, axis=1)
+        rising = np.take_along_axis(columns, order, axis=1)
+        steps = rising[:, 1:] != rising[:, :-1]
+        if X.dtype.kind == "f":
+            steps &= ~np.isnan(rising[:, :-1])  # NaN comes last, and differs from itself
+        of_rank = np.zeros(columns.shape, dtype=np.intp)
+        np.cumsum(steps, axis=1, out=of_rank[:, 1:])
+        found = np.empty_like(of_rank)
+        np.put_along_axis(found, order, of_rank, axis=1)
+        places[:, block] = found.T
+    return places
 
 
 def row_order(
@@ -73,28 +87,70 @@ def row_order(
 
 def _hashes(cells: Codes, codes: Codes, is_level: Sequence[bool]) -> tuple[Bits, Bits]:
     """Hash of every row of different rows, and signature of every column."""
-    signatures = np.zeros(cells.shape[1], dtype=np.uint64)
+    named = np.asarray(is_level, dtype=np.bool_)
+    parts = [_Columns.of(cells[:, block], named[block]) for block in column_slices(*cells.shape)]
     of_class = _mix(np.bincount(codes))
-    tokens = [
-        _mix(np.bincount(column) if named else np.arange(column.max() + 1))
-        for column, named in zip(cells.T, is_level, strict=True)
-    ]
-    hashes = _row_hashes(cells, codes, tokens, signatures, of_class)
+    hashes = _row_hashes(parts, codes, of_class)
     for _ in range(_ROUNDS):
         of_class = _mix(_sums(hashes, codes))
-        for place, (column, named) in enumerate(zip(cells.T, is_level, strict=True)):
-            rows_of = _mix(_sums(hashes, column) + tokens[place])
-            signatures[place] = rows_of.sum(dtype=np.uint64)
-            tokens[place] = rows_of if named else tokens[place]
-        hashes = _row_hashes(cells, codes, tokens, signatures, of_class)
-    return hashes, signatures
+        parts = [part.after(hashes) for part in parts]
+        hashes = _row_hashes(parts, codes, of_class)
+    return hashes, np.concatenate([part.signatures for part in parts])
 
 
-def _row_hashes(cells: Codes, codes: Codes, tokens: Sequence[Bits], signatures: Bits, of_class: Bits) -> Bits:
+def _row_hashes(parts: "Sequence[_Columns]", codes: Codes, of_class: Bits) -> Bits:
     hashes = of_class[codes]
-    for column, token, signature in zip(cells.T, tokens, signatures, strict=True):
-        hashes += _mix(token + signature)[column]
+    for part in parts:
+        hashes += part.sums()
     return _mix(hashes)
+
+
+class _Columns(NamedTuple):
+    """Some columns, with the tokens of their different cells column after column.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n, M)
+    starts : ndarray of shape (M,)
+        Where the tokens of each column start.
+    sizes : ndarray of shape (M,)
+        How many it has.
+    is_level : ndarray of shape (M,)
+    tokens : ndarray
+    signatures : ndarray of shape (M,)
+    """
+
+    cells: Codes
+    starts: Codes
+    sizes: Codes
+    is_level: Flags
+    tokens: Bits
+    signatures: Bits
+
+    @classmethod
+    def of(cls, cells: Codes, is_level: Flags) -> "_Columns":
+        """Columns as they are before the first round: tokens are ranks of numbers, and how frequent levels are."""
+        sizes = cells.max(axis=0) + 1
+        starts = np.cumsum(sizes) - sizes
+        tokens = np.arange(sizes.sum()) - np.repeat(starts, sizes)
+        if is_level.any():
+            counts = np.bincount((cells + starts).ravel(), minlength=len(tokens))
+            tokens = np.where(np.repeat(is_level, sizes), counts, tokens)
+        return cls(cells, starts, sizes, is_level, _mix(tokens), np.zeros(len(sizes), dtype=np.uint64))
+
+    def after(self, hashes: Bits) -> "_Columns":
+        """The columns with signatures, and tokens of levels, made of the hashes of the rows that hold each cell."""
+        rows_of = np.zeros(len(self.tokens), dtype=np.uint64)
+        np.add.at(rows_of, (self.cells + self.starts).ravel(), np.repeat(hashes, self.cells.shape[1]))
+        rows_of = _mix(rows_of + self.tokens)
+        tokens = np.where(np.repeat(self.is_level, self.sizes), rows_of, self.tokens)
+        return self._replace(tokens=tokens, signatures=np.add.reduceat(rows_of, self.starts))
+
+    def sums(self) -> Bits:
+        """What the cells add to the hash of each row, shape (n,)."""
+        mixed = _mix(self.tokens + np.repeat(self.signatures, self.sizes))
+        sums: Bits = mixed[self.cells + self.starts].sum(axis=1, dtype=np.uint64)
+        return sums
 
 
 def _sums(values: Bits, places: Codes) -> Bits:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags, column_slices
+from qmedoid.kernels.knots import knot_places, knots_of
 from qmedoid.schema import MODERATE, Values
 
 Key = tuple[int, bool, float]
@@ -72,6 +73,17 @@ class Columns:
         place = first - 1 + np.searchsorted(self.knots[first:last], held, side="right")
         scaled: Array = self.rises[place] * (held - self.knots[place])
         scaled += self.marks[place]
+        return scaled
+
+    def scaled_lines(self, x: Array, u: Codes, by_rank: Flags) -> Array:
+        """The same, bit by bit, of several columns x (n, L), the l-th one scaled as the ``u[l]``-th column."""
+        scaled: Array = np.clip((x - self.center[u]) / self.scale[u], -self.clip, self.clip)
+        ranked, of_column = np.flatnonzero(by_rank), u[by_rank]
+        knots, offsets = knots_of(of_column, self.knot_offsets)
+        last = self.knots[self.knot_offsets[of_column + 1] - 1]
+        held = np.clip(x[:, ranked], self.knots[self.knot_offsets[of_column]], last)
+        place = knots[knot_places(held, offsets, self.knots[knots])]
+        scaled[:, ranked] = self.rises[place] * (held - self.knots[place]) + self.marks[place]
         return scaled
 
 
@@ -171,9 +183,8 @@ def make_plan(
     keys: list[Key] = sorted({key for of_group in lines_of for key in of_group})
     number = {key: place for place, key in enumerate(keys)}
     used = np.unique(np.array([column for column, _, _ in keys], dtype=np.intp))
-    kept = [np.arange(rank_offsets[column], rank_offsets[column + 1]) for column in used]
-    knots, marks = (values[_end_to_end(kept, np.intp)] for values in (rank_values, rank_scores))
-    knot_offsets = _offsets([len(part) for part in kept])
+    kept, knot_offsets = knots_of(used, rank_offsets)
+    knots, marks = rank_values[kept], rank_scores[kept]
     columns = Columns(
         used=_codes(used),
         center=_numbers(center[used]),
@@ -184,22 +195,28 @@ def make_plan(
         marks=_numbers(marks),
         rises=_rises(knots, marks, knot_offsets),
     )
-    own = np.zeros((len(keys), len(medoids)))
-    for place, (column, by_rank, root) in enumerate(keys):
-        own[place] = columns.scaled(medoids[:, column], int(np.searchsorted(used, column)), by_rank) * root
+    of_line = np.array([column for column, _, _ in keys], dtype=np.intp)
+    line_by_rank, line_root = _codes([by_rank for _, by_rank, _ in keys]), _numbers([root for _, _, root in keys])
+    of_used = np.searchsorted(used, of_line)
+    own = np.empty((len(keys), len(medoids)))
+    for block in column_slices(len(medoids), len(keys)):
+        by_rank = line_by_rank[block] > 0
+        scaled = columns.scaled_lines(medoids[:, of_line[block]], of_used[block], by_rank)
+        own[block] = (scaled * line_root[block]).T
     lines = [tuple(number[key] for key in of_group) for of_group in lines_of]
     quadratic, linear, constant, folds, pairs = _gather(
         lines[1:], own, term_group, term_medoid, term_channel, term_length, weights
     )
-    filled = [_filled_up(line, weights.shape[1]) for line in folds]
+    nothing = _filled_up({}, weights.shape[1])
+    filled = [_filled_up(line, weights.shape[1]) if line else nothing for line in folds]
     by_class = np.argsort(medoid_classes, kind="stable")
     return EvidencePlan(
         n_columns=medoids.shape[1],
         largest=float(largest),
         columns=columns,
-        line_offsets=_offsets(np.bincount(np.searchsorted(used, [key[0] for key in keys]), minlength=len(used))),
-        line_by_rank=_codes([by_rank for _, by_rank, _ in keys]),
-        line_root=_numbers([root for _, _, root in keys]),
+        line_offsets=_offsets(np.bincount(of_used, minlength=len(used))),
+        line_by_rank=line_by_rank,
+        line_root=line_root,
         intercepts=_numbers(constant + (intercepts - term_center @ weights)),
         quadratic=_numbers(quadratic),
         linear=_numbers(linear),
@@ -214,10 +231,8 @@ def make_plan(
 
 def _keys(group: Group) -> list[Key]:
     """The lines of a group: column, scaling and root of the weight."""
-    return sorted(
-        (int(column), bool(group.by_rank), float(np.sqrt(weight)))
-        for column, weight in zip(group.columns, group.weights, strict=True)
-    )
+    columns, roots = np.asarray(group.columns, dtype=np.intp).tolist(), np.sqrt(group.weights).tolist()
+    return sorted(zip(columns, [bool(group.by_rank)] * len(columns), roots, strict=True))
 
 
 def _gather(

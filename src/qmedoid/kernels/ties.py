@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, column_slices
 
 TIE = 1e-9
 """Numbers that differ by no more than this share of the largest of them count as equal."""
@@ -87,21 +87,33 @@ def with_equal_cells(X: Array) -> Array:
 
     Ranks and numbers of different values do not depend on digits that a file format or a sum has cost then. A run of
     cells that are each near the next but not all near each other is a column of such numbers, and is left as it is.
+    NaN stays NaN.
     """
     found = X
-    for column in range(X.shape[1]):
-        rising = np.sort(X[:, column])
+    for column in _columns_with_near_cells(X):
+        cells = X[:, column]
+        rising = np.sort(cells[~np.isnan(cells)])
         reach = SAME_CELL * np.abs(rising) + _NOTHING
         gaps = rising[1:] - rising[:-1]
-        if not ((gaps > 0) & (gaps <= reach[1:])).any():
-            continue
         starts = np.flatnonzero(np.concatenate([[True], gaps > reach[1:]]))
         first, last = rising[starts], rising[np.append(starts[1:], len(rising)) - 1]
-        run = np.searchsorted(first, X[:, column], side="right") - 1
+        run = np.searchsorted(first, cells, side="right") - 1
         narrow = last - first <= SAME_CELL * np.abs(last) + _NOTHING
         found = X.copy() if found is X else found
-        found[:, column] = np.where(narrow[run], first[run], X[:, column])
+        found[:, column] = np.where(narrow[run] & ~np.isnan(cells), first[run], cells)
     return found
+
+
+def _columns_with_near_cells(X: Array) -> list[int]:
+    """Columns in which two cells differ, but by no more than their last digits."""
+    near = np.zeros(X.shape[1], dtype=np.bool_)
+    for block in column_slices(*X.shape):
+        rising = np.array(X[:, block].T, order="C")
+        rising.sort(axis=1)
+        reach = SAME_CELL * np.abs(rising[:, 1:]) + _NOTHING
+        gaps = rising[:, 1:] - rising[:, :-1]
+        near[block] = ((gaps > 0) & (gaps <= reach)).any(axis=1)
+    return np.flatnonzero(near).tolist()
 
 
 def order_by_content(X: Array) -> Codes:
@@ -113,7 +125,8 @@ def order_by_content(X: Array) -> Codes:
     """
     with np.errstate(over="ignore", under="ignore"):
         for n in (_FIRST, len(X)):
-            keys = [np.asarray(column[:n], dtype=np.float32).tobytes() for column in X.T]
+            columns = np.ascontiguousarray(X[:n].T, dtype=np.float32)
+            keys = [column.tobytes() for column in columns]
             if len(set(keys)) == len(keys):
                 break
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

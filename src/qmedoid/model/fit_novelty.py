@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, column_slices
 from qmedoid.methods.base import Method
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
 from qmedoid.model.novelty import LEAST, MOST, Far, Novelty, nearest_distances
@@ -63,67 +63,92 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
     """
     readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
     sample = X[_spaced(len(X), _MOST_ROWS)]
-    limits = _all_limits(X, [column for column, reading in enumerate(readings) if reading in ("number", "days")])
-    bins = {
-        column: edges
-        for column, reading in enumerate(readings)
-        if len(edges := _edges(sample[:, column], reading, len(X))) > 0
-    }
-    counts = [
-        np.bincount(np.searchsorted(edges, sample[:, column], side="right"), minlength=len(edges) + 1)
-        for column, edges in bins.items()
-    ]
-    lowest, highest, low, high = np.array(list(limits.values())).reshape(-1, 4).T
+    limited, (lowest, highest, low, high) = _all_limits(
+        X, np.array([column for column, reading in enumerate(readings) if reading in ("number", "days")], dtype=np.intp)
+    )
+    binned, sizes, edges, counts = _all_bins(sample, readings, len(X))
     return Novelty(
         n_rows=len(sample),
-        limited=np.array(list(limits), dtype=np.intp),
+        limited=limited,
         lowest=lowest,
         highest=highest,
         low=low,
         high=high,
-        binned=np.array(list(bins), dtype=np.intp),
-        offsets=np.cumsum([0, *(len(edges) for edges in bins.values())], dtype=np.intp),
-        edges=np.concatenate([np.zeros(0), *bins.values()]),
-        counts=np.concatenate([np.zeros(0, dtype=np.intp), *counts]),
+        binned=binned,
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
+        edges=edges,
+        counts=counts,
         far=None if method is None else _far(X, method),
     )
 
 
-def _all_limits(X: Array, columns: Sequence[int]) -> dict[int, tuple[float, float, float, float]]:
-    """The `_limits` of those columns that vary."""
-    found, step = {}, max(1, _BLOCK_NUMBERS // len(X))
+def _all_limits(X: Array, columns: Codes) -> tuple[Codes, Array]:
+    """Those of the columns that vary, and their `_limits`, shape (4, L)."""
+    kept, found, step = [columns[:0]], [np.zeros((4, 0))], max(1, _BLOCK_NUMBERS // len(X))
     for start in range(0, len(columns), step):
         block = columns[start : start + step]
         quantiles = np.quantile(X[:, block], [0.0, _TAIL, 1.0 - _TAIL, 1.0], axis=0)
-        found.update({column: _limits(*own) for column, own in zip(block, quantiles.T, strict=True) if own[0] < own[3]})
-    return found
+        varies = quantiles[0] < quantiles[3]
+        kept.append(block[varies])
+        found.append(_limits(*quantiles[:, varies]))
+    return np.concatenate(kept), np.concatenate(found, axis=1)
 
 
-def _limits(lowest: float, low_tail: float, high_tail: float, highest: float) -> tuple[float, float, float, float]:
+def _limits(lowest: Array, low_tail: Array, high_tail: Array, highest: Array) -> Array:
     """Smallest and largest value, and the limits below and above, which keep the sign of a column that has one."""
     width = highest - lowest
-    low = lowest - max(_WIDTHS * width, _TAILS * (low_tail - lowest))
-    high = highest + max(_WIDTHS * width, _TAILS * (highest - high_tail))
-    if lowest >= 0 and high_tail > 0:
-        # Long tails, as those of amounts, go on by factors.
-        high = min(max(high, highest * min(highest / high_tail, _MOST_RATIO) ** _TAILS), _LARGEST_LIMIT)
-    return lowest, highest, max(low, 0.0) if lowest >= 0 else low, min(high, 0.0) if highest <= 0 else high
+    low = lowest - np.maximum(_WIDTHS * width, _TAILS * (low_tail - lowest))
+    high = highest + np.maximum(_WIDTHS * width, _TAILS * (highest - high_tail))
+    # Long tails, as those of amounts, go on by factors.
+    of_amounts = np.flatnonzero((lowest >= 0) & (high_tail > 0))
+    ratios = np.minimum(highest[of_amounts] / high_tail[of_amounts], _MOST_RATIO)
+    # Number by number: powers of arrays round otherwise on some processors.
+    by_factors = highest[of_amounts] * np.array([ratio**_TAILS for ratio in ratios])
+    high[of_amounts] = np.minimum(np.maximum(high[of_amounts], by_factors), _LARGEST_LIMIT)
+    low, high = np.where((lowest >= 0) & (low < 0), 0.0, low), np.where((highest <= 0) & (high > 0), 0.0, high)
+    return np.stack([lowest, highest, low, high])
 
 
-def _edges(values: Array, reading: Reading, n_rows: int) -> Array:
-    """Inner edges of the bins of a column: at quantiles of numbers, between the values that others can have."""
-    if reading in ("nothing", "days"):
-        return np.zeros(0)
-    if reading == "flag":
-        return np.array([0.5])
-    if reading == "frequency":
-        return np.array([0.5 / n_rows])
+def _all_bins(sample: Array, readings: Sequence[Reading], n_rows: int) -> tuple[Codes, Codes, Array, Codes]:
+    """Columns that have bins, how many inner edges each has, these edges, and the rows in every bin."""
+    parts = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0, dtype=np.intp))]
+    for block in column_slices(*sample.shape):
+        values = sample[:, block]
+        edges = _edges(values, readings[block], n_rows)
+        sizes = (edges < np.inf).sum(axis=1)
+        places = np.flatnonzero(sizes)
+        edges, sizes, values = edges[places], sizes[places], values[:, places]
+        bins = np.zeros(values.shape, dtype=np.intp)
+        for edge in edges.T:
+            bins += values >= edge
+        first = np.cumsum(sizes + 1) - sizes - 1
+        counts = np.bincount((bins + first).ravel(), minlength=int((sizes + 1).sum()))
+        parts.append((block.start + places, sizes, edges[edges < np.inf], counts))
+    columns, sizes, every, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return columns, sizes, every, counts
+
+
+def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
+    """Inner edges of the bins of columns, ascending, then infinities, shape (columns, edges).
+
+    They are at quantiles of numbers, and between the values that others can have.
+    """
     n_bins = min(MOST_BINS, max(2, len(values) // _ROWS_PER_BIN))
-    ordered = np.sort(values)
-    at = ordered[np.arange(1, n_bins) * len(values) // n_bins]
-    above = ordered[ordered > ordered[0]]
+    edges = np.full((values.shape[1], n_bins - 1), np.inf)
+    edges[[place for place, reading in enumerate(readings) if reading == "flag"], 0] = 0.5
+    edges[[place for place, reading in enumerate(readings) if reading == "frequency"], 0] = 0.5 / n_rows
+    numbers = [place for place, reading in enumerate(readings) if reading in ("number", "part")]
+    ordered = np.ascontiguousarray(values[:, numbers].T)
+    ordered.sort(axis=1)
+    is_above = ordered > ordered[:, :1]
+    above = ordered[np.arange(len(ordered)), is_above.argmax(axis=1)]
+    at = ordered[:, np.arange(1, n_bins) * len(values) // n_bins]
     # The smallest value, where it is frequent, is a bin without others.
-    edges: Array = np.unique(np.where(at == ordered[0], above[0], at)) if len(above) else np.zeros(0)
+    at = np.where(at == ordered[:, :1], above[:, None], at)
+    at[:, 1:][at[:, 1:] == at[:, :-1]] = np.inf
+    at[~is_above.any(axis=1)] = np.inf
+    at.sort(axis=1)
+    edges[numbers] = at
     return edges
 
 

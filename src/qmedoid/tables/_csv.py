@@ -25,6 +25,8 @@ _BLOCK = 1 << 23
 _LONGEST_RECORD = 1 << 26
 _PARSED_AT_ONCE = 1 << 20
 """Bytes that Arrow parses before it converts them: more would not stay in the cache."""
+_BYTES_OF_COLUMN, _COLUMNS_AT_ONCE = 2048, 1024
+"""Columns that Arrow converts in one pass over the text: for each it holds all words that stand for a missing cell."""
 _PADDED = re.compile(r"\s*0\d+\s*")
 # Not so in dates, times and fractions; the zero comes first, as it is searched for fast.
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
@@ -157,7 +159,9 @@ class TextFile:
         self._is_used = True
         rest = self._sample[self._dialect.header_end :]
         # One piece of memory takes all blocks in turn: new memory for each would cost a fifth of the time of parsing.
-        buffer, filled = _enlarged(rest, max(_BLOCK, len(rest) + 1)), len(rest)
+        # A part of a column costs some memory however short it is: of wide tables blocks are longer.
+        size = min(max(_BLOCK, _BYTES_OF_COLUMN * len(self.names)), _LONGEST_RECORD)
+        buffer, filled = _enlarged(rest, max(size, len(rest) + 1)), len(rest)
         while True:
             buffer, filled = self._fill(buffer, filled)
             end = filled if self._is_whole else self._last_end(buffer, filled)
@@ -270,23 +274,33 @@ class TextFile:
             delimiter=self._dialect.delimiter, newlines_in_values=has_quotes,
             invalid_row_handler=pass_over if self._tolerant else None,
         )  # fmt: skip
-        converting = csv.ConvertOptions(
-            include_columns=list(columns),
-            column_types={name: types[name] for name in columns if name in types},
-            null_values=_NULLS,
-            strings_can_be_null=not verbatim,
-            decimal_point=self._dialect.decimal,
-        )
-        # A record may be longer than what is parsed at once.
-        for size in (_PARSED_AT_ONCE, len(text) + 1):
+        converted = {
+            "column_types": {name: types[name] for name in columns if name in types},
+            "null_values": _NULLS,
+            "strings_can_be_null": not verbatim,
+            "decimal_point": self._dialect.decimal,
+        }
+
+        def parsed(size: int, n_columns: int) -> pa.Table:
             reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             bad.clear()
+            found = dict[str, pa.ChunkedArray]()
+            for start in range(0, max(len(columns), 1), n_columns):
+                wanted = csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
+                table = csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
+                found.update(zip(table.column_names, table.columns, strict=True))
+            return table if len(columns) <= n_columns else pa.table(found)
+
+        # A record may be longer than what is parsed at once.
+        for size in (max(_PARSED_AT_ONCE, _BYTES_OF_COLUMN * len(columns) // 8), len(text) + 1):
             try:
-                return csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
-            except pa.ArrowInvalid as error:
-                if size > len(text):
-                    raise self._translated(error, bytes(text), rows, lines) from error
-        raise AssertionError("the last size is larger than the block")
+                return parsed(size, _COLUMNS_AT_ONCE)
+            except pa.ArrowInvalid:
+                continue
+        try:  # of all columns together the first cell that is wrong is the first of the rows
+            return parsed(len(text) + 1, max(len(columns), 1))
+        except pa.ArrowInvalid as error:
+            raise self._translated(error, bytes(text), rows, lines) from error
 
     def _translated(self, error: Exception, block: bytes, rows: int, lines: int) -> DataError:
         """The error in words that help: the line of a record that is too short or long, the row and text of a cell."""

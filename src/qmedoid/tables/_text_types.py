@@ -1,6 +1,7 @@
 """Types that the texts of a file have in common."""
 
 import json
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -23,6 +24,7 @@ _TYPES = (
 )  # fmt: skip
 """Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
 _TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
+_FRACTION = re.compile(r"-?[0-9]+\.[0-9]+")
 _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 
@@ -66,8 +68,12 @@ def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     """Texts in the first type of `_TYPES` that all of them can be read as, numbers and days with blanks around them."""
     if text.null_count == len(text):
         return pa.chunked_array([pa.nulls(len(text))])
+    # What has a fraction can be read as a float alone.
+    is_fraction = decimal == "." and _FRACTION.fullmatch(text[0].as_py() or "") is not None
+    if is_fraction and (column := _read_as(text, pa.float64(), decimal)) is not None:
+        return column
     first = pc.ascii_trim(text.slice(0, _FEW), " \t")
-    for kind in _TYPES:
+    for kind in _TYPES[-1:] if is_fraction else _TYPES:
         if _read_as(first, kind, decimal) is None:
             continue
         column = _read_as(text, kind, decimal)

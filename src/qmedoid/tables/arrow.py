@@ -152,8 +152,9 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        # By column, so that one that Arrow refuses is known.
-        table = _from_columns(list(data.columns), [data.iloc[:, place] for place in range(len(data.columns))])
+        from qmedoid.tables.number_blocks import frame_columns
+
+        table = _from_columns(list(data.columns), frame_columns(data))
     elif hasattr(data, "__arrow_c_stream__"):
         try:
             table = pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
@@ -162,7 +163,7 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     elif isinstance(data, Mapping):
         table = _from_columns(list(data), list(data.values()))
     else:
-        return _plain(_from_array(data, names))
+        return _plain(_from_array(data, names), is_new=True)
     check_unique(table.column_names, "The table")
     known = set(table.column_names)
     missing = [name for name in names or () if name not in known]
@@ -185,6 +186,8 @@ def _from_columns(names: Sequence[Any], columns: Sequence[Any]) -> pa.Table:
 
 def _column(values: Any, name: str) -> Any:
     """A column as Arrow takes it, or else as text; pandas says missing by NaN."""
+    if isinstance(values, pa.Array):
+        return values
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError):
@@ -211,7 +214,9 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
         names = [f"x{place}" for place in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
-    return _from_columns(names, [np.ascontiguousarray(column) for column in array.T])
+    from qmedoid.tables.number_blocks import array_columns
+
+    return _from_columns(names, array_columns(array))
 
 
 def _cells(data: Any) -> npt.NDArray[Any]:
@@ -229,23 +234,43 @@ def _cells(data: Any) -> npt.NDArray[Any]:
     raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    columns = []
-    for column in table.columns:
-        kind = plain_type(column.type)
+def _plain(table: pa.Table, *, is_new: bool = False) -> pa.Table:
+    """The table in plain types; what fields say besides is dropped, which those of a new table do not."""
+    is_plain = {kind: kind == plain_type(kind) for kind in {*table.schema.types}}
+    if all(is_plain.values()) and is_new:
+        return table
+    columns = table.columns
+    for place in [place for place, kind in enumerate(table.schema.types) if not is_plain[kind]]:
+        column, kind = columns[place], plain_type(columns[place].type)
         if is_declared_category(column.type):
             column = as_category(column)
-        elif column.type != kind:
+        else:
             column = pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)
-        columns.append(column)
+        columns[place] = column
     # What a file showed of its decimal sign, or left open, goes with the table.
     kept = {name: value for name, value in (table.schema.metadata or {}).items() if name in (DECIMAL, GROUPED)}
     return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
 
 
-def plain_records(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    columns, names = [_plain_cells(column) for column in table.columns], table.column_names
+def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> list[dict[str, Any]]:
+    """The rows, or some of them, as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
+    from qmedoid.tables.number_blocks import block_lists, number_blocks  # it reads the cells of what this module makes
+
+    names, some = table.column_names, None if rows is None else pa.array(rows)
+    columns: list[list[Any]] = [[] for _ in names]
+    # Floats are most columns of wide tables; whole numbers stay whole.
+    double = pa.float64()
+    floats = np.flatnonzero([kind == double for kind in table.schema.types])
+    others = np.ones(len(names), dtype=np.bool_)
+    for block, values in number_blocks(table, [names[place] for place in floats]):
+        others[floats[block]] = False
+        for place, cells in zip(
+            floats[block].tolist(), block_lists(values if rows is None else values[rows]), strict=True
+        ):
+            columns[place] = cells
+    for place in np.flatnonzero(others).tolist():
+        column = table.column(place)
+        columns[place] = _plain_cells(column if some is None else column.take(some))
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Codes, Flags
+from qmedoid.geometry.row_order import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
 
@@ -24,6 +25,14 @@ _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n",
 _FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
+
+
+def is_usable(values: npt.NDArray[Any]) -> Flags:
+    """Which numbers a model takes: none that are missing, infinite or beyond `LARGEST`."""
+    if values.dtype == np.float32:
+        return np.asarray(np.isfinite(values))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values) <= LARGEST)
 
 
 class Cells(NamedTuple):
@@ -204,24 +213,29 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     Numbers, truth values and dates are in rising order, those that differ in their last digits alone in one place, and
     missing ones last. Levels are in the order of their names, behind missing ones.
     """
-    places = list[Codes]()
-    for column in columns:
-        given = table.column(column.name)
+    from qmedoid.tables.number_blocks import number_blocks  # it needs this module
+
+    places = np.empty((table.num_rows, len(columns)), dtype=np.intp)
+    numbers = [place for place, column in enumerate(columns) if column.kind == "number"]
+    others = np.ones(len(columns), dtype=np.bool_)
+    for block, values in number_blocks(table, [columns[place].name for place in numbers]):
+        of_block = np.array(numbers)[block]
+        places[:, of_block], others[of_block] = ranks(with_equal_cells(values)), False
+    for place in np.flatnonzero(others).tolist():
+        column, given = columns[place], table.column(columns[place].name)
         if column.kind == "category":
             encoded = texts(given).dictionary_encode()
             names = np.array(encoded.dictionary.to_pylist(), dtype=object)
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             found = np.append(np.argsort(np.argsort(names)), -1)[codes]
-            places.append(found - found.min(initial=0))
+            places[:, place] = found - found.min(initial=0)
             continue
         values = read(given, column.kind, column.spelling).values
-        numbers = values.astype(np.float64)
+        cells = values.astype(np.float64)
         if column.kind == "date":
-            numbers = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-        known = ~np.isnan(numbers)
-        numbers[known] = with_equal_cells(numbers[known, None])[:, 0]
-        places.append(np.unique(numbers, return_inverse=True)[1])
-    return np.column_stack(places).astype(np.intp), [column.kind == "category" for column in columns]
+            cells = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+        places[:, place] = ranks(with_equal_cells(cells[:, None]))[:, 0]
+    return places, [column.kind == "category" for column in columns]
 
 
 def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:

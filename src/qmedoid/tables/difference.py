@@ -13,7 +13,8 @@ from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
-from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
+from qmedoid.tables.kinds import kind_of_type
+from qmedoid.tables.number_blocks import ENOUGH_ROWS
 
 OnMismatch = Literal["error", "warn"]
 

@@ -13,6 +13,7 @@ from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables._thousands import Grouped, maybe_thousands
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
+from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 
 _HALFWAY = 1000.0**0.5
 """Between a number and a thousand times as much, in ratios."""
@@ -41,7 +42,11 @@ def encode_batch(
     nothing = np.zeros(batch.num_rows)
     names = set(batch.schema.names)
     outputs: list[Array] = []
+    plain = _plain_outputs(batch, contract, encodings, only)
     for place, (column, encoding) in enumerate(zip(contract.columns, encodings, strict=True)):
+        if place in plain:
+            outputs.extend(plain[place])
+            continue
         if only is not None and place not in only:
             outputs.extend([nothing] * len(encoding.outputs))
             continue
@@ -50,6 +55,23 @@ def encode_batch(
             outputs.append(given.to_numpy())
             continue
         outputs.extend(encode_column(given, column, encoding, issues))
+    return outputs
+
+
+def _plain_outputs(
+    batch: pa.RecordBatch | pa.Table, contract: Contract, encodings: Sequence[Encoding], only: Collection[int] | None
+) -> dict[int, list[Array]]:
+    """Outputs of columns in which all cells are numbers that models take, by the places of the columns."""
+    outputs = dict[int, list[Array]]()
+    if len(encodings) < FEWEST_COLUMNS or batch.num_rows > MOST_ROWS:
+        return outputs
+    numbers = plain_numbers(contract, encodings)
+    numbers = numbers if only is None else numbers[np.isin(numbers, list(only))]
+    nothing = np.zeros(batch.num_rows)
+    for block, values in number_blocks(batch, [contract.columns[place].name for place in numbers]):
+        for number in np.flatnonzero(cells.is_usable(values).all(axis=0)).tolist():
+            place = int(numbers[block[number]])
+            outputs[place] = [values[:, number], *[nothing] * (len(encodings[place].outputs) - 1)]
     return outputs
 
 
@@ -68,10 +90,7 @@ def encode_column(
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
     if squares <= cells.LARGEST:
         return [values, np.zeros(len(values))] if encoding.indicator else [values]
-    absent = np.isnan(values)
-    n_missing = int(absent.sum()) - len(wrong)
-    with np.errstate(invalid="ignore"):
-        absent |= np.abs(values) > cells.LARGEST
+    n_missing, absent = int(np.isnan(values).sum()) - len(wrong), ~cells.is_usable(values)
     n_absent = int(absent.sum())
     _count(column, wrong, n_missing, issues)
     if n_absent > n_missing + len(wrong):
@@ -184,10 +203,22 @@ def training_summary(
     table: pa.Table, contract: Contract, encodings: tuple[Encoding, ...], curve: HeldOutCurve | None = None
 ) -> TrainingSummary:
     """Levels and missing cells of every column of a training table, with the curve of its held-out rows."""
-    pairs = zip(contract.columns, encodings, strict=True)
-    counted = [_counted(table.column(column.name), column, encoding) for column, encoding in pairs]
-    missing = np.array([absent for absent, _ in counted], dtype=np.intp)
-    return TrainingSummary(table.num_rows, missing, tuple(levels for _, levels in counted), curve)
+    missing = np.full(len(encodings), -1, dtype=np.intp)
+    levels: list[Codes] = [np.zeros(0, dtype=np.intp)] * len(encodings)
+    numbers = plain_numbers(contract, encodings)
+    for block, values in number_blocks(table, [contract.columns[place].name for place in numbers]):
+        missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
+    for place in np.flatnonzero(missing < 0).tolist():
+        column = contract.columns[place]
+        missing[place], levels[place] = _counted(table.column(column.name), column, encodings[place])
+    return TrainingSummary(table.num_rows, missing, tuple(levels), curve)
+
+
+def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
+    """Places of the columns of numbers in a contract."""
+    pairs = enumerate(zip(contract.columns, encodings, strict=True))
+    numbers = [place for place, (one, encoding) in pairs if one.kind == "number" and isinstance(encoding, Numbers)]
+    return np.array(numbers, dtype=np.intp)
 
 
 def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tuple[int, Codes]:
@@ -199,7 +230,6 @@ def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tupl
     values = cells.read(given, column.kind, column.spelling).values
     if isinstance(encoding, Dates):
         return int(np.isnat(values).sum()), np.zeros(0, dtype=np.intp)
-    with np.errstate(invalid="ignore"):
-        is_number = np.abs(values) <= cells.LARGEST
+    is_number = cells.is_usable(values)
     levels = [(values == 0).sum(), (values == 1).sum()] if column.kind == "boolean" else []
     return int(len(values) - is_number.sum()), np.array(levels, dtype=np.intp)

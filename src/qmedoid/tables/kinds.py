@@ -13,20 +13,17 @@ from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables._thousands import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
+from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, plain_columns
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
 
 DateOrder = Literal["day-first", "month-first"]
-ENOUGH_ROWS = 20
-"""Rows from which on it says something that all cells of a column are different."""
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
 _NEARLY = 0.95
 """Share of different cells from which on a column that is kept looks like an identifier."""
-_EXACT = 2**53
-"""Whole numbers from which on different ones can be one and the same float."""
 
 
 class Reason(str):
@@ -95,13 +92,18 @@ def infer_columns(
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
     hints = None
-    if any(cells.is_text(field.type) for field in table.schema):  # Arrow's functions on texts are slow to import
+    if any(cells.is_text(kind) for kind in {*table.schema.types}):  # Arrow's functions on texts are slow to import
         from qmedoid.tables._text_kinds import Hints
 
         hints = Hints(table, decimal, date_order, unread)
     grouped = grouped_columns(table)
+    # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
+    guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
+    plain = plain_columns(table, guessed, is_identifier_name)
     for name in table.column_names:
-        if name in skip:
+        if name in plain:
+            columns.append(plain[name])
+        if name in skip or name in plain:
             continue
         role = roles.get(name)
         if role == "ignore":
@@ -127,7 +129,12 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
     empty or the same everywhere, and to be left out for that.
     """
     columns, left_out = [], dict(settled.left_out)
+    numbers = [column.name for column in settled.columns if column.kind == "number"]
+    plain = plain_columns(table, numbers, is_identifier_name)
     for column in settled.columns:
+        if column.name in plain:
+            columns.append(replace(column, missing=plain[column.name].missing))
+            continue
         array = cells.one_chunk(table.column(column.name))
         if column.kind == "category":
             found = _category_column(column.name, array, keep=True)
@@ -245,15 +252,14 @@ def _number_column(
     """
     if kind == "date":
         return _date_column(name, read)
-    with np.errstate(invalid="ignore"):
-        usable = np.abs(read.values) <= cells.LARGEST
+    usable = cells.is_usable(read.values)
     values = read.values[usable]
     if len(values) == 0:
         return EMPTY
     missing = len(values) < len(usable)
     # Whether different whole numbers are one and the same float.
     loses_digits = (
-        kind == "number" and not pa.types.is_floating(given.type) and max(-values.min(), values.max()) >= _EXACT
+        kind == "number" and not pa.types.is_floating(given.type) and max(-values.min(), values.max()) >= EXACT
     )
     loses_digits = loses_digits and len(given.drop_null().unique()) > len(np.unique(values))
     if values.min() == values.max() and not missing:

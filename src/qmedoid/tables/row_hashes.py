@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ from qmedoid.model.contract import Dates, Levels
 from qmedoid.model.seen_rows import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
+from qmedoid.tables.encode import plain_numbers
+from qmedoid.tables.number_blocks import number_blocks
 
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
@@ -20,6 +23,7 @@ _KEPT_NUMBERS = 2**23
 _MISSING = np.iinfo(np.int64).min
 # Shifts and factors of SplitMix64's finalizer: every bit of a cell moves half of the bits of the hash.
 _MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_LAST_SHIFT = np.uint64(31)
 
 
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
@@ -56,12 +60,15 @@ def _parts(tables: Sequence[pa.Table | pa.RecordBatch]) -> list[pa.Table | pa.Re
 def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
     """Hash of every row, from 63 bits: the cells are mixed into the key one by one (SplitMix64's finalizer)."""
     state, step = np.frombuffer(key, dtype="<u8")
-    hashes = np.full(len(bits), state)
-    for column in bits.view(np.uint64).T:
-        hashes = (hashes + step) ^ column
+    hashes, shifted = np.full((2, len(bits)), state)
+    for column in np.ascontiguousarray(bits.view(np.uint64).T):
+        # In place: of wide tables these calls are most of the work.
+        hashes += step
+        hashes ^= column
         for shift, factor in _MIXING:
-            hashes = (hashes ^ (hashes >> shift)) * factor
-        hashes ^= hashes >> np.uint64(31)
+            hashes ^= np.right_shift(hashes, shift, out=shifted)
+            hashes *= factor
+        hashes ^= np.right_shift(hashes, _LAST_SHIFT, out=shifted)
     # 63 bits: the files of a model hold no whole numbers below 0.
     return (hashes >> np.uint64(1)).astype(np.int64)
 
@@ -70,7 +77,13 @@ def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np
     """The cells that the best model reads as whole numbers, shape (n, columns)."""
     names = set(batch.schema.names)
     found = np.empty((batch.num_rows, len(model.layout.used)), dtype="<i8")
-    for number, place in enumerate(model.layout.used):
+    used = np.array(model.layout.used, dtype=np.intp)
+    numbers = np.flatnonzero(np.isin(used, plain_numbers(model.contract, model.encodings)))
+    others = np.ones(len(used), dtype=np.bool_)
+    for block, values in number_blocks(batch, [model.contract.columns[place].name for place in used[numbers]]):
+        found[:, numbers[block]], others[numbers[block]] = _of_numbers(values), False
+    for number in np.flatnonzero(others).tolist():
+        place = used[number]
         column, encoding = model.contract.columns[place], model.encodings[place]
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
         if isinstance(encoding, Levels):
@@ -80,7 +93,11 @@ def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np
         if isinstance(encoding, Dates):
             found[:, number] = values.astype("M8[us]").astype(np.int64)
         else:
-            # −0.0 is 0, and all that is no number is missing.
-            bits = (values.astype(np.float64) + 0.0).view(np.int64)
-            found[:, number] = np.where(np.isnan(values), _MISSING, bits)
+            found[:, number] = _of_numbers(values)
     return found
+
+
+def _of_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Numbers as their bits: −0.0 is 0, and all that is no number is missing."""
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    return np.where(np.isnan(values), _MISSING, bits)

@@ -23,7 +23,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
 from qmedoid.methods.evidence.logistic import fit_logistic
-from qmedoid.methods.evidence.long_table import LongTable, RowBlock, kept_directions
+from qmedoid.methods.evidence.long_table import LongTable, RowBlock, kept_directions, part_of_progress
 from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
 from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge
 from qmedoid.optimize.newton import Stored
@@ -206,8 +206,9 @@ def fit_bags(
     # Groups are chosen by the residuals of single columns.
     if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
         first = fit_ridge(
-            alone.features, targets, settings.selection, together=together, row_weights=blocks.row_weights
-        )
+            alone.features, targets, settings.selection, together=together, row_weights=blocks.row_weights,
+            progress=part_of_progress(report, 0.1, 0.25),
+        )  # fmt: skip
         residuals = targets - first.out_of_fold
     report(0.25)
     bags, refits, began = list[Bag](), list[Bag](), time.monotonic()
@@ -224,20 +225,19 @@ def fit_bags(
         ):
             break
         began = time.monotonic()
-        done = _part_of(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
+        done = part_of_progress(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
         groups, judged = bag_groups(blocks, residuals, rng, row_groups)
         if table is None:
             design = blocks.design(of_bag, groups)
             ridge = fit_ridge(
                 design.features, targets, settings.selection, judged, together=together, same_intercept=True,
-                row_weights=all_weights,
+                row_weights=all_weights, progress=part_of_progress(done, 0.0, _RIDGE_SHARE),
             )  # fmt: skip
-            done(_RIDGE_SHARE)
             bags.append(fit_bag(design, ridge, targets, settings.logistic, together, None, all_weights))
         else:
             parts = blocks.parts(of_bag, groups)
             design, ridge = table.fit_ridge(
-                parts, blocks.medoids, settings.selection, judged, rng, _part_of(done, 0.0, _RIDGE_SHARE)
+                parts, blocks.medoids, settings.selection, judged, rng, part_of_progress(done, 0.0, _RIDGE_SHARE)
             )
             bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks, all_weights))
         done(_LOGISTIC_END if refit else 1.0)
@@ -248,11 +248,6 @@ def fit_bags(
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
         return refits if is_likelier(refitted, plain, codes, all_groups, all_weights) else bags
     return bags
-
-
-def _part_of(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
-    """Progress of a part that takes a fit from one fraction done to another."""
-    return lambda done: report(begin + (end - begin) * done)
 
 
 def fit_bag(

@@ -103,8 +103,9 @@ class LongTable:
         design, gram, along = self._sums(parts, medoids, lambda done: progress(_SUMS_SHARE * done))
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
-        path = RidgePath.of(penalties_for(n), *self._errors(design, medoids, sizes, directions, inner, judged, rng))
-        progress(_ERRORS_SHARE)
+        judging = part_of_progress(progress, _SUMS_SHARE, _ERRORS_SHARE)
+        errors, groups = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
+        path = RidgePath.of(penalties_for(n), errors, groups, lambda _: None)
         place = path.chosen(selection)
         penalty = float(path.penalties[place])
         kept = kept_directions(sizes, n * penalty)
@@ -180,6 +181,7 @@ class LongTable:
         inner: Array,
         judged: Codes | None,
         rng: np.random.Generator,
+        progress: Callable[[float], None],
     ) -> tuple[Array, Codes | None]:
         """Squared leave-one-out errors of some rows for every λ, shape (L, m), and the groups of these rows.
 
@@ -199,12 +201,19 @@ class LongTable:
         rows = np.sort(rows)
         n, penalties = len(self.X), penalties_for(len(self.X))
         errors = np.empty((len(penalties), len(rows)))
-        for block in row_blocks(self.X, part_of(self.groups, rows), rows):
+        blocks = list(row_blocks(self.X, part_of(self.groups, rows), rows))
+        for done, block in enumerate(blocks):
             missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
             places = np.searchsorted(rows, np.arange(n)[block.rows])
             for number, penalty in enumerate(penalties):
                 errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
+                progress((done + (number + 1) / len(penalties)) / len(blocks))
         return errors, None if self.groups is None else numbered(self.groups[rows])
+
+
+def part_of_progress(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
+    """Progress of a part that takes a fit from one fraction done to another."""
+    return lambda done: report(begin + (end - begin) * done)
 
 
 def scaled_rows(X: Array, rank_scaling: RankScaling, linear_scaling: Scaling) -> Scaled:

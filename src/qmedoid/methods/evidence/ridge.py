@@ -21,7 +21,7 @@ Both sides of the fraction vanish with λ where there are more features than row
 remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
 from qmedoid.optimize.newton import Stored
 
 Selection = Literal["best", "one_se"]
+_DIRECTIONS_SHARE = 0.5  # progress of a ridge when its directions are found
 
 # Numbers that are copied at a time.
 _BLOCK_NUMBERS = 2**22
@@ -175,13 +176,16 @@ class RidgePath(NamedTuple):
     standard_errors: Array
 
     @classmethod
-    def of(cls, penalties: Array, errors_by_row: Iterable[Array], groups: Codes | None) -> "RidgePath":
+    def of(
+        cls, penalties: Array, errors_by_row: Iterable[Array], groups: Codes | None, progress: Callable[[float], None]
+    ) -> "RidgePath":
         """From the squared errors of rows, shape (n,), for every λ; rows of one group count as one."""
         errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
         for place, by_row in enumerate(errors_by_row):
             errors[place] = by_row.mean()
             deviations = group_sums(by_row - errors[place], groups)
             standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
+            progress((place + 1) / len(penalties))
         return cls(penalties, errors, standard_errors)
 
     def chosen(self, selection: Selection) -> int:
@@ -236,6 +240,7 @@ def fit_ridge(
     *,
     same_intercept: bool = False,
     row_weights: Array | None = None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Ridge:
     """Ridge of targets (n, K) on features (n, p) of mean 0.
 
@@ -259,7 +264,7 @@ def fit_ridge(
         judging, rows = missing._replace(together=some), rows[by_some[rows]]
         groups = numbered(together.groups[rows])
     by_row = (judging.squared_errors(n * penalty / (sizes + n * penalty))[rows] for penalty in penalties)
-    path = RidgePath.of(penalties, by_row, groups)
+    path = RidgePath.of(penalties, by_row, groups, lambda done: progress(_DIRECTIONS_SHARE * (1 - done) + done))
     place = path.chosen(selection)
     penalty = float(penalties[place])
     missed = missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept)
