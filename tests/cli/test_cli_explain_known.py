@@ -6,6 +6,7 @@ import pytest
 from small_tables import csv_bytes, replaced, write
 
 from qmedoid.cli.explain import sentences
+from qmedoid.explanations.sentences import two_sentences
 
 
 def flat(text):
@@ -81,25 +82,42 @@ def report():
     }  # fmt: skip
 
 
+def said(report, flips=()):
+    """What the command line says of a decision."""
+    return sentences({**report, "sentences": two_sentences(report, flips)})
+
+
 def test_reasons_for_and_against_are_the_largest_of_each(report):
-    assert sentences(report) == [
-        "Row 4 is called b, by 0.5 over a.",
-        "Speaks for b: age is 61 (+0.8), dose is missing (+0.4), rate is 1.5 (+0.3); against it: sex is F (-0.9).",
-        "Of the medoids it lies nearer to training row 7 (b, distance 1.5) than to row 9 (a, 2.5).",
+    assert said(report) == [
+        "Row 4 is called b, 0.5 ahead of a in log-odds, most of all because age is 61 (+0.80) and dose is missing "
+        "(+0.40); against it speaks that sex is F (−0.90).",
+        "Of the medoids it lies nearer to training row 7, a known b (distance 1.5), than to row 9, a known a (2.5); no "
+        "change of one or two columns that was tried leads to another class.",
     ]
+
+
+def test_nearest_flip_is_said(report):
+    flip = {"changes": [{"column": "age", "cell": 61, "to": 40}, {"column": "sex", "cell": "F", "to": "M"}]}
+    assert said(report, [{**flip, "prediction": "c"}])[1].endswith(
+        "; it would be called c if age were 40 and sex were M."
+    )
+
+
+def test_probability_that_is_rounded_to_1_is_no_certainty(report):
+    assert "with a probability of 0.9999," in said({**report, "probability": 0.99994})[0]
+    assert "with a probability above 0.9999," in said({**report, "probability": 0.99996})[0]
 
 
 def test_decision_against_the_nearer_medoid_says_so_and_what_decides(report):
     report["medoids"][2]["distance"] = 1.0
-    assert sentences(report)[2] == (
-        "Of the medoids it lies nearer to training row 11 (c, distance 1) than to row 7 (b, 1.5): the decision goes "
-        "against the nearer medoid. Most of all decides: age is 61 (+0.8)."
-    )
+    assert "nearer to training row 11, a known c (distance 1), than to row 7, a known b (1.5)" in said(report)[1]
+    against = "The decision goes against the nearer medoid. Most of all decides: "
+    assert said(report)[2] == f"{against}age is 61 (+0.8)."
     report["terms"]["operating point"] = 2.0
-    assert sentences(report)[2].endswith("Most of all decides: the term 'operating point' (+2).")
-    assert sentences(report)[3] == "Without the term 'operating point' it would be called a."
+    assert said(report)[2] == f"{against}the term 'operating point' (+2)."
+    assert said(report)[3] == "Without the term 'operating point' it would be called a."
 
 
 def test_where_no_column_speaks_it_is_said(report):
     report["columns"] = report["columns"][:1]
-    assert sentences(report)[1] == "Speaks for b: no column; against it: sex is F (-0.9)."
+    assert said(report)[0].endswith(", and no column speaks for it; against it speaks that sex is F (−0.90).")

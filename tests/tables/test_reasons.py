@@ -11,7 +11,8 @@ from outside import Outside
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from qmedoid import MedoidClassifier, load
-from qmedoid.cli.explain import sentences
+from qmedoid.explanations.digits import signed
+from qmedoid.explanations.sentences import two_sentences
 from qmedoid.studies.datasets import shipped_path
 from qmedoid.tables.saved import SavedModel
 
@@ -67,13 +68,13 @@ def fitted(name, seed=None):
 def reports(name, seed=None):
     """Explanations of all records."""
     model, (_, _, records) = fitted(name, seed), split(name)
-    return [{"row": row, **model.explain(records, row)} for row in range(len(records))]
+    return [model.explain(records, row) for row in range(len(records))]
 
 
 def said(contributions, cells, sign):
     ordered = sorted(contributions, key=lambda name: -sign * contributions[name])
-    named = [name for name in ordered if sign * contributions[name] > 0][:3]
-    return ", ".join(f"{name} is {cells[name]} ({contributions[name]:+.3g})" for name in named) or "no column"
+    named = [name for name in ordered if sign * contributions[name] > 0][: 2 if sign > 0 else 1]
+    return " and ".join(f"{name} is {cells[name]} ({signed(contributions[name], 2)})" for name in named)
 
 
 def text(cell):
@@ -92,8 +93,10 @@ def test_named_reasons_are_the_largest_contributions_with_the_records_own_cells(
         contributions = {one["name"]: one["contribution"] for one in report["columns"]}
         cells = {column: text(cell) for column, cell in records.astype(object).iloc[row].items()}
         assert sum(contributions.values()) + sum(report["terms"].values()) == pytest.approx(report["margin"], abs=1e-9)
-        reasons = f"{said(contributions, cells, 1)}; against it: {said(contributions, cells, -1)}."
-        assert sentences(report)[1] == f"Speaks for {report['prediction']}: {reasons}"
+        sentence = two_sentences(report, [])[0]
+        reasons, doubts = (said(contributions, cells, sign) for sign in (1, -1))
+        assert not reasons or f"most of all because {reasons}" in sentence
+        assert not doubts or sentence.endswith(f"; against it speaks that {doubts}.")
         if row % 20 == 0:
             assert contributions == pytest.approx(
                 outside.explain(report["record"], probabilities[row])["columns"], rel=1e-8, abs=1e-9
@@ -104,7 +107,7 @@ def test_named_reasons_are_the_largest_contributions_with_the_records_own_cells(
 def test_another_order_of_the_files_columns_changes_no_reason(name):
     assert fitted(name).contract.names != fitted(name, seed=2).contract.names
     for one, same in zip(reports(name), reports(name, seed=2), strict=True):
-        assert sentences(one) == sentences(same)
+        assert two_sentences(one, []) == two_sentences(same, [])
 
 
 @pytest.mark.parametrize("name", ["heart", "wine"])

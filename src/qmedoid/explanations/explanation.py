@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.explanations.flips import check_fixed, nearest_flips
-from qmedoid.explanations.sentences import two_sentences
+from qmedoid.explanations.picture import steps, waterfall
+from qmedoid.explanations.sentences import cell_text, two_sentences
 from qmedoid.model.table import TableModel
 
 TOP = 10
@@ -150,8 +151,6 @@ class Explanation(Mapping[str, Any]):
 
     def to_svg(self) -> str:
         """A picture of the contributions, from the starting point of every record to the margin of this one."""
-        from qmedoid.explanations.picture import waterfall
-
         return waterfall(self.to_dict())
 
     def to_html(self) -> str:
@@ -168,7 +167,10 @@ class Explanation(Mapping[str, Any]):
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
         # By name: pictures of Matplotlib lie in a layer above.
-        return import_module("qmedoid.reporting.waterfall").draw_waterfall(self.to_dict(), ax)
+        draw = import_module("qmedoid.reporting.waterfall").draw_waterfall
+        made = self.to_dict()
+        title = f"What the decision for {cell_text(made['prediction'])} is made of"
+        return draw(title, steps(made), made["margin"], ax)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)

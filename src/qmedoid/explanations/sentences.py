@@ -31,7 +31,8 @@ def _decision(report: Mapping[str, Any]) -> str:
     probability = report.get("probability")
     sure = "" if probability is None else f" with a probability {_chance(probability)}"
     named = f"Row {report['row']}" if report.get("row") is not None else "The record"
-    text = f"{named} is called {winner}{sure}, {plain(report['margin'])} ahead of {against} in log-odds"
+    at = " at the operating point" if report["terms"].get("operating point") else ""
+    text = f"{named} is called {winner}{sure}, {plain(report['margin'])} ahead of {against} in log-odds{at}"
     reasons = [_reason(column) for column in report["columns"] if column["contribution"] > 0][:_FOR]
     doubts = [_reason(column) for column in report["columns"] if column["contribution"] < 0][:_AGAINST]
     text += f", most of all because {' and '.join(reasons)}" if reasons else ", and no column speaks for it"
@@ -49,7 +50,8 @@ def _reason(column: Mapping[str, Any]) -> str:
 
 
 def _nearness(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> str:
-    nearer, farther = sorted(report["medoids"][:2], key=lambda medoid: float(medoid["distance"]))
+    winner, nearest = report["medoids"][0], min(report["medoids"], key=lambda medoid: float(medoid["distance"]))
+    nearer, farther = (winner, report["medoids"][1]) if winner["distance"] <= nearest["distance"] else (nearest, winner)
     text = (
         f"Of the medoids it lies nearer to training row {nearer['training_row']}, a known {cell_text(nearer['class'])} "
         f"(distance {plain(nearer['distance'])}), than to row {farther['training_row']}, a known "
