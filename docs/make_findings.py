@@ -88,7 +88,7 @@ def angle_table() -> str:
         "true angle alone": {"alpha": 0.0, "angle": "true"},
     }
     rows: list[Row] = [
-        [label, *(number(printed(name, class_weight=None, **changes).accuracy, 3) for name in NAMES)]
+        [label, *(number(printed(name, score_weight=None, **changes).accuracy, 3) for name in NAMES)]
         for label, changes in settings.items()
     ]
     return table(["accuracy", *NAMES.values()], rows)
@@ -99,7 +99,7 @@ def weights_table() -> str:
     settings = {"times 1/√π (printed)": "printed", "none": None, "chosen among those that help": "auto"}
     rows: list[Row] = []
     for label, weight in settings.items():
-        found = printed("breast-cancer", class_weight=weight)
+        found = printed("breast-cancer", score_weight=weight)
         cells = ", ".join("[" + ", ".join(number(value, 1) for value in line) + "]" for line in found.confusion)
         rows.append([label, number(found.accuracy, 3), number(found.macro_f1, 3), f"[{cells}]"])
     figure = PAPER["Breast cancer"]["Fusion"]
@@ -116,7 +116,7 @@ def sign_table() -> str:
         "signed norm, standardized inputs": {"input_scaling": "standard", "kind": "signed"},
     }
     rows: list[Row] = [
-        [label, *(number(printed(name, class_weight=None, **changes).accuracy, 3) for name in NAMES)]
+        [label, *(number(printed(name, score_weight=None, **changes).accuracy, 3) for name in NAMES)]
         for label, changes in settings.items()
     ]
     return table(["accuracy", *NAMES.values()], rows)
