@@ -59,7 +59,9 @@ def _calibrated(graph: Graph, flat: FlatModel, fused: str) -> str:
         return straight
     slopes = rises(knots, heights)
     if n_classes != 2:
-        return graph.add("Add", straight, piecewise(graph, straight, *([one] * n_classes for one in (knots, heights, slopes))))
+        return graph.add(
+            "Add", straight, piecewise(graph, straight, *([one] * n_classes for one in (knots, heights, slopes)))
+        )
     log_odds = graph.add("Sub", graph.columns(straight, [1]), graph.columns(straight, [0]))
     half = piecewise(graph, log_odds, [knots], [heights], [slopes])
     return graph.add("Add", straight, graph.add("Mul", half, graph.constant([[-0.5, 0.5]])))
@@ -91,7 +93,8 @@ def _of_more(graph: Graph, flat: FlatModel, biased: str) -> tuple[str, str]:
 def _label(graph: Graph, flat: FlatModel, code: str) -> tuple[str, type, tuple[int, ...], Any]:
     """Classes as texts, whole numbers or doubles; of a record that is refused an empty text, the least, or NaN."""
     classes = flat.table.decision.classes
-    kind, refused = (object, "") if isinstance(classes[0], str) else (np.int64, MISSING_MOMENT)
+    kind: type = object if isinstance(classes[0], str) else np.int64
+    refused: Any = "" if kind is object else MISSING_MOMENT
     if any(isinstance(label, float) for label in classes):
         kind, refused = np.float64, np.nan
     return graph.add("Gather", graph.constant(list(classes), kind), code, axis=0), kind, (), refused

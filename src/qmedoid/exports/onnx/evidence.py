@@ -1,5 +1,7 @@
 """The evidence of a record as a graph: lines, distances, sums, and the neighbor term."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
@@ -101,7 +103,7 @@ def _outputs(graph: Graph, lines: str, squared: str, plan: EvidencePlan) -> str:
 def _nearest(graph: Graph, squared: str, plan: EvidencePlan) -> str:
     """Places of the nearest medoids, class by class, (rows, C)."""
     bounds, found = plan.class_offsets.tolist(), list[str]()
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         place = first_nearest(graph, squared, np.arange(start, stop))
         found.append(as_column(graph, graph.add("Gather", graph.whole(plan.medoid_indices), place, axis=0)))
     return side_by_side(graph, found)

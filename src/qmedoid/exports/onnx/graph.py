@@ -46,7 +46,7 @@ class Graph:
 
     def constant(self, values: Any, kind: type = np.float64) -> str:
         """An array."""
-        array = np.asarray(values, dtype=kind)
+        array: npt.NDArray[Any] = np.asarray(values, dtype=kind)
         key = (array.dtype.str, array.shape, repr(array.tolist()).encode() if kind is object else array.tobytes())
         if key not in self._constants:
             name = f"k{len(self._constants)}"

@@ -22,8 +22,8 @@ from qmedoid.methods.neighbors.model import NeighborsModel
 from qmedoid.methods.rare.model import RareEventModel
 
 _ABOUT = (
-    "A model of qmedoid {version}, SHA-256 {sha256}. Every input is a column of shape (rows,): doubles with NaN where a "
-    "cell is missing, truth values as 0 and 1; texts, exactly as in training, empty where they are missing; dates as "
+    "A model of qmedoid {version}, SHA-256 {sha256}. Every input is a column of shape (rows,): doubles with NaN where "
+    "a cell is missing, truth values as 0 and 1; texts, exactly as in training, empty where they are missing; dates as "
     "whole numbers of microseconds since 1970 in universal time, the smallest whole number where they are missing. "
     "Outputs: label; probabilities of the classes; margin; scores of the classes; nearest, for every class the row of "
     "the training table of the nearest medoid, counted from 0; issues, the number of cells that are not as in the "

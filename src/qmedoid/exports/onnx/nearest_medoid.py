@@ -39,7 +39,10 @@ def _features(graph: Graph, cells: Cells, model: NearestModel) -> str:
     scaling = Scaling(model.input_scaling.center[used], model.input_scaling.scale[used])
     x = scaled(graph, graph.columns(cells.x, [cells.place[int(column)] for column in used]), scaling)
     width = max(len(subset) for subset in model.configuration)
-    columns, weights = np.zeros((len(model.configuration), width), dtype=np.int64), np.zeros((len(model.configuration), width))
+    columns, weights = (
+        np.zeros((len(model.configuration), width), dtype=np.int64),
+        np.zeros((len(model.configuration), width)),
+    )
     for anchor, (subset, own) in enumerate(zip(model.configuration, model.weights, strict=True)):
         # A column without weight is not read.
         columns[anchor, : len(subset)] = [place.get(column, 0) for column in subset]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from qmedoid.arrays import Array
 from qmedoid.exports.onnx.cells import Cells
 from qmedoid.exports.onnx.evidence import class_scores, weighted
 from qmedoid.exports.onnx.graph import Graph
@@ -19,10 +20,10 @@ def comparisons(graph: Graph, cells: Cells, model: ComparisonsModel) -> str:
     columns = graph.whole(place(model.columns, trees.columns).ravel())
     thresholds = graph.constant(trees.thresholds.ravel())
     first = graph.whole(np.arange(count) * N_NODES)
-    # A node of every tree for every row, (rows, T), at the root.
-    node = graph.cast(graph.add("Mul", graph.columns(cells.x, [0]), graph.constant(np.zeros(count))), np.int64)
-    node = graph.add("Mul", graph.whole(0), node)
-    for _ in range(LEVELS):
+    roots = place(model.columns[:, 0], trees.columns[:, 0])
+    above = graph.add("Greater", graph.columns(cells.x, roots), graph.constant(trees.thresholds[:, 0]))
+    node = graph.add("Add", graph.cast(above, np.int64), graph.whole(1))
+    for _ in range(LEVELS - 1):
         at = graph.add("Add", node, first)
         own = graph.add("GatherElements", cells.x, graph.add("Gather", columns, at, axis=0), axis=1)
         above = graph.add("Greater", own, graph.add("Gather", thresholds, at, axis=0))
@@ -53,7 +54,7 @@ def neighbors(graph: Graph, cells: Cells, model: NeighborsModel) -> str:
     return graph.add("Neg", weighted(graph, shares, places, model.votes))
 
 
-def _in_cells(graph: Graph, x: str, squared: str, cells: RowCells, centers: np.ndarray) -> str:
+def _in_cells(graph: Graph, x: str, squared: str, cells: RowCells, centers: Array) -> str:
     """Squared distances to the rows of the cells with the nearest centers; to all others infinity."""
     to_centers = squared_distances(graph, x, centers)
     _, visits = nearest(graph, to_centers, min(N_VISITS, len(centers)))

@@ -46,7 +46,7 @@ def by_rank(graph: Graph, x: str, scaling: RankScaling, columns: Codes) -> str:
 
 
 def scaled(graph: Graph, x: str, scaling: Scaling) -> str:
-    """x minus the center, divided by the scale."""
+    """Values minus the center, divided by the scale."""
     return graph.add("Div", graph.add("Sub", x, graph.constant(scaling.center)), graph.constant(scaling.scale))
 
 

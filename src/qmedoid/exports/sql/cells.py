@@ -73,7 +73,9 @@ class NumberReading:
         word = self._dialect.exactly(self._word)
         yes, no = (",".join(self._dialect.string(one) for one in words) for words in (TRUE, FALSE))
         one, zero = self._dialect.number(1.0), self._dialect.number(0.0)
-        self._cell = self._stages.add("c", f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END")
+        self._cell = self._stages.add(
+            "c", f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END"
+        )
         self._blank = self._stages.add("b", f"CASE WHEN {word} NOT IN ('','nan') THEN 0 ELSE 1 END")
 
     def value(self) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.sql.expressions import curve, smallest, times, total
 from qmedoid.exports.sql.stages import Stages
-from qmedoid.kernels.evidence import EvidencePlan
 from qmedoid.methods.evidence.model import EvidenceModel
 
 # Pairs of a group and a medoid, and squares of differences, that one stage computes at most.
@@ -39,7 +38,8 @@ class Evidence:
     def __init__(self, model: EvidenceModel, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
         if model.neighbors is not None:
             raise ModelError(
-                "SQL cannot express the neighbor term of this model: export it as js or onnx, or fit with n_neighbors=0."
+                "SQL cannot express the neighbor term of this model, which looks for the nearest of many rows: "
+                "export it as js or onnx, or fit with n_neighbors=0."
             )
         self._stages, self._dialect, self._plan = stages, stages.dialect, model.plan
         self._n_outputs = len(model.intercepts) if counts else 0
@@ -69,7 +69,9 @@ class Evidence:
                     text = curve(self._dialect, x, columns.knots[knots], columns.marks[knots], columns.rises[knots])
                 else:
                     text = f"({x}-{number(columns.center[u])})/{number(columns.scale[u])}"
-                    text = self._dialect.greatest(self._dialect.least(text, number(columns.clip)), number(-columns.clip))
+                    text = self._dialect.greatest(
+                        self._dialect.least(text, number(columns.clip)), number(-columns.clip)
+                    )
                 scaled[key] = self._stages.add("z", text)
         self._stages.next()
         names = list[str]()
@@ -89,10 +91,12 @@ class Evidence:
                 if square and linear:
                     terms.append(f"({times(self._dialect, square, v)}+{self._dialect.number(linear)})*{v}")
                 elif square or linear:
-                    terms.append(times(self._dialect, square, f"{v}*{v}") if square else times(self._dialect, linear, v))
-            for line, value, weight in zip(fold_line, plan.folds, plan.fold_weights[:, k], strict=True):
+                    terms.append(
+                        times(self._dialect, square, f"{v}*{v}") if square else times(self._dialect, linear, v)
+                    )
+            for place, value, weight in zip(fold_line.tolist(), plan.folds, plan.fold_weights[:, k], strict=True):
                 if weight:
-                    fold = f"ABS({self._lines[line]}-{self._dialect.number(value)})"
+                    fold = f"ABS({self._lines[place]}-{self._dialect.number(value)})"
                     terms.append(times(self._dialect, weight, fold))
             names.append(self._stages.add("o", total(terms, "")))
         return names
@@ -105,7 +109,9 @@ class Evidence:
             values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]]
             pairs = range(plan.pair_offsets[group], plan.pair_offsets[group + 1])
             rows = values.reshape(len(pairs), len(lines)).tolist()
-            groups.append([self._pair(pair, tuple(zip(lines, row, strict=True))) for pair, row in zip(pairs, rows, strict=True)])
+            groups.append(
+                [self._pair(pair, tuple(zip(lines, row, strict=True))) for pair, row in zip(pairs, rows, strict=True)]
+            )
         return groups
 
     def _pair(self, pair: int, places: tuple[tuple[int, float], ...]) -> _Pair:

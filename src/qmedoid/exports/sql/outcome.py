@@ -40,7 +40,9 @@ def outcome(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcom
 def _weighted(flat: FlatModel, stages: Stages, outputs: list[list[str]], k: int) -> list[str]:
     weights = flat.weights.tolist()
     return [
-        times(stages.dialect, weight, names[k]) for weight, names in zip(weights, outputs, strict=True) if weight and names
+        times(stages.dialect, weight, names[k])
+        for weight, names in zip(weights, outputs, strict=True)
+        if weight and names
     ]
 
 

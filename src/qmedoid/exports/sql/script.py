@@ -1,7 +1,6 @@
 """A model as one SELECT over a table of records."""
 
 import json
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,14 @@ from qmedoid.exports.sql.dialects import Dialect, dialect_of
 from qmedoid.exports.sql.evidence import Evidence
 from qmedoid.exports.sql.expressions import joined
 from qmedoid.exports.sql.levels import LevelReading
+from qmedoid.exports.sql.nearest_medoid import NearestMedoid
 from qmedoid.exports.sql.outcome import Outcome, outcome
 from qmedoid.exports.sql.stages import RECORD, Stages
 from qmedoid.exports.sql.trees import trees
+from qmedoid.methods.base import Method, Part
 from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 
 TABLE = "records"
@@ -28,7 +30,6 @@ _LONGEST_CLASS = 40
 
 _REFUSALS = {
     "rare": "SQL cannot express a rare-event model, which looks for the nearest of thousands of rows",
-    "nearest": "SQL cannot express a nearest-medoid model, whose angles are between a record and one of many rows",
     "neighbors": "SQL cannot express the neighbors of this model, which are the nearest of many training rows",
 }
 
@@ -54,17 +55,12 @@ def as_sql(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> s
         The model keeps rows that SQL would have to search, or has names that the database cannot tell apart.
     """
     language = dialect_of(dialect)
-    for part in (flat.base, *flat.parts):
-        if not isinstance(part, EvidenceModel | ComparisonsModel):
-            said = _REFUSALS.get(part.name, f"SQL cannot express the method {part.name!r}")
-            raise ModelError(f"{said}: export the model as js or onnx.")
     _check_names(flat, language)
     stages = Stages(language)
     readings = _readings(flat, stages)
     encoded, fragile, issues = _encoded(flat, stages, readings)
-    outputs = [_outputs(part, weight, stages, encoded) for part, weight in zip(flat.parts, flat.weights[1:], strict=True)]
-    assert isinstance(flat.base, EvidenceModel)
-    base = Evidence(flat.base, stages, encoded, bool(flat.weights[0]))
+    outputs = [_part(part, weight, stages, encoded) for part, weight in zip(flat.parts, flat.weights[1:], strict=True)]
+    base = _base(flat.base, bool(flat.weights[0]), stages, encoded)
     decided = outcome(flat, stages, [base.outputs, *outputs])
     named = _named(flat, language, decided, base.nearest)
     if fragile:
@@ -89,7 +85,11 @@ def _readings(flat: FlatModel, stages: Stages) -> list[tuple[Column, Encoding, i
 def _reading(stages: Stages, column: Column, encoding: Encoding) -> Reading:
     if isinstance(encoding, Levels):
         return LevelReading(stages, column, encoding)
-    return DateReading(stages, column, encoding) if isinstance(encoding, Dates) else NumberReading(stages, column, encoding)
+    return (
+        DateReading(stages, column, encoding)
+        if isinstance(encoding, Dates)
+        else NumberReading(stages, column, encoding)
+    )
 
 
 def _encoded(
@@ -115,8 +115,24 @@ def _encoded(
     return encoded, fragile, stages.add("i", joined(problems))
 
 
-def _outputs(part: Any, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
+def _base(base: Method, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
+    if isinstance(base, NearestModel):
+        return NearestMedoid(base, stages, encoded)
+    if isinstance(base, EvidenceModel):
+        return Evidence(base, stages, encoded, counts)
+    raise _refusal(base.name)
+
+
+def _part(part: Part, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
+    """Names of the outputs of a part; none where it counts nothing."""
+    if not isinstance(part, ComparisonsModel):
+        raise _refusal(part.name)
     return trees(part, stages, encoded) if weight else []
+
+
+def _refusal(name: str) -> ModelError:
+    said = _REFUSALS.get(name, f"SQL cannot express the method {name!r}")
+    return ModelError(f"{said}: export the model as js or onnx.")
 
 
 def _named(flat: FlatModel, dialect: Dialect, decided: Outcome, nearest: list[str]) -> dict[str, str]:
