@@ -54,7 +54,7 @@ class DateReading:
             f"LENGTH({t})=10 OR SUBSTR({t},11) GLOB '{hours}' OR SUBSTR({t},11) GLOB '{hours}:[0-5][0-9]' OR "
             f"(SUBSTR({t},11,10) GLOB '{hours}:[0-5][0-9].' AND SUBSTR({t},21) NOT GLOB '*[^0-9]*' AND LENGTH({t})>20)"
         )
-        is_date = f"DATE(SUBSTR({t},1,10))=SUBSTR({t},1,10) AND ({is_time}) AND SUBSTR({t},12,2)<'24'"
+        is_date = f"DATE(SUBSTR({t},1,10),'+0 days')=SUBSTR({t},1,10) AND ({is_time}) AND SUBSTR({t},12,2)<'24'"
         days = f"CAST(JULIANDAY(SUBSTR({t},1,10))-2440587.5e0 AS INTEGER)*{_DAY}"
         clock = "+".join(
             f"CAST(SUBSTR({t},{start},2) AS INTEGER)*{unit}"
