@@ -1,13 +1,18 @@
 """Runs exports where they are at home: DuckDB, SQLite, onnxruntime."""
 
+import io
 import json
+import os
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 from qmedoid.exports.onnx.cells import MISSING_MOMENT
@@ -48,6 +53,32 @@ def fill_sqlite(connection: sqlite3.Connection, table: pa.Table, name: str, coll
     connection.executemany(f'INSERT INTO "{name}" VALUES ({",".join("?" * table.num_columns)})', cells)
 
 
+def in_postgres(sql: str, table: pa.Table, name: str = "records") -> Columns:
+    """The same in PostgreSQL, by its command ``psql``."""
+    database, psql = os.environ.get("QMEDOID_POSTGRES"), shutil.which("psql")
+    if not database or psql is None:
+        pytest.skip("set QMEDOID_POSTGRES to the address of a database for tests, and install psql")
+    table = numbered(table)
+    columns = ",".join(f'"{one.name.replace(chr(34), chr(34) * 2)}" {_kind(one.type)}' for one in table.schema)
+    cells = io.BytesIO()
+    pa.csv.write_csv(table, cells, pa.csv.WriteOptions(include_header=False))
+    selected = f"SELECT row_to_json(one) FROM ({sql.rstrip().rstrip(';')}) AS one;"
+    script = f'CREATE TEMPORARY TABLE "{name}" ({columns});\n\\copy "{name}" FROM STDIN CSV\n'.encode()
+    script += cells.getvalue() + b"\\.\n" + selected.encode()
+    call = [psql, database, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+    done = subprocess.run(call, input=script, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[:2000]
+    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    rows.sort(key=lambda row: row[ROW])
+    return {column: [row[column] for row in rows] for column in rows[0]}
+
+
+def _kind(kind: pa.DataType) -> str:
+    """A type of PostgreSQL."""
+    named = {"double": "float8", "int64": "bigint", "bool": "boolean", "date32[day]": "date", "string": "text"}
+    return named.get(str(kind), "timestamp")
+
+
 def _plain(cell: Any) -> Any:
     return cell.isoformat() if isinstance(cell, date | datetime) else cell
 
@@ -58,7 +89,7 @@ def _columns(cursor: Any) -> Columns:
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-DATABASES: dict[str, Callable[..., Columns]] = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+DATABASES: dict[str, Callable[..., Columns]] = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres}
 """What runs each dialect in the tests."""
 
 
