@@ -48,6 +48,7 @@ def printed(cli, two, three, tmp_path_factory):
         "data list": ["data", "list"],
         "data where": ["data", "where", "heart"],
         "data fetch": ["data", "fetch", "wine", "-o", folder / "wine.csv"],
+        "export": ["export", two.model, "--format", "sql", "-o", folder / "model.sql"],
         "schema": ["schema"],
     }
     found = {name: cli.ok(*call, "--json").json for name, call in calls.items()}

@@ -14,10 +14,14 @@ def run(options: ExportOptions) -> None:
     path = options.output or Path(options.model).with_suffix(f".{options.format}")
     check_target(path)
     saved = load(options.model)
-    written = export_model(saved.model, path, format=options.format, sha256=saved.sha256)
+    written = export_model(
+        saved.model, path, format=options.format, dialect=options.dialect, table=options.table, sha256=saved.sha256
+    )
     if options.json:
-        print_json(
-            {"export": str(written.path), "format": written.format, "bytes": written.bytes, "model": saved.sha256}
-        )
+        document = {
+            "output": str(written.path), "format": written.format, "dialect": written.dialect, "bytes": written.bytes,
+            "model": saved.sha256,
+        }  # fmt: skip
+        print_json(document)
         return
     print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")

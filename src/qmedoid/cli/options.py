@@ -165,7 +165,13 @@ class ExportOptions:
     """Options of ``export``."""
 
     model: Model
-    format: Annotated[Literal["js"], typer.Option(help="JavaScript for browsers and Node.")]
+    format: Annotated[
+        Literal["js", "sql", "onnx"], typer.Option(help="JavaScript, one SELECT statement, or an ONNX graph.")
+    ]
+    dialect: Annotated[
+        Literal["duckdb", "sqlite", "postgres"] | None, typer.Option(help="Database that SQL is for (duckdb).")
+    ] = None
+    table: Annotated[Text, typer.Option(metavar="NAME", help="Table that SQL selects from (records).")] = None
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File. Default: the model's name with the format's ending.")
     ] = None

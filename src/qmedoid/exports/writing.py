@@ -6,31 +6,49 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.exports.flat import FlatModel, flattened
+from qmedoid.exports.flat import flattened
+from qmedoid.exports.sql.dialects import DialectName
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file
 
-Format = Literal["js"]
+Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_WRITERS: dict[Format, str] = {"js": "qmedoid.exports.javascript:javascript_file"}
+_WRITERS: dict[Format, str] = {
+    "js": "qmedoid.exports.javascript:javascript_file",
+    "sql": "qmedoid.exports.sql.script:sql_file",
+    "onnx": "qmedoid.exports.onnx.model:onnx_file",
+}
 
 
 class Export(NamedTuple):
-    """A file that was written: where, in which format, and its size in bytes."""
+    """A file that was written: where, in which format, for which database if for one, and its size in bytes."""
 
     path: Path
     format: Format
+    dialect: DialectName | None
     bytes: int
 
 
-def export_model(table: TableModel, path: str | Path, *, format: Format, sha256: str | None = None) -> Export:
+def export_model(
+    model: TableModel,
+    path: str | Path,
+    *,
+    format: Format,
+    dialect: DialectName | None = None,
+    table: str | None = None,
+    sha256: str | None = None,
+) -> Export:
     """Write a model in another language; the file appears whole or not at all.
 
     Parameters
     ----------
-    table : TableModel
+    model : TableModel
     path : path-like
-    format : {"js"}
+    format : {"js", "sql", "onnx"}
+    dialect : {"duckdb", "sqlite", "postgres"}, optional
+        The database that the SQL is for; DuckDB by default.
+    table : str, optional
+        The table that the SQL selects from; ``records`` by default.
     sha256 : str or None
         Of the model file, which the export names.
 
@@ -38,16 +56,25 @@ def export_model(table: TableModel, path: str | Path, *, format: Format, sha256:
     ------
     ModelError
         The format cannot express the model.
+    MissingExtraError
+        The package that writes the format is not installed.
     """
     if format not in FORMATS:
         raise ParameterError(f"The 'format' parameter must be one of {list(FORMATS)}. Got {format!r} instead.")
-    content = _writer(format)(flattened(table, sha256))
+    given = {name: value for name, value in (("dialect", dialect), ("table", table)) if value is not None}
+    if format == "sql":
+        given = {"dialect": "duckdb", **given}
+    elif given:
+        raise ParameterError(
+            f"The {next(iter(given))!r} parameter belongs to the format 'sql'. Got {format!r} instead."
+        )
+    content = _writer(format)(flattened(model, sha256), **given)
     with atomic_file(path) as file:
         file.write(content)
-    return Export(Path(path), format, len(content))
+    return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]
 
 
-def _writer(format: Format) -> Callable[[FlatModel], bytes]:
+def _writer(format: Format) -> Callable[..., bytes]:
     module, _, name = _WRITERS[format].partition(":")
-    writer: Callable[[FlatModel], bytes] = getattr(import_module(module), name)
+    writer: Callable[..., bytes] = getattr(import_module(module), name)
     return writer

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.exports.sql.dialects import DialectName
+from qmedoid.exports.writing import Export, Format, export_model
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
@@ -280,6 +282,28 @@ class SavedModel(ExplainingMixin):
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
         return save_model(self.model, path, circuits=circuits, raw_rows=raw_rows)
+
+    def export(
+        self, path: str | Path, *, format: Format, dialect: DialectName | None = None, table: str | None = None
+    ) -> Export:
+        """Write the model in another language, which scores records without Python.
+
+        Parameters
+        ----------
+        path : str or Path
+        format : {"js", "sql", "onnx"}
+            JavaScript, one SELECT statement, or an ONNX graph (which needs ``qmedoid[onnx]``).
+        dialect : {"duckdb", "sqlite", "postgres"}, optional
+            The database that the SQL is for; DuckDB by default.
+        table : str, optional
+            The table that the SQL selects from; ``records`` by default.
+
+        Raises
+        ------
+        ModelError
+            The format cannot express the model; the message says why.
+        """
+        return export_model(self.model, path, format=format, dialect=dialect, table=table, sha256=self.sha256)
 
     def _decide(
         self, data: Any, on_mismatch: OnMismatch, tally: NoveltyTally | None = None

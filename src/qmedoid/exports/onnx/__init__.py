@@ -1,0 +1,1 @@
+"""A fitted model as an ONNX graph of plain operators in double precision."""
