@@ -1,0 +1,1 @@
+"""Coded findings about a model and a table."""
