@@ -3,15 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint smoke docs bench clean
+.PHONY: demo test lint browser smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev lint browser
 	# A core for each worker: threads of OpenMP that wait for each other would take both.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 	$(MAKE) --no-print-directory smoke
+
+# Chromium for the tests of pages, where it is absent and can be installed; without it these tests are skipped.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get -qq update && \
+	apt-get -qq install --yes --no-install-recommends chromium > /dev/null; } || \
+	echo "No browser: the tests of pages are skipped. Install one: apt-get install chromium"
 
 # Every experiment of the paper on few splits, from fits to the page, with nothing from an earlier run.
 smoke: $(VENV)/.dev

@@ -105,9 +105,7 @@ def table(
         element(
             "tr",
             *(
-                element("td", one, class_=kind[place])
-                if place
-                else element("th", one, scope="row", class_=kind[place])
+                element("td", one, class_=kind[place]) if place else element("th", one, scope="row", class_=kind[place])
                 for place, one in enumerate(row)
             ),
         )

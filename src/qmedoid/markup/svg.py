@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from qmedoid.markup.html import Child, Html, element, join
 
 Point = tuple[float, float]
+# Numbers from here on have commas between their thousands, and a power of ten.
+_MANY, _TOO_MANY = 10_000, 10_000_000
 
 
 def short(value: float) -> str:
@@ -17,7 +19,8 @@ def short(value: float) -> str:
 
 def label(value: float) -> str:
     """A number on an axis or in a table: four significant digits, and a minus as long as a plus."""
-    return f"{value:.4g}".replace("-", "−")
+    text = f"{value:,.0f}" if _MANY <= abs(value) < _TOO_MANY else f"{value:.4g}"
+    return text.replace("-", "−")
 
 
 def percent(value: float) -> str:
@@ -57,8 +60,8 @@ class Axis:
         """Round values along the axis: at most about this many, or powers of ten on a logarithmic one."""
         if self.is_log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            step = max(1, -(-(last - first + 1) // most))
-            return [10.0**power for power in range(first, last + 1, step)]
+            every = max(1, -(-(last - first + 1) // most))
+            return [10.0**power for power in range(first, last + 1, every)]
         step = round_step((self.high - self.low) / most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]

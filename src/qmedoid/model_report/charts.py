@@ -7,8 +7,8 @@ from typing import Any
 from qmedoid.markup.html import Child, Html, element, folded, join, shortened, table
 from qmedoid.markup.svg import Axis, Point, area, axes, label, line, path, percent, picture, short, spanning, text
 
-WIDTH, HEIGHT = 360.0, 264.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 346.0, 28.0, 216.0
+WIDTH, HEIGHT = 320.0, 250.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 298.0, 28.0, 208.0
 _NAME = 16
 """Characters of a name next to a mark."""
 
@@ -94,15 +94,15 @@ def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
 
     title, names = "Net benefit", ("threshold", "net benefit")
     about = (
-        "Benefit of acting on alerts, in true alerts per record, where a false one costs p / (1 − p) at the threshold p. "
-        "Solid: the model. Dashed: acting on all records. Dotted: on none."
+        "Benefit of acting on alerts, in true alerts per record, where a false one costs p / (1 − p) at the threshold "
+        "p. Solid: the model. Dashed: acting on all records. Dotted: on none."
     )
     drawing = picture(
         WIDTH, HEIGHT, f"{title}: of the model, of acting on all records and on none, against the threshold",
         axes(x, y, *names), path(placed("all"), "by-chance"), path(placed("none"), "dotted"),
         path(placed("model"), "curve"), _marker("net_benefit", x, y),
     )  # fmt: skip
-    all_of, none_of = dict(map(tuple, curves["all"])), dict(map(tuple, curves["none"]))
+    all_of, none_of = ({p: b for p, b in curves[name]} for name in ("all", "none"))  # noqa: C416
     rows = [(label(p), label(b), _known(all_of.get(p)), _known(none_of.get(p))) for p, b in curves["model"]]
     head = ("threshold", "model", "all", "none")
     return figure(title, about, drawing, table("Net benefit by threshold", head, rows, numbers=(0, 1, 2, 3)))
@@ -114,8 +114,8 @@ def _known(value: float | None) -> str:
 
 def calibration_chart(calibration: Mapping[str, Any]) -> Html:
     """Shares of records of a class by their probability, with intervals."""
-    x, y = Axis(0.0, 1.0, _LEFT, _RIGHT), Axis(0.0, 1.0, _BOTTOM, _TOP)
     bins = calibration["bins"]
+    x, y = _calibration_axes(bins)
     marks = [
         join([
             line(x.place(one["mean"]), y.place(one["low"]), x.place(one["mean"]), y.place(one["high"]), "whisker"),
@@ -126,7 +126,8 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Html:
     names = ("mean probability", "share")
     drawing = picture(
         WIDTH, HEIGHT, "Calibration: share that came true against mean probability, with 95 % intervals",
-        axes(x, y, *names), path([(_LEFT, _BOTTOM), (_RIGHT, _TOP)], "by-chance"),
+        axes(x, y, *names, *((percent, percent) if x.is_log else ())),
+        path([(_LEFT, _BOTTOM), (_RIGHT, _TOP)], "by-chance"),
         path([(x.place(one["mean"]), y.place(one["share"])) for one in bins], "thin"), *marks,
     )  # fmt: skip
     rows = [
@@ -138,7 +139,17 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Html:
         f"Dots: what came true in bins of records, with 95 % intervals. Dashed: perfect. Calibration error "
         f"{calibration['error_text']}; by chance {calibration['by_chance_text']}."
     )
+    if x.is_log:
+        about += " Both axes are logarithmic; a share of zero lies on the lower edge."
     return figure("Calibration", about, drawing, twin)
+
+
+def _calibration_axes(bins: Sequence[Mapping[str, Any]]) -> tuple[Axis, Axis]:
+    """From 0 to 1, or logarithmic where half of the bins would lie on each other near zero."""
+    means = sorted(one["mean"] for one in bins)
+    is_log = bool(means) and means[len(means) // 2] < 0.01
+    low = max(min((mean for mean in means if mean > 0), default=1.0) / 2, 1e-9) if is_log else 0.0
+    return Axis(low, 1.0, _LEFT, _RIGHT, is_log), Axis(low, 1.0, _BOTTOM, _TOP, is_log)
 
 
 def effect_chart(effect: Mapping[str, Any]) -> Html:
@@ -158,8 +169,12 @@ def effect_chart(effect: Mapping[str, Any]) -> Html:
 
 
 def odds_factor(log_odds: float) -> str:
-    """What the odds are multiplied by, such as ×2."""
-    return f"×{math.exp(log_odds):.2g}"
+    """What the odds are multiplied or divided by, such as ×2 or ÷2."""
+    factor = math.exp(min(abs(log_odds), 700.0))
+    text = (
+        f"{factor:.2g}" if factor < 100 else f"{factor:.0f}" if factor < 10_000 else f"{factor:.0e}".replace("e+0", "e")
+    )
+    return f"{'÷' if log_odds < 0 and text != '1' else '×'}{text}"
 
 
 def _effect_about(effect: Mapping[str, Any]) -> str:
@@ -169,14 +184,14 @@ def _effect_about(effect: Mapping[str, Any]) -> str:
 def _number_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
     own = effect["bins"]
     has_missing = len(bins) > len(own)
-    right = _RIGHT - (74 if has_missing else 36)
+    right = _RIGHT - (78 if has_missing else 30)
     x = spanning([one["x"] for one in own], _LEFT, right, room=0.02)
     y = spanning(ends, _BOTTOM - 34, _TOP, zero=True)
     most = max(one["count"] for one in bins) or 1
     bars = []
     for one in own:
         height = 26.0 * one["count"] / most
-        bars.append(_rectangle(x.place(one["x"]) - 3, _BOTTOM - height, 6, height, "count"))
+        bars.append(_rectangle(x.place(one["x"]) - 2, _BOTTOM - height, 4, height, "count"))
     upper = [(x.place(one["x"]), y.place(one["high"])) for one in own]
     lower = [(x.place(one["x"]), y.place(one["low"])) for one in own]
     middle = [(x.place(one["x"]), y.place(one["mean"])) for one in own]
@@ -186,7 +201,7 @@ def _number_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]],
         *(element("circle", cx=short(a), cy=short(b), r=2.5, class_="dot") for a, b in middle),
         *(text(x.place(tick), _BOTTOM + 16, label(tick), "middle") for tick in x.ticks(5)),
         line(_LEFT, _BOTTOM, right, _BOTTOM, "axis"),
-        text((_LEFT + right) / 2, _BOTTOM + 33, effect["unit"] or "value", "middle", "what"),
+        text((_LEFT + right) / 2, _BOTTOM + 33, "value", "middle", "what"),
     ]  # fmt: skip
     if has_missing:
         drawn.append(_dot_with_whisker(bins[-1], right + 46, y))
@@ -220,15 +235,15 @@ def _level_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], 
     """A line for each level: its mean as a bar from zero, its spread, its rows."""
     step, top = 22.0, 26.0
     height = top + step * len(bins) + 40
-    left, right = 112.0, _RIGHT - 52
+    left, right = 104.0, _RIGHT - 38
     x = spanning(ends, left, right, zero=True)
     bottom = top + step * len(bins)
     drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
     drawn += [text(x.place(tick), bottom + 15, label(tick), "middle") for tick in x.ticks(4)]
     drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
     drawn += [
-        text(left - 6, bottom + 15, "log-odds", "end", "what"),
-        text(left - 6, bottom + 31, "odds", "end", "what"),
+        text(2, bottom + 15, "log-odds", class_="what"),
+        text(2, bottom + 31, "odds", class_="what"),
     ]
     drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
     for place, one in enumerate(bins):
@@ -245,15 +260,15 @@ def _level_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], 
 
 def bar_chart(title: str, names: Sequence[str], values: Sequence[float], texts: Sequence[str], twin: Html) -> Html:
     """Bars from zero with their texts, the first on top."""
-    step, top, left = 22.0, 6.0, 132.0
+    step, top, left = 22.0, 6.0, 124.0
     most = max([*values, 0.0]) or 1.0
-    x = Axis(0.0, most, left, WIDTH - 64)
+    x = Axis(0.0, most, left, WIDTH - 58)
     drawn: list[Html] = []
     for place, (name, value, said) in enumerate(zip(names, values, texts, strict=True)):
         middle = top + step * (place + 0.5)
         drawn += [
             text(left - 6, middle + 4, shortened(name, _NAME + 2), "end"),
-            _rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "toward"),
+            _rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"),
             text(x.place(value) + 5, middle + 4, said),
         ]
     drawing = picture(WIDTH, top + step * len(names) + 6, f"{title}, as bars", *drawn)

@@ -29,7 +29,7 @@ def operating_section(summary: Mapping[str, Any]) -> Section | None:
     content = [
         paragraph(found.get("about")),
         _slider(found, start),
-        element("div", _figures(found, start), _matrix(found, start), class_="charts"),
+        element("div", _figures(found, start), _matrix(found, start), class_="side"),
         _command(stops["command"][start]),
         element("p", "", id="op-said", role="status", class_="hidden"),
     ]

@@ -73,8 +73,13 @@ def render(summary: Mapping[str, Any]) -> str:
     data = {"operating": parts["operating"] and {**parts["operating"], "curves": None}, "whatIf": None}
     blocks = []
     if document is not None:
-        names = [column["name"] for column in summary["columns"]]
-        data["whatIf"] = {"start": summary["start_record"], "order": names, "positive": summary["model"].get("positive")}
+        ranked = sorted(summary["columns"], key=lambda column: -(column["importance"] or 0.0))
+        names = [column["name"] for column in ranked]
+        data["whatIf"] = {
+            "start": summary["start_record"],
+            "order": names,
+            "positive": summary["model"].get("positive"),
+        }
         blocks.append(data_block("live-data", document))
     blocks.append(data_block("report-data", data))
     css, javascript = style(), script(is_live=document is not None)

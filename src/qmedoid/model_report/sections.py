@@ -115,8 +115,7 @@ def _columns(summary: Summary) -> Html:
     rows = [
         (
             one["name"], one["kind"], "yes" if one["read"] else "no", one["encoding"],
-            "–" if one["missing"] is None else percent(one["missing"]),
-            "–" if one["importance"] is None else label(one["importance"]),
+            one["missing_text"] or "–", one["text"] or "–",
         )
         for one in summary["columns"]
     ]  # fmt: skip
@@ -135,16 +134,20 @@ def _left_out(summary: Summary) -> Html | None:
 
 def figures(summary: Summary) -> Section | None:
     """Figures with intervals, baselines, the confusion matrix and calibration."""
-    found, parts = summary["figures"], []
+    found, parts, drawn = summary["figures"], [], []
     if found is not None:
+        parts.append(paragraph(found["about"]))
         rows = [(one["name"], one["text"]) for one in found["figures"]]
-        parts += [paragraph(found["about"]), table("Figures", ("figure", "value and 95 % interval"), rows)]
+        drawn.append(table("Figures", ("figure", "value and 95 % interval"), rows))
+    beside = [None if summary["confusion"] is None else _confusion(summary["confusion"], found and found["about"])]
+    beside.append(calibration_chart(summary["calibration"]) if summary["calibration"] is not None else None)
+    if any(one is not None for one in beside):
+        drawn.append(element("div", *beside, class_="stack"))
     if summary["baselines"] is not None:
         parts.append(_baselines(summary["baselines"]))
-    drawn = [None if summary["confusion"] is None else _confusion(summary["confusion"])]
-    drawn.append(calibration_chart(summary["calibration"]) if summary["calibration"] is not None else None)
-    if any(one is not None for one in drawn):
-        parts.append(element("div", *drawn, class_="charts"))
+    if drawn:
+        parts.append(element("div", *drawn, class_="side"))
+    parts.append(None if summary.get("table") is None else _table(summary["table"]))
     kept = [one for one in parts if one is not None]
     return Section("figures", "Figures", join(kept)) if kept else None
 
@@ -160,7 +163,7 @@ def _baselines(baselines: Mapping[str, Any]) -> Html:
     return join([element("h3", "Plain baselines"), paragraph(baselines["about"]), made])
 
 
-def _confusion(confusion: Mapping[str, Any]) -> Html:
+def _confusion(confusion: Mapping[str, Any], said: str | None) -> Html:
     """Counts; a cell is the darker, the larger its share of its row."""
     labels = [_text(one) for one in confusion["labels"]]
     rows = []
@@ -173,7 +176,17 @@ def _confusion(confusion: Mapping[str, Any]) -> Html:
     made = element("table", element("caption", "Confusion matrix"), element("thead", head), element("tbody", *rows))
     boxed = element("div", made, class_="box", tabindex=0, role="region", aria_label="Confusion matrix")
     return element("figure", element("figcaption", "Confusion matrix"), boxed,
-                   paragraph(confusion.get("about"), "note"), class_="chart matrix")  # fmt: skip
+                   None if confusion.get("about") == said else paragraph(confusion.get("about"), "note"),
+                   class_="matrix")  # fmt: skip
+
+
+def _table(about: Mapping[str, Any]) -> Html:
+    """How the table was decided, and how it differs from what the model knows."""
+    rows = [(f"called {one['class']}", one["text"]) for one in about["called"]]
+    counts = table("Decisions", ("decision", "rows"), [("all", count(about["rows"])), *rows], numbers=(1,))
+    lines = [*about["difference"]["lines"], *about["novelty"]["lines"]] if about.get("novelty") else []
+    said = element("ul", *(element("li", line) for line in lines)) if lines else None
+    return folded("The table and its decisions", counts, said)
 
 
 def columns(summary: Summary) -> Section | None:
@@ -208,7 +221,9 @@ def columns(summary: Summary) -> Section | None:
     if not parts and not shapes:
         return None
     about = "Importance: how far a column moves the log-odds, on average over the rows."
-    return Section("columns", "What matters", join([paragraph(about, "note"), element("div", *parts, class_="charts"), *shapes]))
+    return Section(
+        "columns", "What matters", join([paragraph(about, "note"), element("div", *parts, class_="charts"), *shapes])
+    )
 
 
 def _groups(groups: Mapping[str, Any]) -> Html:
@@ -224,7 +239,10 @@ def medoids(summary: Summary) -> Section | None:
     if found is None:
         return None
     head = ("training row", "class", *found["columns"])
-    rows = [("–" if one["training_row"] is None else one["training_row"], _text(one["class"]), *one["cells"]) for one in found["rows"]]
+    rows = [
+        ("–" if one["training_row"] is None else one["training_row"], _text(one["class"]), *one["cells"])
+        for one in found["rows"]
+    ]
     about = "Records are decided by their distances from these training rows."
     return Section("medoids", "Medoids", join([element("p", about), table("Medoids", head, rows)]))
 
@@ -245,7 +263,9 @@ def stability(summary: Summary) -> Section | None:
     found = summary["stability"]
     if found is None:
         return None
-    return Section("stability", "Stability", element("pre", found["text"], tabindex=0, role="region", aria_label="Stability"))
+    return Section(
+        "stability", "Stability", element("pre", found["text"], tabindex=0, role="region", aria_label="Stability")
+    )
 
 
 def card(summary: Summary) -> Section | None:

@@ -17,7 +17,8 @@
   let model, columns, record, fields, inputs, start, positive, queued = false;
   const out = {};
 
-  const text = (cell) => (cell === null || cell === undefined || cell === "" ? "missing" : shown(cell, 40));
+  const isMissing = (cell) => cell === null || cell === undefined || cell === "";
+  const text = (cell) => (isMissing(cell) ? "missing" : shown(typeof cell === "number" ? Number(cell.toPrecision(6)) : cell, 40));
   const head = (...names) => element("thead", {}, element("tr", {}, ...names.map(([name, kind]) => element("th", { scope: "col", class: kind || null }, name))));
   const box = (label, table) => element("div", { class: "box", tabindex: 0, role: "region", "aria-label": label }, table);
 
@@ -198,10 +199,11 @@
     const rest = ranked.slice(MOST_REASONS);
     if (rest.length > 0) lines.push({ label: `${count(rest.length)} other columns`, cell: "", value: rest.reduce((sum, one) => sum + one.value, 0) });
     for (const [term, words] of Object.entries(TERMS))
-      if (found.terms[term]) lines.push({ label: words, cell: "", value: sign * found.terms[term] });
-    const rounded = addingUp(lines.map((one) => one.value), DIGITS), most = Math.max(...lines.map((one) => Math.abs(one.value)));
+      if (found.terms[term]) lines.push({ label: words, cell: "", value: sign * found.terms[term], isStart: term === "intercept" });
+    const rounded = addingUp(lines.map((one) => one.value), DIGITS);
+    const most = Math.max(...lines.filter((one) => !one.isStart).map((one) => Math.abs(one.value)));
     const rows = lines.map((one, i) => element("tr", {}, element("th", { scope: "row" }, one.label), element("td", {}, one.cell),
-      element("td", { class: "num term" }, number(rounded.values[i], DIGITS)), element("td", {}, bar(one.value, most))));
+      element("td", { class: "num term" }, number(rounded.values[i], DIGITS)), element("td", {}, one.isStart ? "" : bar(one.value, most))));
     const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "Sum: log-odds"), element("td"),
       element("td", { class: "num", id: "wi-sum" }, number(rounded.total, DIGITS)),
       element("td", {}, positive === null || found.probabilities === null ? "" : `probability ${percent(found.probabilities[positive])}`));
@@ -224,7 +226,7 @@
       out.near.replaceChildren(heading, element("p", { class: "note" }, "The model holds no raw cells of its medoids."), element("ul", {}, ...items));
       return;
     }
-    const same = (a, b) => text(a) === text(b) || (a !== null && b !== null && a !== "" && b !== "" && Number(a) === Number(b));
+    const same = (a, b) => (isMissing(a) || isMissing(b) ? isMissing(a) === isMissing(b) : String(a) === String(b) || Number(a) === Number(b));
     const rows = columns.slice(0, MOST_CELLS).map(({ name }) => element("tr", {}, element("th", { scope: "row" }, shown(name)),
       element("td", {}, text(record[name])),
       ...near.map((one) => {
