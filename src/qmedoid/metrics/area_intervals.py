@@ -55,7 +55,7 @@ def normal_interval(value: float, error: float) -> Interval:
 def _share_below(of: Array, among: Array) -> Array:
     """For each of some scores the share of others that lie below it, ties counting half."""
     ranked = np.sort(among)
-    low, high = (np.searchsorted(ranked, of, side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    low, high = (np.searchsorted(ranked, of, side=side) for side in ("left", "right"))
     shares: Array = (low + high) / (2.0 * len(ranked))
     return shares
 

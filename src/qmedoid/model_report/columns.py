@@ -16,10 +16,9 @@ _LONGEST = 200
 def column_list(model: TableModel, importance: Array | None) -> list[dict[str, Any]]:
     """Columns in the order of the contract; of more than `MOST_COLUMNS` the most important first."""
     columns, training = model.contract.columns, model.training
-    order = range(len(columns))
+    order = list(range(len(columns)))
     if len(columns) > MOST_COLUMNS:
-        order = order if importance is None else [int(one) for one in stable_order(-importance)]
-        order = order[:MOST_COLUMNS]
+        order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
     total = 0.0 if importance is None else float(importance.sum())

@@ -99,6 +99,7 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
         return None
     happened, probabilities = confidence_outcomes(codes, decision.probabilities(scores))
     found = report["calibration"]
+    mean, once = (figure_text(found[name]) for name in ("by_chance", "by_chance_high"))
     return {
         "of": None if len(decision.classes) > 2 else str(decision.classes[1]),
         "bins": _bins(happened, probabilities),
@@ -106,7 +107,7 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
         "by_chance": found["by_chance"],
         "by_chance_high": found["by_chance_high"],
         "error_text": figure_text(found["error"]),
-        "by_chance_text": f"{figure_text(found['by_chance'])} on average, {figure_text(found['by_chance_high'])} once in 20",
+        "by_chance_text": f"{mean} on average, {once} once in 20",
     }
 
 

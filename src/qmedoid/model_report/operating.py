@@ -122,8 +122,8 @@ def operating(
             rate = one.alert_rate
             of["per_day"] = "–" if rate is None else per_day_text(rate.value * rows_per_day)
     if cost is not None:
-        for of, one in zip(texts, counts, strict=True):
-            of["cost"] = cost_text(cost * one.fn + one.fp)
+        for of, counted in zip(texts, counts, strict=True):
+            of["cost"] = cost_text(cost * counted.fn + counted.fp)
     return {
         "positive": decision.classes[1],
         "negative": decision.classes[0],

@@ -154,6 +154,7 @@ def look_at_file(
     target: str | None = None,
     on_mismatch: OnMismatch = "error",
     on_progress: OnProgress | None = None,
+    most: int = MOST_SAMPLED,
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
@@ -161,7 +162,7 @@ def look_at_file(
         name = _target(model, target, reading.source.names)
 
         def look(lenient: bool) -> LookTally:
-            tally = LookTally(model, name)
+            tally = LookTally(model, name, most)
             extra = [] if name is None else [name]
             for batch, more in reading.batches(lenient, extra, as_text=True, on_progress=on_progress):
                 tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)

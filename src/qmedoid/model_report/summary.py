@@ -21,9 +21,10 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model_report import effects as shapes
 from qmedoid.model_report.columns import column_list, left_out_list
 from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
+from qmedoid.model_report.findings import gather, judged
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import holds, kept_rows, medoid_rows, start_record
+from qmedoid.model_report.rows import MOST_MEDOIDS, holds, kept_rows, medoid_rows, start_record
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import labeled_report
 
@@ -31,12 +32,12 @@ FORMAT = 1
 """Of the summary."""
 MOST_BYTES = 3_000_000
 """Size of a page at most, with its live model."""
-PAGE_BYTES = 400_000
-"""What the page takes besides its summary: styles, scripts, and what is written twice."""
+PAGE_BYTES = 100_000
+"""What the page takes besides its summary at least: styles and scripts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+class ReportSettings:
     """What a report is asked for.
 
     Attributes
@@ -75,7 +76,7 @@ def summarize(
     looked: Looked | None = None,
     *,
     names: Names | None = None,
-    options: ReportOptions | None = None,
+    settings: ReportSettings | None = None,
     baselines: Mapping[str, Any] | None = None,
     stability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -86,34 +87,36 @@ def summarize(
     model : TableModel
     looked : Looked or None
     names : Names
-    options : ReportOptions
+    settings : ReportSettings
     baselines, stability : mapping or None
         What layers above found, in the form of the summary.
     """
-    names, options = names or Names(), options or ReportOptions()
+    names, settings = names or Names(), settings or ReportSettings()
     known = _known_rows(model, looked)
     importance = _importances(model, looked, known)
     report = _report(model, looked)
     summary: dict[str, Any] = {
         "format": FORMAT,
         "made": _made(names),
-        "model": _model(model, options),
+        "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
         "left_out": left_out_list(model),
-        **_judged(model, looked, report, options),
+        **_judged(model, looked, report, settings),
         "baselines": None if baselines is None else dict(baselines),
         "effects": [] if known is None or importance is None else shapes.effects(model, known, importance),
         "pairs": [],
         "groups": {"nodes": [], "edges": []},
-        "medoids": medoid_rows(model) if options.rows else None,
+        "medoids": medoid_rows(model) if settings.rows else None,
         "circuit": None,
         "stability": None if stability is None else dict(stability),
         "table": None if looked is None else _table(model, looked, report),
         "findings": [],
-        "start_record": start_record(model, with_rows=options.rows),
+        "start_record": start_record(model, with_rows=settings.rows),
     }
-    summary["live"] = live(model, names, options, summary)
+    summary["expected"] = _expected(model)
+    summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
+    summary["live"] = live(model, names, settings, summary)
     return summary
 
 
@@ -131,9 +134,9 @@ def command_line(model: str | Path, table: str | None, output: str | Path, more:
     return " ".join(shlex.quote(part) for part in parts)
 
 
-def _model(model: TableModel, options: ReportOptions) -> dict[str, Any]:
+def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
     decision, method, training = model.decision, model.method, model.training
-    raw_rows = model.records is not None and options.rows
+    raw_rows = model.records is not None and settings.rows
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
@@ -148,7 +151,7 @@ def _model(model: TableModel, options: ReportOptions) -> dict[str, Any]:
         "threshold": None if decision.operating is None else decision.operating.threshold,
         "parameters": dict(model.parameters),
         "card": model_card(model, raw_rows=raw_rows),
-        "holds": holds(model, options.rows, options.live),
+        "holds": holds(model, settings.rows, settings.live),
     }
 
 
@@ -192,13 +195,13 @@ def _report(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:
 
 
 def _judged(
-    model: TableModel, looked: Looked | None, report: dict[str, Any] | None, options: ReportOptions
+    model: TableModel, looked: Looked | None, report: dict[str, Any] | None, settings: ReportSettings
 ) -> dict[str, Any]:
     """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
     per_day = _rows_per_day(model)
     if looked is not None and report is not None:
-        return _of_table(model, looked, report, options, per_day)
-    return _of_held_out(model, options, per_day)
+        return _of_table(model, looked, report, settings, per_day)
+    return _of_held_out(model, settings, per_day)
 
 
 def _rows_per_day(model: TableModel) -> float | None:
@@ -209,7 +212,7 @@ def _rows_per_day(model: TableModel) -> float | None:
 
 
 def _of_table(
-    model: TableModel, looked: Looked, report: dict[str, Any], options: ReportOptions, per_day: float | None
+    model: TableModel, looked: Looked, report: dict[str, Any], settings: ReportSettings, per_day: float | None
 ) -> dict[str, Any]:
     decision, known = model.decision, looked.codes >= 0
     codes = looked.codes[known]
@@ -221,7 +224,7 @@ def _of_table(
     if cuttable:
         rows = RankedRows(codes == 1, decided.scores[:, 1] - decided.scores[:, 0])
         point = {
-            **operating(rows, decision, cost=options.cost, rows_per_day=per_day),
+            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
             "source": "table", "about": _about_stops(f"{len(codes):,} rows of the table", per_day),
         }  # fmt: skip
     return {
@@ -258,7 +261,7 @@ def _about_stops(rows: str, per_day: float | None) -> str:
     return about
 
 
-def _of_held_out(model: TableModel, options: ReportOptions, per_day: float | None) -> dict[str, Any]:
+def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | None) -> dict[str, Any]:
     decision, training = model.decision, model.training
     nothing: dict[str, Any] = {"figures": None, "confusion": None, "operating": None, "calibration": None}
     labels = [str(label) for label in decision.classes]
@@ -277,7 +280,7 @@ def _of_held_out(model: TableModel, options: ReportOptions, per_day: float | Non
         tp, fp, fn, tn = counts
         nothing["confusion"] = {"labels": labels, "counts": [[tn, fp], [fn, tp]], "about": about}
         nothing["operating"] = {
-            **operating(rows, decision, cost=options.cost, rows_per_day=per_day),
+            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
             "source": "held-out",
             "about": _about_stops(f"{sum(counts):,} rows that were held out from fitting (out-of-fold)", per_day),
         }
@@ -290,6 +293,14 @@ def _of_held_out(model: TableModel, options: ReportOptions, per_day: float | Non
         }  # fmt: skip
         nothing["confusion"] = {"labels": labels, "counts": stored["confusion"], "about": about}
     return nothing
+
+
+def _expected(model: TableModel) -> dict[str, Any] | None:
+    """Counts of the held-out rows at the present cut, of two classes."""
+    point = model.decision.operating
+    if point is None or point.counts is None or point.prevalence is not None:
+        return None
+    return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
 
 
 def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> dict[str, Any]:
@@ -317,20 +328,26 @@ def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> 
     }
 
 
-def live(model: TableModel, names: Names, options: ReportOptions, summary: Mapping[str, Any]) -> dict[str, Any]:
+def live(model: TableModel, names: Names, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
     """The model itself for the what-if panel, or a sentence why it is not there."""
-    if not options.live:
+    if not settings.live:
         return {"absent": "The live model was left out, as asked for (--no-live)."}
-    if not options.rows:
+    if not settings.rows:
         return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:
         document = as_document(flattened(model, names.sha256))
     except ModelError as error:
         return {"absent": str(error)}
+    if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
+        # Scoring needs their numbers alone, and the list of medoids has some of them as they were.
+        document["medoids"]["records"] = None
     size = len(script_json(document)) + len(script_json(dict(summary))) + PAGE_BYTES
-    if size > options.max_bytes:
-        return {
-            "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
-            f"{options.max_bytes / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
-        }
-    return {"document": document}
+    return left_out_for_size(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
+
+
+def left_out_for_size(size: int, most: int) -> dict[str, Any]:
+    """That there is no live model, as the page would be too large with it."""
+    return {
+        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
+        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+    }
