@@ -23,6 +23,7 @@ from qmedoid.model_report.columns import column_list, left_out_list
 from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
 from qmedoid.model_report.findings import gather, judged
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
+from qmedoid.model_report.pairs import graph, pairs, together
 from qmedoid.model_report.reading import Looked
 from qmedoid.model_report.rows import MOST_MEDOIDS, holds, kept_rows, medoid_rows, start_record
 from qmedoid.storage.card import model_card
@@ -94,7 +95,7 @@ def summarize(
     names, settings = names or Names(), settings or ReportSettings()
     known = _known_rows(model, looked)
     importance = _importances(model, looked, known)
-    report = _report(model, looked)
+    report, sets = _report(model, looked), together(model, known)
     summary: dict[str, Any] = {
         "format": FORMAT,
         "made": _made(names),
@@ -105,8 +106,8 @@ def summarize(
         **_judged(model, looked, report, settings),
         "baselines": None if baselines is None else dict(baselines),
         "effects": [] if known is None or importance is None else shapes.effects(model, known, importance),
-        "pairs": [],
-        "groups": {"nodes": [], "edges": []},
+        "pairs": pairs(model, sets),
+        "groups": graph(model, sets, importance),
         "medoids": medoid_rows(model) if settings.rows else None,
         "circuit": None,
         "stability": None if stability is None else dict(stability),

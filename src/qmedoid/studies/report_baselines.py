@@ -182,7 +182,8 @@ def _marked(
         values = [None if one.figures[name] is None else one.figures[name].mean for one in found.methods]  # type: ignore[union-attr]
         values[0] = None if skip else (areas or {}).get(name)
         known = [value for value in values if value is not None]
-        best = None if not known else (min(known) if name == "log_loss" else max(known))
+        # Nothing is the best of a figure that ours does not have.
+        best = None if values[0] is None else (min(known) if name == "log_loss" else max(known))
         for row, value in zip(table["rows"], values, strict=True):
             row["best"][place] = value is not None and value == best
     return table
