@@ -78,7 +78,7 @@ def join(children: Iterable[Child], between: str = "") -> Html:
 
 def box(label: str, *children: Child, class_: str = "box") -> Html:
     """A box that scrolls sideways by itself where it is wider than the page, reached and moved by keys as well."""
-    return element("div", *children, class_=class_, tabindex=0, role="region", aria_label=label)
+    return element("div", *children, class_=class_, tabindex=0, role="group", aria_label=label)
 
 
 def table(

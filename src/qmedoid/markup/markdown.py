@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from qmedoid.markup.html import Html, element, escape, join, table
 
-_INLINE = re.compile(r"\\(?P<plain>[^\w\s])|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*")
+_INLINE = re.compile(r"\\(?P<plain>[^A-Za-z0-9\s])|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*")
 _RULE = re.compile(r"\|[\s:|-]+\|?")
 
 

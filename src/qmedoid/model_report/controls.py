@@ -69,12 +69,12 @@ def _slider(found: Mapping[str, Any], start: int) -> Html:
 def _figures(found: Mapping[str, Any], start: int) -> Html:
     stops = found["stops"]
     texts = stops["texts"]
-    rows = [("Threshold", element("span", stops["threshold_text"][start], id="op-threshold"), "")]
+    rows = [("Threshold", element("span", stops["threshold_text"][start], id="at-threshold"), "")]
     for key, name in FIGURES.items():
         if key in texts:
             interval = texts.get(f"{key}_interval")
-            within = "" if interval is None else element("span", interval[start], id=f"op-{key}_interval")
-            rows.append((name, element("span", texts[key][start], id=f"op-{key}"), within))
+            within = "" if interval is None else element("span", interval[start], id=f"at-{key}_interval")
+            rows.append((name, element("span", texts[key][start], id=f"at-{key}"), within))
     return table("At this cut", ("figure", "value", "95 % interval"), rows, numbers=(1,))
 
 
@@ -82,7 +82,7 @@ def _matrix(found: Mapping[str, Any], start: int) -> Html:
     stops, positive, negative = found["stops"], found["positive"], found["negative"]
 
     def cell(key: str) -> Html:
-        return element("span", count(stops[key][start]), id=f"op-{key}")
+        return element("span", count(stops[key][start]), id=f"at-{key}")
 
     rows = [(str(positive), cell("tp"), cell("fn")), (str(negative), cell("fp"), cell("tn"))]
     head = ("true class", f"called {positive}", f"called {negative}")
@@ -91,7 +91,7 @@ def _matrix(found: Mapping[str, Any], start: int) -> Html:
 
 def _command(command: str) -> Html:
     return element(
-        "div", element("span", "To decide so: "), element("code", command, id="op-command", tabindex=0),
+        "div", element("span", "To decide so: "), element("code", command, id="at-command", tabindex=0),
         _button("op-copy", "Copy"), element("span", "", id="op-copied", role="status"), class_="row command",
     )  # fmt: skip
 

@@ -174,7 +174,7 @@ def _confusion(confusion: Mapping[str, Any], said: str | None) -> Html:
     head = element("tr", element("th", "true class", scope="col"),
                    *(element("th", f"called {name}", scope="col", class_="num") for name in labels))  # fmt: skip
     made = element("table", element("caption", "Confusion matrix"), element("thead", head), element("tbody", *rows))
-    boxed = element("div", made, class_="box", tabindex=0, role="region", aria_label="Confusion matrix")
+    boxed = element("div", made, class_="box", tabindex=0, role="group", aria_label="Confusion matrix")
     return element("figure", element("figcaption", "Confusion matrix"), boxed,
                    None if confusion.get("about") == said else paragraph(confusion.get("about"), "note"),
                    class_="matrix")  # fmt: skip
@@ -252,7 +252,7 @@ def circuit(summary: Summary) -> Section | None:
     found = summary["circuit"]
     if found is None:
         return None
-    drawing = element("pre", found["drawing"], tabindex=0, role="region", aria_label="Drawing of the circuit")
+    drawing = element("pre", found["drawing"], tabindex=0, role="group", aria_label="Drawing of the circuit")
     loss = found.get("loss")
     chart = line_chart("Loss of the training", ("step", "loss"), loss, label) if loss else None
     return Section("circuit", "Circuit", join([paragraph(found.get("about")), drawing, chart]))
@@ -264,7 +264,7 @@ def stability(summary: Summary) -> Section | None:
     if found is None:
         return None
     return Section(
-        "stability", "Stability", element("pre", found["text"], tabindex=0, role="region", aria_label="Stability")
+        "stability", "Stability", element("pre", found["text"], tabindex=0, role="group", aria_label="Stability")
     )
 
 

@@ -70,5 +70,5 @@ const report = (() => {
     for (let at = target; at !== null; at = at.parentElement) if (at.localName === "details") at.open = true;
   });
 
-  return { addingUp, byId, count, data, drawn, element, number, percent, quietly, shown, values: data("report-data"), live: null };
+  return { addingUp, byId, count, data, drawn, element, number, percent, quietly, shown, values: data("report-data"), live: null, ready: null };
 })();

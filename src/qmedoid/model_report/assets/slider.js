@@ -5,9 +5,9 @@
   if (!operating) return;
   const { stops, rows, start } = operating, last = stops.alerts.length - 1;
   const slide = byId("op-stop"), field = byId("op-alerts"), said = byId("op-said"), copied = byId("op-copied");
-  const texts = Object.entries(stops.texts).map(([key, own]) => [byId("op-" + key), own]).filter(([place]) => place);
-  texts.push([byId("op-threshold"), stops.threshold_text], [byId("op-command"), stops.command]);
-  const counts = ["tp", "fp", "fn", "tn"].map((key) => [byId("op-" + key), stops[key]]);
+  const texts = Object.entries(stops.texts).map(([key, own]) => [byId("at-" + key), own]).filter(([place]) => place);
+  texts.push([byId("at-threshold"), stops.threshold_text], [byId("at-command"), stops.command]);
+  const counts = ["tp", "fp", "fn", "tn"].map((key) => [byId("at-" + key), stops[key]]);
   const say = quietly((text) => { said.textContent = text; });
 
   function scale(text) {
@@ -67,7 +67,7 @@
   byId("op-back").addEventListener("click", () => show(start, null));
 
   byId("op-copy").addEventListener("click", async () => {
-    const command = byId("op-command");
+    const command = byId("at-command");
     try {
       await navigator.clipboard.writeText(command.textContent);
       copied.textContent = "Copied.";

@@ -20,7 +20,7 @@
   const isMissing = (cell) => cell === null || cell === undefined || cell === "";
   const text = (cell) => (isMissing(cell) ? "missing" : shown(typeof cell === "number" ? Number(cell.toPrecision(6)) : cell, 40));
   const head = (...names) => element("thead", {}, element("tr", {}, ...names.map(([name, kind]) => element("th", { scope: "col", class: kind || null }, name))));
-  const box = (label, table) => element("div", { class: "box", tabindex: 0, role: "region", "aria-label": label }, table);
+  const box = (label, table) => element("div", { class: "box", tabindex: 0, role: "group", "aria-label": label }, table);
 
   function load() {
     model = report.live = qmedoid.load(report.data("live-data"));
@@ -34,6 +34,7 @@
     start = Object.fromEntries(model.columns.map(({ name }) => [name, name in cells ? cells[name] : null]));
     build();
     setRecord(start);
+    report.ready = performance.now();
   }
 
   // ---- the form ----------------------------------------------------------------------------------------------------
@@ -135,11 +136,11 @@
   }
 
   function showDecision(found) {
-    const words = [element("span", {}, "Decision: "), element("strong", {}, shown(found.decision))];
+    const words = [element("span", {}, "Decision: "), element("strong", {}, shown(found.decision)), ". "];
     if (found.probabilities !== null) {
       const code = positive === null ? found.code : positive;
       words.push(element("span", { class: "probability" },
-        ` Probability of ${shown(model.classes[code])}: `, element("strong", { id: "wi-probability" }, percent(found.probabilities[code]))));
+        `Probability of ${shown(model.classes[code])}: `, element("strong", { id: "wi-probability" }, percent(found.probabilities[code]))));
     }
     out.decision.replaceChildren(...words);
     say(out.decision.textContent);
