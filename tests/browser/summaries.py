@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pyarrow as pa
-
 from qmedoid import SavedModel
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document
@@ -21,7 +19,7 @@ HOSTILE = [
 HUGE = "huge " + "x" * 10_000_000
 
 
-def stops(n_rows: int = 2000, n_positives: int = 300) -> dict[str, Any]:
+def stops(n_rows: int, n_positives: int) -> dict[str, Any]:
     """A slider's stops: every number of alerts, with texts that no formula of the page could make."""
     alerts = list(range(n_rows + 1))
     tp = [round(n_positives * (1 - (1 - one / n_rows) ** 4)) for one in alerts]
@@ -41,12 +39,13 @@ def stops(n_rows: int = 2000, n_positives: int = 300) -> dict[str, Any]:
     }
 
 
-def operating(n_rows: int = 2000, n_positives: int = 300) -> dict[str, Any]:
+def operating(n_rows: int) -> dict[str, Any]:
+    n_positives = n_rows * 3 // 20
     line = [[step / 12, (step / 12) ** 0.5] for step in range(13)]
-    benefit = [[0.01 + step / 11, 0.1 - step / 100] for step in range(11)]
+    benefit = [[0.01 + 0.098 * step, 0.1 - step / 100] for step in range(11)]
     return {
         "positive": "yes", "negative": "no", "rows": n_rows, "positives": n_positives, "per_day": 12.0,
-        "about": "Counted on held-out rows.", "start": 400, "stops": stops(n_rows, n_positives),
+        "about": "Counted on held-out rows.", "start": n_rows // 5, "stops": stops(n_rows, n_positives),
         "curves": {
             "roc": line, "pr": [[x, 1 - x / 2] for x, _ in line], "recall_by_alert_rate": line,
             "net_benefit": {"model": benefit, "all": benefit, "none": [[p, 0.0] for p, _ in benefit]},
@@ -64,7 +63,7 @@ def effect(column: str, labels: list[str], *, has_numbers: bool) -> dict[str, An
     return {"column": column, "kind": "", "unit": "log-odds", "toward": "yes", "bins": bins, "missing": missing}
 
 
-def summary(texts: list[str] | None = None) -> dict[str, Any]:
+def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]:
     """A summary with every part; names, levels and cells are the given texts, or plain ones."""
     names = texts or ["age", "city", "income", "weight", "day", "kind", "flag"]
     statuses = ("problem", "tip", "passed", "not applicable", "ignored")
@@ -76,7 +75,7 @@ def summary(texts: list[str] | None = None) -> dict[str, Any]:
             "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum",
             "parts": [{"name": names[1], "weight": 1.0, "text": "1.00"}], "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
-            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
             "holds": "This page holds 2 rows.",
         },
         "columns": [
@@ -87,11 +86,11 @@ def summary(texts: list[str] | None = None) -> dict[str, Any]:
         "n_columns": len(names),
         "left_out": [{"name": names[0], "reason": names[1]}],
         "figures": {"source": "held-out", "about": "Of held-out rows.", "rows": 2000,
-                    "figures": [{"name": "accuracy", "value": 0.9, "low": 0.8, "high": 0.95, "text": "0.9000 (x to y)"}]},
+                    "figures": [{"name": "accuracy", "value": 0.9, "low": 0.8, "high": 0.95, "text": "0.9 (x to y)"}]},
         "baselines": {"about": "Side by side.", "figures": ["accuracy"],
                       "rows": [{"name": names[2], "values": ["0.9"], "best": [True]}]},
         "confusion": {"labels": ["no", names[0]], "counts": [[1500, 200], [50, 250]], "about": None},
-        "operating": operating(),
+        "operating": operating(n_rows),
         "calibration": {"bins": [{"mean": p, "share": p, "low": p - 0.05, "high": p + 0.05, "count": 100}
                                  for p in (0.1, 0.5, 0.9)], "error_text": "0.01", "by_chance_text": "0.02"},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
@@ -134,9 +133,3 @@ def renamed(saved: SavedModel, record: dict[str, Any], texts: list[str]) -> dict
     found["live"] = {"document": document}
     found["start_record"] = {names.get(name, name): cell for name, cell in record.items()}
     return found
-
-
-def table_of(record: dict[str, Any], like: pa.Table) -> pa.Table:
-    """A record as a table of the same types."""
-    texts = pa.table({name: [None if record[name] is None else str(record[name])] for name in like.column_names})
-    return texts

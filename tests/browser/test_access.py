@@ -51,7 +51,8 @@ def test_keys_alone_reach_everything_and_the_focus_is_seen(open_page):
       window.unseen = [];
       document.addEventListener("focusin", (event) => {
         window.seen.add(event.target);
-        if (getComputedStyle(event.target).outlineStyle === "none") window.unseen.push(event.target.outerHTML.slice(0, 80));
+        const look = getComputedStyle(event.target);
+        if (look.outlineStyle === "none") window.unseen.push(event.target.outerHTML.slice(0, 80));
       });
       window.missed = () => [...document.querySelectorAll(focusable)]
         .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && !window.seen.has(one))
@@ -156,8 +157,8 @@ def test_pictures_and_figures_need_no_script(open_page):
     opened = open_page(render(summary()), java_script_enabled=False)
     page = opened.page
     assert page.locator("figure svg").count() >= 10
-    assert page.inner_text("#at-precision") == "precision 400 &lt;"
-    assert page.inner_text("#at-tp") == f"{summary()['operating']['stops']['tp'][400]:,}"
+    assert page.inner_text("#at-precision") == "precision 40 &lt;"
+    assert page.inner_text("#at-tp") == f"{summary()['operating']['stops']['tp'][40]:,}"
 
 
 def test_every_picture_has_a_table_twin(open_page):

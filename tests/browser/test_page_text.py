@@ -67,9 +67,9 @@ def test_page_is_the_same_for_the_same_summary(page):
 
 
 def test_parts_that_are_not_known_are_left_out():
-    empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None, "effects": [],
-             "pairs": [], "groups": {"nodes": [], "edges": []}, "medoids": None, "circuit": None, "stability": None,
-             "findings": [], "left_out": []}  # fmt: skip
+    empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
+             "effects": [], "pairs": [], "groups": {"nodes": [], "edges": []}, "medoids": None, "circuit": None,
+             "stability": None, "findings": [], "left_out": []}  # fmt: skip
     base = {**summary(), **empty}
     base["columns"] = [{**column, "importance": None} for column in base["columns"]]
     base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}

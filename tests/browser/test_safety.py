@@ -82,7 +82,11 @@ def test_policy_blocks_markup_and_scripts_made_of_texts(open_page):
     page = open_page(render(summary())).page
     attempts = """() => [
       () => { document.body.innerHTML += "<p>x</p>"; },
-      () => { const one = document.createElement("script"); one.textContent = "window.hacked = 1"; document.body.append(one); },
+      () => {
+        const one = document.createElement("script");
+        one.textContent = "window.hacked = 1";
+        document.body.append(one);
+      },
       () => { document.body.setAttribute("onclick", "window.hacked = 1"); document.body.click(); },
       () => { document.write("<p>x</p>"); },
     ].map((attempt) => { try { attempt(); return "ran"; } catch (error) { return error.name; } })"""

@@ -6,6 +6,7 @@ from summaries import operating, summary
 
 from qmedoid.model_report.page import render
 
+N_ROWS = 2000
 READ = """() => Object.fromEntries(
   [...document.querySelectorAll("[id^='at-']")].map((one) => [one.id.slice(3), one.textContent]))"""
 MOVE = """(places) => {
@@ -48,11 +49,11 @@ def markers(page) -> dict[str, tuple[float, float]]:
 
 @pytest.fixture
 def opened(open_page):
-    return open_page(render(summary()))
+    return open_page(render(summary(n_rows=N_ROWS)))
 
 
 def test_slider_prints_the_texts_of_the_summary_at_every_stop(opened):
-    found, page = operating(), opened.page
+    found, page = operating(N_ROWS), opened.page
     last = len(found["stops"]["alerts"]) - 1
     assert page.evaluate(READ) == expected(found, found["start"])
     for place in np.linspace(0, last, 50).round().astype(int).tolist():
@@ -98,7 +99,7 @@ def test_slider_follows_buttons_and_the_number_field(opened):
 
 
 def test_slider_moves_the_markers_of_the_curves(opened):
-    found, page = operating(), opened.page
+    found, page = operating(N_ROWS), opened.page
     stops, n = found["stops"], found["rows"]
     for place in (100, 700):
         page.evaluate(MOVE, [place])

@@ -105,10 +105,9 @@ def test_form_starts_from_a_medoid(open_page):
 
 
 def cells_of(opened, table: str) -> list[list[str]]:
-    rows = opened.page.eval_on_selector_all(
+    return opened.page.eval_on_selector_all(
         f"{table} tbody tr", "(all) => all.map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
-    return rows
 
 
 @pytest.mark.parametrize("kind", [MIXED, "shifted priors and a cut", "sum of more classes", "rare events"])
@@ -173,8 +172,8 @@ def test_wide_tables_show_the_most_important_columns_and_the_rest_on_demand(open
     wide = with_model(found.saved, found.records[0], base)
     # Columns that are declared to be read although no part of the model uses their values.
     extra = [
-        {"name": f"x{place}", "kind": "number", "missing": True, "open": False, "levels": [], "read": True, "outputs": 1,
-         "encoding": {"type": "numbers", "fill": 0.0, "indicator": False}}
+        {"name": f"x{place}", "kind": "number", "missing": True, "open": False, "levels": [], "read": True,
+         "outputs": 1, "encoding": {"type": "numbers", "fill": 0.0, "indicator": False}}
         for place in range(60)
     ]  # fmt: skip
     wide["live"]["document"]["columns"] += extra

@@ -15,7 +15,8 @@ def test_any_cell_of_a_card_is_shown_as_it_is(text):
 
 
 def test_headings_lists_tables_and_code_are_found():
-    text = "# A\n\nWords **bold** and `x<y`\nmore.\n\n## B\n- one\n  more\n- two\n\n| a | b |\n|---|--:|\n| 1 \\| 2 | < |\n\n```\nif a < b:\n```"
+    text = "# A\n\nWords **bold** and `x<y`\nmore.\n\n## B\n- one\n  more\n- two\n"
+    text += "\n| a | b |\n|---|--:|\n| 1 \\| 2 | < |\n\n```\nif a < b:\n```"
     made = html_of_markdown(text)
     assert "<h3>A</h3>" in made
     assert "<p>Words <strong>bold</strong> and <code>x&lt;y</code> more.</p>" in made

@@ -1,5 +1,6 @@
 """Scales and lines of charts."""
 
+import itertools
 import math
 
 import pytest
@@ -28,15 +29,17 @@ def test_axis_on_a_log_scale_has_equal_steps_for_equal_factors():
     assert Axis(1e-9, 1.0, 0.0, 1.0, is_log=True).ticks(5) == pytest.approx([1e-9, 1e-7, 1e-5, 1e-3, 1e-1])
 
 
-@given(NUMBERS, st.floats(1e-3, 1e6), st.integers(2, 10))
-def test_ticks_are_round_even_and_within_the_axis(low, width, most):
+@given(st.floats(-100, 100), st.floats(1e-3, 1e6), st.integers(2, 10))
+def test_ticks_are_round_even_and_within_the_axis(start, width, most):
+    low = start * width
     axis = Axis(low, low + width, 0.0, 1.0)
     ticks = axis.ticks(most)
     assert len(ticks) <= most + 1
+    assert len({said for _, said in axis.marks(most)}) == len(ticks)
     slack = 1e-6 * width
     assert all(axis.low - slack <= tick <= axis.high + slack for tick in ticks)
     step = round_step(width / most)
-    assert all(math.isclose(b - a, step, rel_tol=1e-6, abs_tol=1e-9) for a, b in zip(ticks, ticks[1:], strict=False))
+    assert all(math.isclose(b - a, step, rel_tol=1e-6, abs_tol=1e-9) for a, b in itertools.pairwise(ticks))
 
 
 @pytest.mark.parametrize(("width", "step"), [(1.0, 1.0), (1.2, 2.0), (0.03, 0.05), (6.0, 10.0), (0.0, 1.0)])
@@ -55,6 +58,14 @@ def test_numbers_are_short_and_have_true_minus_signs():
     assert [short(one) for one in (1.0, -0.001, 2.345, 10.5)] == ["1", "0", "2.35", "10.5"]
     assert [label(one) for one in (-0.25, 12345.678, 1e9, 0.0)] == ["−0.25", "12,346", "1e+09", "0"]
     assert percent(0.1234567) == "12.35 %"
+
+
+def test_marks_have_the_digits_that_tell_them_apart():
+    assert [said for _, said in Axis(2020.1, 2020.5, 0.0, 1.0).marks(4)] == [
+        "2020.1", "2020.2", "2020.3", "2020.4", "2020.5"
+    ]  # fmt: skip
+    assert [said for _, said in Axis(-0.5, 1.0, 0.0, 1.0).marks(3)] == ["−0.5", "0.0", "0.5", "1.0"]
+    assert [said for _, said in Axis(0.0, 4e8, 0.0, 1.0).marks(4)] == ["0", "1e+08", "2e+08", "3e+08", "4e+08"]
 
 
 def test_lines_go_through_their_points():

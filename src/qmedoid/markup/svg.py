@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from qmedoid.markup.html import Child, Html, element, join
 
 Point = tuple[float, float]
 # Numbers from here on have commas between their thousands, and a power of ten.
 _MANY, _TOO_MANY = 10_000, 10_000_000
+_SMALLEST_STEP = 1e-6
 
 
 def short(value: float) -> str:
@@ -66,6 +68,17 @@ class Axis:
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]
 
+    def marks(self, most: int = 6) -> list[tuple[float, str]]:
+        """Coordinates of the ticks with their values as text, in as many digits as tell them apart."""
+        ticks = self.ticks(most)
+        step = min((b - a for a, b in pairwise(ticks)), default=0.0)
+        if self.is_log or not _SMALLEST_STEP <= step < _TOO_MANY:
+            return [(self.place(tick), label(tick)) for tick in ticks]
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        comma = "," if max(map(abs, ticks)) >= _MANY else ""
+        texts = [f"{tick if abs(tick) > step / 2 else 0.0:{comma}.{digits}f}" for tick in ticks]
+        return [(self.place(tick), said.replace("-", "−")) for tick, said in zip(ticks, texts, strict=True)]
+
     @property
     def text(self) -> str:
         """Ends, coordinates and kind, as an attribute that a script reads."""
@@ -114,18 +127,27 @@ def text(x: float, y: float, words: Child, anchor: str = "start", class_: str | 
     return element("text", words, x=short(x), y=short(y), text_anchor=anchor, class_=class_)
 
 
-def axes(x: Axis, y: Axis, x_label: str, y_label: str, x_text: Callable[[float], str] = label,
-         y_text: Callable[[float], str] = label) -> Html:  # fmt: skip
-    """Grid lines with their values at the left and below, and what the axes show."""
-    drawn = [line(x.start, y.place(tick), x.end, y.place(tick), "grid") for tick in y.ticks(5)]
-    drawn += [text(x.start - 6, y.place(tick) + 4, y_text(tick), "end") for tick in y.ticks(5)]
-    drawn += [line(x.place(tick), y.start, x.place(tick), y.end, "grid") for tick in x.ticks(5)]
-    drawn += [text(x.place(tick), y.start + 16, x_text(tick), "middle") for tick in x.ticks(5)]
+def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float], str] | None = None) -> Html:
+    """Grid lines with their values at the left and below, and what the axes show.
+
+    Values on a logarithmic axis are written by `number`.
+    """
+    drawn = []
+    for at, said in _marks(y, number):
+        drawn += [line(x.start, at, x.end, at, "grid"), text(x.start - 6, at + 4, said, "end")]
+    for at, said in _marks(x, number):
+        drawn += [line(at, y.start, at, y.end, "grid"), text(at, y.start + 16, said, "middle")]
     drawn.append(line(x.start, y.start, x.end, y.start, "axis"))
     drawn.append(line(x.start, y.start, x.start, y.end, "axis"))
     drawn.append(text((x.start + x.end) / 2, y.start + 33, x_label, "middle", "what"))
     drawn.append(text(2, y.end - 9, y_label, "start", "what"))
     return join(drawn)
+
+
+def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[float, str]]:
+    if number is None or not axis.is_log:
+        return axis.marks(5)
+    return [(axis.place(tick), number(tick)) for tick in axis.ticks(5)]
 
 
 def picture(width: float, height: float, about: str, *children: Child) -> Html:

@@ -77,7 +77,7 @@ def _curve(
     shown = [p for p in points if not x.is_log or p[0] > 0]
     drawing = picture(
         WIDTH, HEIGHT, f"{title}: {names[1]} against {names[0]}",
-        axes(x, y, names[0], names[1], percent if x.is_log else label),
+        axes(x, y, *names, percent),
         path(chance, "by-chance"), path([(x.place(a), y.place(b)) for a, b in shown], "curve"), _marker(name, x, y),
     )  # fmt: skip
     rows = [(label(a), label(b)) for a, b in points]
@@ -86,8 +86,9 @@ def _curve(
 
 def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
     best = max((b for name in ("model", "all") for _, b in curves[name]), default=1.0)
+    best = best if best > 0 else 0.01
     last = max((p for p, _ in curves["model"]), default=1.0)
-    x, y = Axis(0.0, last, _LEFT, _RIGHT), Axis(-best / 4 or -1.0, best * 1.08 or 1.0, _BOTTOM, _TOP)
+    x, y = Axis(0.0, last, _LEFT, _RIGHT), Axis(-best / 4, best * 1.08, _BOTTOM, _TOP)
 
     def placed(name: str) -> list[Point]:
         return [(x.place(p), y.place(b)) for p, b in curves[name] if y.low <= b]
@@ -126,7 +127,7 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Html:
     names = ("mean probability", "share")
     drawing = picture(
         WIDTH, HEIGHT, "Calibration: share that came true against mean probability, with 95 % intervals",
-        axes(x, y, *names, *((percent, percent) if x.is_log else ())),
+        axes(x, y, *names, percent),
         path([(_LEFT, _BOTTOM), (_RIGHT, _TOP)], "by-chance"),
         path([(x.place(one["mean"]), y.place(one["share"])) for one in bins], "thin"), *marks,
     )  # fmt: skip
@@ -199,7 +200,7 @@ def _number_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]],
         _effect_axes(y, right), *bars, area(upper, lower, "band"),
         line(_LEFT, y.place(0.0), right, y.place(0.0), "zero"), path(middle, "curve"),
         *(element("circle", cx=short(a), cy=short(b), r=2.5, class_="dot") for a, b in middle),
-        *(text(x.place(tick), _BOTTOM + 16, label(tick), "middle") for tick in x.ticks(5)),
+        *(text(at, _BOTTOM + 16, said, "middle") for at, said in x.marks(5)),
         line(_LEFT, _BOTTOM, right, _BOTTOM, "axis"),
         text((_LEFT + right) / 2, _BOTTOM + 33, "value", "middle", "what"),
     ]  # fmt: skip
@@ -214,9 +215,8 @@ def _number_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]],
 def _effect_axes(y: Axis, right: float) -> Html:
     """Log-odds at the left, factors of the odds at the right."""
     drawn = [text(2, _TOP - 12, "log-odds", "start", "what"), text(right + 2, _TOP - 12, "odds", "start", "what")]
-    for tick in y.ticks(5):
-        at = y.place(tick)
-        drawn += [line(_LEFT, at, right, at, "grid"), text(_LEFT - 6, at + 4, label(tick), "end")]
+    for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
+        drawn += [line(_LEFT, at, right, at, "grid"), text(_LEFT - 6, at + 4, said, "end")]
         drawn.append(text(right + 4, at + 4, odds_factor(tick)))
     return join(drawn)
 
@@ -239,7 +239,7 @@ def _level_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], 
     x = spanning(ends, left, right, zero=True)
     bottom = top + step * len(bins)
     drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
-    drawn += [text(x.place(tick), bottom + 15, label(tick), "middle") for tick in x.ticks(4)]
+    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
     drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
     drawn += [
         text(2, bottom + 15, "log-odds", class_="what"),
