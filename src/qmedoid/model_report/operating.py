@@ -124,6 +124,9 @@ def operating(
     if cost is not None:
         for of, counted in zip(texts, counts, strict=True):
             of["cost"] = cost_text(cost * counted.fn + counted.fp)
+    drawn = curves(rows.positive[order], falling, hits, possible)
+    # Held-out rows have the training prevalence: these curves would mix it with the expected one.
+    is_shifted = rows.is_held_out and decision.shift is not None
     return {
         "positive": decision.classes[1],
         "negative": decision.classes[0],
@@ -140,7 +143,7 @@ def operating(
             "texts": {name: [one[name] for one in texts] for name in (texts[0] if texts else {})},
             "command": [f"--threshold {text}" for _, (text, _) in kept],
         },
-        "curves": curves(rows.positive[order], falling, hits, possible),
+        "curves": {**drawn, **({"pr": [], "net_benefit": None} if is_shifted else {})},
     }
 
 

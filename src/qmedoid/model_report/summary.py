@@ -19,6 +19,7 @@ from qmedoid.model.cut import curve_counts
 from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model_report import effects as shapes
+from qmedoid.model_report.circuit import trained_circuit
 from qmedoid.model_report.columns import column_list, left_out_list
 from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
 from qmedoid.model_report.findings import gather, judged
@@ -109,7 +110,7 @@ def summarize(
         "pairs": pairs(model, sets),
         "groups": graph(model, sets, importance),
         "medoids": medoid_rows(model) if settings.rows else None,
-        "circuit": None,
+        "circuit": trained_circuit(model),
         "stability": None if stability is None else dict(stability),
         "table": None if looked is None else _table(model, looked, report),
         "findings": [],
