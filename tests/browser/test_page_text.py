@@ -7,6 +7,7 @@ import pytest
 from summaries import HOSTILE, HUGE, summary
 
 from qmedoid.markup.policy import source_hash
+from qmedoid.model_report.charts import some_points
 from qmedoid.model_report.page import SCRIPTS, asset, render, script, shown, style
 
 
@@ -75,6 +76,13 @@ def test_parts_that_are_not_known_are_left_out():
     base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}
     titles = re.findall(r"<h2[^>]*>([^<]*)", render(base))
     assert titles == ["Findings", "What was fitted", "What if", "How this page was made"]
+
+
+def test_twins_of_long_curves_have_some_of_their_points():
+    points = [[float(place), 0.0] for place in range(200)]
+    assert some_points(points[:41]) == points[:41]
+    assert len(some_points(points)) == 41
+    assert (some_points(points)[0], some_points(points)[-1]) == (points[0], points[-1])
 
 
 def test_texts_that_are_shown_are_short_and_plain():

@@ -9,6 +9,8 @@ from qmedoid.markup.svg import Axis, Point, area, axes, label, line, path, perce
 
 WIDTH, HEIGHT = 320.0, 250.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 298.0, 28.0, 208.0
+MOST_ROWS = 41
+"""Points of a curve in its table twin."""
 _NAME = 16
 """Characters of a name next to a mark."""
 
@@ -80,8 +82,20 @@ def _curve(
         axes(x, y, *names, percent),
         path(chance, "by-chance"), path([(x.place(a), y.place(b)) for a, b in shown], "curve"), _marker(name, x, y),
     )  # fmt: skip
-    rows = [(label(a), label(b)) for a, b in points]
-    return figure(title, about, drawing, table(f"{title}, points of the curve", names, rows, numbers=(0, 1)))
+    rows = [(label(a), label(b)) for a, b in some_points(points)]
+    return figure(title, about, drawing, table(_twin_title(title, len(rows), len(points)), names, rows, numbers=(0, 1)))
+
+
+def some_points(points: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """At most so many points of a curve that a reader still takes in, both ends included."""
+    last = len(points) - 1
+    if last < MOST_ROWS:
+        return list(points)
+    return [points[round(place * last / (MOST_ROWS - 1))] for place in range(MOST_ROWS)]
+
+
+def _twin_title(title: str, shown: int, every: int) -> str:
+    return f"{title}: {shown} of {every} points of the curve" if shown < every else f"{title}: points of the curve"
 
 
 def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
@@ -104,9 +118,16 @@ def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
         path(placed("model"), "curve"), _marker("net_benefit", x, y),
     )  # fmt: skip
     all_of, none_of = ({p: b for p, b in curves[name]} for name in ("all", "none"))  # noqa: C416
-    rows = [(label(p), label(b), _known(all_of.get(p)), _known(none_of.get(p))) for p, b in curves["model"]]
+    rows = [
+        (label(p), label(b), _known(all_of.get(p)), _known(none_of.get(p))) for p, b in some_points(curves["model"])
+    ]
     head = ("threshold", "model", "all", "none")
-    return figure(title, about, drawing, table("Net benefit by threshold", head, rows, numbers=(0, 1, 2, 3)))
+    return figure(
+        title,
+        about,
+        drawing,
+        table(_twin_title(title, len(rows), len(curves["model"])), head, rows, numbers=(0, 1, 2, 3)),
+    )
 
 
 def _known(value: float | None) -> str:
@@ -258,27 +279,29 @@ def _level_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], 
     return picture(WIDTH, height, _effect_about(effect), *drawn)
 
 
-def bar_chart(title: str, names: Sequence[str], values: Sequence[float], texts: Sequence[str], twin: Html) -> Html:
-    """Bars from zero with their texts, the first on top."""
-    step, top, left = 22.0, 6.0, 124.0
-    most = max([*values, 0.0]) or 1.0
-    x = Axis(0.0, most, left, WIDTH - 58)
+def bar_chart(title: str, bars: Sequence[tuple[str, float, str]], twin: Html, *, are_long: bool = False) -> Html:
+    """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
+    step, left = (40.0, 2.0) if are_long else (22.0, 124.0)
+    x = Axis(0.0, max([value for _, value, _ in bars] + [0.0]) or 1.0, left, WIDTH - 58)
     drawn: list[Html] = []
-    for place, (name, value, said) in enumerate(zip(names, values, texts, strict=True)):
-        middle = top + step * (place + 0.5)
+    for place, (name, value, said) in enumerate(bars):
+        middle = step * (place + 1) - (9 if are_long else 8)
+        where = (
+            (left, middle - 14, shortened(name, 48)) if are_long else (left - 6, middle + 4, shortened(name, _NAME + 2))
+        )
         drawn += [
-            text(left - 6, middle + 4, shortened(name, _NAME + 2), "end"),
+            text(*where, "start" if are_long else "end"),
             _rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"),
             text(x.place(value) + 5, middle + 4, said),
         ]
-    drawing = picture(WIDTH, top + step * len(names) + 6, f"{title}, as bars", *drawn)
+    drawing = picture(WIDTH, step * len(bars) + 6, f"{title}, as bars", *drawn)
     return figure(title, "", drawing, twin)
 
 
 def groups_chart(groups: Mapping[str, Any], twin: Html) -> Html:
     """Columns on a circle; lines join those that share a group, the thicker, the more they weigh together."""
     nodes, edges = groups["nodes"], groups["edges"]
-    width, height, radius = 480.0, 400.0, 132.0
+    width, height, radius = 360.0, 310.0, 104.0
     largest = max([node["importance"] or 0.0 for node in nodes] + [0.0]) or 1.0
     heaviest = max([edge["weight"] for edge in edges] + [0.0]) or 1.0
 
@@ -294,11 +317,11 @@ def groups_chart(groups: Mapping[str, Any], twin: Html) -> Html:
         drawn.append(element("line", class_="edge", stroke_width=short(0.6 + 5.4 * share),
                              stroke_opacity=short(0.25 + 0.75 * share), **ends))  # fmt: skip
     for place, node in enumerate(nodes):
-        (x, y), (u, v) = at(place), at(place, radius + 16)
+        (x, y), (u, v) = at(place), at(place, radius + 15)
         size = 4.0 + 8.0 * math.sqrt((node["importance"] or 0.0) / largest)
         anchor = "middle" if abs(u - width / 2) < 12 else "start" if u > width / 2 else "end"
         drawn.append(element("circle", cx=short(x), cy=short(y), r=short(size), class_="node"))
-        drawn.append(text(u, v + 4, shortened(str(node["name"]), _NAME), anchor))
+        drawn.append(text(u, v + 4, shortened(str(node["name"]), 13), anchor))
     about = "Lines join columns that are compared together in a group; the thicker, the more the group weighs."
     drawing = picture(width, height, "Columns that are compared together, as a graph", *drawn)
     return figure("Groups of columns", about, drawing, twin)

@@ -47,7 +47,7 @@ def findings(summary: Summary) -> Section:
         own = [one for one in summary["findings"] if one["status"] == status]
         if not own:
             continue
-        counted.append(f"{len(own)} {title.lower()}")
+        counted.append(f"{len(own)} {status if len(own) == 1 else title.lower()}")
         listed = [_finding(one, sign) for one in own]
         kind = status.replace(" ", "-")
         if status in ("problem", "tip"):
@@ -198,15 +198,14 @@ def columns(summary: Summary) -> Section | None:
         twin = table("Importance of columns", ("column", "importance"), rows, numbers=(1,))
         top = ranked[:_MOST_BARS]
         title = "Importance of columns" if len(top) == len(ranked) else f"The {len(top)} most important columns"
-        texts = [label(one["importance"]) for one in top]
-        parts.append(bar_chart(title, [one["name"] for one in top], [one["importance"] for one in top], texts, twin))
+        bars = [(one["name"], one["importance"], label(one["importance"])) for one in top]
+        parts.append(bar_chart(title, bars, twin))
     if summary["pairs"]:
         rows = [(" × ".join(map(str, one["columns"])), one["text"]) for one in summary["pairs"]]
-        twin = table("Importance of pairs", ("pair", "importance"), rows, numbers=(1,))
+        twin = table("Columns that count together", ("columns", "importance"), rows, numbers=(1,))
         top = summary["pairs"][:_MOST_BARS]
-        names = [" × ".join(map(str, one["columns"])) for one in top]
-        importances = [one["importance"] for one in top]
-        parts.append(bar_chart("Pairs of columns", names, importances, [label(one) for one in importances], twin))
+        bars = [(" × ".join(map(str, one["columns"])), one["importance"], label(one["importance"])) for one in top]
+        parts.append(bar_chart("Columns that count together", bars, twin, are_long=True))
     if summary["groups"] and summary["groups"]["nodes"]:
         parts.append(_groups(summary["groups"]))
     shapes: list[Html] = []
