@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 def test_hash_is_that_of_the_bytes_in_base64():
-    text = "const a = 'ü';"
+    text = " const a = 'ü';\n"
     expected = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     assert source_hash(text) == f"'sha256-{expected}'"
 

@@ -301,7 +301,7 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float, str]], twin: Html, *,
 def groups_chart(groups: Mapping[str, Any], twin: Html) -> Html:
     """Columns on a circle; lines join those that share a group, the thicker, the more they weigh together."""
     nodes, edges = groups["nodes"], groups["edges"]
-    width, height, radius = 360.0, 310.0, 104.0
+    width, height, radius = 380.0, 290.0, 96.0
     largest = max([node["importance"] or 0.0 for node in nodes] + [0.0]) or 1.0
     heaviest = max([edge["weight"] for edge in edges] + [0.0]) or 1.0
 
@@ -317,8 +317,8 @@ def groups_chart(groups: Mapping[str, Any], twin: Html) -> Html:
         drawn.append(element("line", class_="edge", stroke_width=short(0.6 + 5.4 * share),
                              stroke_opacity=short(0.25 + 0.75 * share), **ends))  # fmt: skip
     for place, node in enumerate(nodes):
-        (x, y), (u, v) = at(place), at(place, radius + 15)
-        size = 4.0 + 8.0 * math.sqrt((node["importance"] or 0.0) / largest)
+        size = 4.0 + 7.0 * math.sqrt((node["importance"] or 0.0) / largest)
+        (x, y), (u, v) = at(place), at(place, radius + size + 8)
         anchor = "middle" if abs(u - width / 2) < 12 else "start" if u > width / 2 else "end"
         drawn.append(element("circle", cx=short(x), cy=short(y), r=short(size), class_="node"))
         drawn.append(text(u, v + 4, shortened(str(node["name"]), 13), anchor))
