@@ -191,7 +191,7 @@ def test_without_a_table_nothing_is_said_of_one():
 def test_a_finding_can_be_ignored():
     one = found(plain_model(), mixed_table(300, 0), ignore=("QM304",))["QM304"]
     assert one["status"] == "ignored"
-    with pytest.raises(ParameterError, match="no finding 'QM3044'. Did you mean 'QM304'"):
+    with pytest.raises(ParameterError, match=r"no finding 'QM3044'\. Did you mean 'QM304'"):
         check_codes(["QM3044"])
 
 

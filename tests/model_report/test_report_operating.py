@@ -49,12 +49,12 @@ def printed(*arguments):
     kept = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], io.StringIO(), io.StringIO()
     try:
-        main()
-    except SystemExit as stop:
-        assert not stop.code, sys.stderr.getvalue()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        text, said = sys.stdout.getvalue(), sys.stderr.getvalue()
     finally:
-        text = sys.stdout.getvalue()
         sys.argv, sys.stdout, sys.stderr = kept
+    assert not stop.value.code, said
     return text
 
 
