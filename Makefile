@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Nothing is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test suite lint smoke docs bench clean
+.PHONY: demo test suite lint browser smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
@@ -15,8 +15,15 @@ test: $(VENV)/.dev
 	$(MAKE) --no-print-directory --jobs 3 smoke lint suite
 
 # A core for each worker: threads of OpenMP that wait for each other would take both.
-suite: $(VENV)/.dev
+suite: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# Chromium for the tests of pages, where it is absent and can be installed; without it these tests are skipped.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get -qq update && \
+	apt-get -qq install --yes --no-install-recommends chromium > /dev/null; } || \
+	echo "No browser: the tests of pages are skipped. Install one: apt-get install chromium"
 
 # Every experiment of the paper on few splits, from fits to the page, with nothing from an earlier run.
 smoke: $(VENV)/.dev

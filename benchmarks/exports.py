@@ -28,8 +28,8 @@ TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "exports")]
 
 import engines  # noqa: E402
-from model_kinds import MODEL_KINDS, exported  # noqa: E402
 
+from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
 from qmedoid.exceptions import ModelError  # noqa: E402
 from qmedoid.exports.flat import flattened  # noqa: E402

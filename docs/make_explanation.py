@@ -1,4 +1,4 @@
-"""Draw the picture of the page on explanations: ``python docs/make_explanation.py`` writes `docs/pictures/decision.svg`."""
+"""Draw the picture of the page on explanations: ``python docs/make_explanation.py`` writes pictures/decision.svg."""
 
 from pathlib import Path
 

@@ -38,6 +38,7 @@ def printed(cli, two, three, tmp_path_factory):
         "inspect": ["inspect", two.model],
         "score": ["score", two.model, two.file, "-o", folder / "out.csv"],
         "evaluate": ["evaluate", two.model, two.file],
+        "report": ["report", two.model, two.file, "-o", folder / "two.html", "--cost", 5],
         "explain": ["explain", two.model, two.file, "--row", 3, "--known", two.file],
         "importance": ["importance", two.model, two.file],
         "effect": ["effect", two.model, two.file, "--column", "x1"],
@@ -52,8 +53,9 @@ def printed(cli, two, three, tmp_path_factory):
         "schema": ["schema"],
     }
     found = {name: cli.ok(*call, "--json").json for name, call in calls.items()}
-    in_three = {two.model: three.model, two.file: three.file, folder / "out.csv": folder / "three.csv"}
-    for name in ("score", "evaluate", "explain", "inspect"):
+    in_three = {two.model: three.model, two.file: three.file, folder / "out.csv": folder / "three.csv",
+                folder / "two.html": folder / "three.html"}  # fmt: skip
+    for name in ("score", "evaluate", "explain", "inspect", "report"):
         cli.ok(*(in_three.get(argument, argument) for argument in calls[name]), "--json")
     wrong = cli("score", two.model, three.file, "-o", "", "--json")
     return found | {"fit": two.printed, "error": wrong.json}

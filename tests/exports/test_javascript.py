@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from model_kinds import MODEL_KINDS, exported
 
+from model_kinds import MODEL_KINDS, exported
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import FORMAT, as_document, as_javascript, engine, script_json

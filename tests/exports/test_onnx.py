@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from agreement import assert_onnx_agrees
 from engines import in_onnxruntime, onnx_session
-from model_kinds import MODEL_KINDS, exported
 
+from model_kinds import MODEL_KINDS, exported
 from qmedoid._version import __version__
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.exports.flat import flattened

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from agreement import assert_sql_agrees
 from engines import DATABASES, ROW, in_duckdb, in_sqlite, numbered
-from model_kinds import MODEL_KINDS, exported
 
+from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.exports.flat import flattened

@@ -1,8 +1,8 @@
 """Exports of a saved model from Python."""
 
 import pytest
-from model_kinds import exported
 
+from model_kinds import exported
 from qmedoid.exceptions import ParameterError
 
 

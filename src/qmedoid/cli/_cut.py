@@ -8,7 +8,7 @@ from typing import Any
 from qmedoid.cli._output import grid, plain_console, shown, tell
 from qmedoid.cli.options import CutOptions
 from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.intervals import Interval
+from qmedoid.metrics.texts import interval_text
 from qmedoid.model.budgets import SpentBudget
 from qmedoid.model.operating_point import rule_in_words
 from qmedoid.model.table import TableModel
@@ -62,13 +62,8 @@ def tell_cut(model: TableModel) -> None:
     if summary.counts is not None:
         figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
         at = "" if summary.prevalence is None else f" at a prevalence of {summary.prevalence:.4g}"
-        parts = ", ".join(f"{name} {with_interval(figure)}" for name, figure in figures)
+        parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
         tell(f"expected from {summary.n_rows:,} held-out rows{at}, with 95 % intervals: {parts}.")
-
-
-def with_interval(figure: Interval | None) -> str:
-    """A figure with its interval, or a dash where it is not defined."""
-    return "–" if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
 
 
 def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget | None) -> None:
@@ -79,7 +74,7 @@ def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget 
     if expected is None:
         tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
         return
-    parts = ", ".join(f"{name} {with_interval(getattr(expected.operating, name))}" for name in ("precision", "recall"))
+    parts = ", ".join(f"{name} {interval_text(getattr(expected.operating, name))}" for name in ("precision", "recall"))
     tell(
         f"expected at this alert rate ({str(expected.budget).removesuffix('%')} %) from "
         f"{expected.operating.n_rows:,} held-out rows, with 95 % intervals: {parts}."
@@ -90,7 +85,7 @@ def print_budgets(spent: Sequence[SpentBudget], about: str) -> None:
     """Print what budgets of alerts mean on some rows."""
     rows = [
         (str(one.budget), f"{one.operating.threshold:.4g}", f"{one.alerts:,}",
-         *(with_interval(figure) for figure in (one.operating.precision, one.operating.recall)))
+         *(interval_text(figure) for figure in (one.operating.precision, one.operating.recall)))
         for one in spent
     ]  # fmt: skip
     n_rows = spent[0].operating.n_rows if spent else 0

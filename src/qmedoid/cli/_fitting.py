@@ -32,7 +32,7 @@ from qmedoid.tables.targets import label_codes
 # Classes that are named where another was asked for.
 _CLASSES = 10
 # Options that change no model.
-_OF_THE_CALL = ("output", "json", "compare", "cv", "time_limit", *ROLES)
+_OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", *ROLES)
 
 
 def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:

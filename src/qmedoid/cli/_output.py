@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, count_text, figure_text
 from qmedoid.spelling import printable
 
 if TYPE_CHECKING:
@@ -20,25 +21,6 @@ OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 the contract, a model that cannot be read, two models that differ (where that was asked), Ctrl-C."""
 # Columns of text in a file or a pipe.
 _WIDE = 200
-_NAMES = {
-    "accuracy": "accuracy",
-    "macro_f1": "macro-F1",
-    "weighted_f1": "weighted F1",
-    "log_loss": "log-loss",
-    "prevalence": "prevalence",
-    "alert_rate": "alert rate",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "roc_auc": "ROC-AUC",
-    "pr_auc": "PR-AUC",
-    "by_circuit": "decided by the circuit",
-}
-_CALIBRATION = {
-    "error": "calibration error",
-    "by_chance": "by chance, on average",
-    "by_chance_high": "by chance, once in 20",
-}
 # Classes up to which the confusion matrix is printed.
 _MOST_CLASSES = 20
 
@@ -143,14 +125,9 @@ def with_error(mean: float, error: float | None) -> str:
     return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
 
 
-def _figure(value: float | None) -> str:
-    """Four digits, or a dash for what is not defined, such as the precision without an alert."""
-    return "–" if value is None else f"{value:.4f}"
-
-
 def figure_names() -> dict[str, str]:
     """Names of figures by their keys in a report."""
-    return _NAMES | _CALIBRATION
+    return FIGURE_NAMES | CALIBRATION_NAMES
 
 
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
@@ -158,20 +135,20 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     console = plain_console()
     console.print(shown(title))
     rows = []
-    for key, name in _NAMES.items():
+    for key, name in FIGURE_NAMES.items():
         if key in report:
             of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
-            rows.append((name + of, _figure(report[key])))
+            rows.append((name + of, figure_text(report[key])))
     if "calibration" in report:
-        rows += [(name, _figure(report["calibration"][key])) for key, name in _CALIBRATION.items()]
+        rows += [(name, figure_text(report["calibration"][key])) for key, name in CALIBRATION_NAMES.items()]
     console.print(grid(("", ""), rows))
     classes = report["classes"]
     if len(classes) > _MOST_CLASSES:
         return
     names = ("class", "rows", "precision", "recall", "F1", *(f"→ {shown(label)}" for label in classes))
     by_class = [
-        (shown(label), f"{of_class['rows']:,}", *(_figure(of_class[name]) for name in ("precision", "recall", "f1")),
-         *(f"{n:,}" for n in counts))
+        (shown(label), count_text(of_class["rows"]),
+         *(figure_text(of_class[name]) for name in ("precision", "recall", "f1")), *map(count_text, counts))
         for (label, of_class), counts in zip(classes.items(), report["confusion"], strict=True)
     ]  # fmt: skip
     console.print("by class: true in rows, predicted in columns")
@@ -187,7 +164,7 @@ def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     if summary.counts is None:
         return
     keys = ("alert_rate", "precision", "recall")
-    rows = [(_NAMES[key], *map(_figure, getattr(summary, key) or (None, None, None))) for key in keys]
+    rows = [(FIGURE_NAMES[key], *map(figure_text, getattr(summary, key) or (None, None, None))) for key in keys]
     console.print(grid((f"expected, from {summary.n_rows:,} held-out rows", "value", "95 % from", "to"), rows))
 
 

@@ -22,6 +22,7 @@ from qmedoid.cli.options import (
     Names,
     OnMismatch,
     RecalibrateOptions,
+    ReportOptions,
     ReproduceOptions,
     ScoreOptions,
     StabilityOptions,
@@ -105,6 +106,14 @@ def score(options: ScoreOptions) -> None:
 def evaluate(options: EvaluateOptions) -> None:
     """Compare a model's decisions with the classes in a table."""
     from qmedoid.cli.evaluate import run
+
+    run(options)
+
+
+@_command(ReportOptions)
+def report(options: ReportOptions) -> None:
+    """Show a model, and what it decides about a table, in one page that any browser opens without a network."""
+    from qmedoid.cli.report import run
 
     run(options)
 

@@ -63,6 +63,8 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     began, output = time.perf_counter(), options.output or default_output(options.table)
     classifier = make_classifier(options)
     check_target(output)
+    if options.report is not None:
+        check_report(options.report)
     asked = _asked(options)
     classifier.set_params(roles=asked.fitting.roles, date_order=options.date_order)
     train, held_out = asked.train, asked.held_out
@@ -93,6 +95,7 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         notes += [note for note in lacking if note not in notes]
     if novelty is not None:
         novelty.warn()
+    page = _report(options, output, held_out, comparison)
     if options.json:
         print_json(
             {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
@@ -105,7 +108,8 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
              "time_limit": None if options.time_limit is None
              else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
              "comparison": None if comparison is None else comparison.to_dict(),
-             "cross_validation": None if crossed is None else crossed.to_dict()}
+             "cross_validation": None if crossed is None else crossed.to_dict(),
+             "report": None if page is None else {"path": str(page.path), "bytes": page.bytes}}
         )  # fmt: skip
         return
     for one in notes:
@@ -124,6 +128,30 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
         f"saved in {shown(output)} ({seconds:g} s)."
     )
+    if page is not None:
+        print(f"report written to {shown(page.path)} ({page.bytes:,} bytes).")
+
+
+def check_report(path: Path) -> None:
+    """Refuse a page that cannot be written, before the fit."""
+    from qmedoid.model_report.writing import check_output
+
+    check_output(path)
+
+
+def _report(options: FitOptions, model: Path, held_out: Labeled | None, comparison: Any) -> Any:
+    """The page that was asked for."""
+    if options.report is None:
+        return None
+    from qmedoid.cli.report import report_fit
+
+    baselines = None
+    if comparison is not None:
+        from qmedoid.studies.report_baselines import comparison_table
+
+        baselines = comparison_table(comparison, f"Fits of the same training rows, on the {comparison.n_rows:,} rows "
+                                     "that were held out.")  # fmt: skip
+    return report_fit(options, model, None if held_out is None else held_out.table, baselines)
 
 
 def _asked(options: FitOptions) -> Asked:

@@ -179,6 +179,37 @@ class ExportOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options of ``report``."""
+
+    model: Model
+    table: Annotated[Text, typer.Argument(help="Table to decide about; with classes, figures are of its rows.")] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Page to write. Default: the model's name with .html.")
+    ] = None
+    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Fit plain baselines to folds of the table, and compare.")
+    ] = False
+    stability: Annotated[
+        int | None, typer.Option(min=2, help="Fit this many samples of the table, and show what changes.")
+    ] = None
+    ignore: Annotated[Names, typer.Option(metavar="CODE", help="Finding not to judge, such as QM103; repeatable.")] = (
+        None
+    )
+    max_size: Annotated[
+        float, typer.Option(metavar="MB", help="Size of the page from which on the live model is left out.")
+    ] = 3.0
+    live: Annotated[bool, typer.Option("--live/--no-live", help="Whether the page scores records by itself.")] = True
+    rows: Annotated[bool, typer.Option("--rows/--no-rows", help="Whether the page holds rows of the table.")] = True
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class FitOptions(PointOptions, TrainingOptions):
     """Options of ``fit``."""
 
@@ -203,6 +234,9 @@ class FitOptions(PointOptions, TrainingOptions):
     compare: Annotated[
         bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
     ] = False
+    report: Annotated[
+        Path | None, typer.Option(help="Page to write: the model, and what it shows on the held-out rows.")
+    ] = None
     cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
     time_limit: Annotated[
         Number,

@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -108,13 +108,21 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def check_target(path: str | Path) -> None:
-    """Raise where a model cannot be saved to this path: to ask before a long fit.
+def check_target(path: str | Path, replaces: Callable[[bytes], bool] | None = None, what: str = "saved model") -> None:
+    """Raise where a model, or another file, cannot be saved to this path: to ask before long work.
+
+    Parameters
+    ----------
+    path : path-like
+    replaces : callable, optional
+        Whether a file that begins with these bytes may be replaced; a saved model may by default.
+    what : str
+        What such a file is called.
 
     Raises
     ------
     ParameterError
-        The path is a file that is no saved model.
+        The path is a file that is no saved model, or no such file.
     OutputError
         The file cannot be written.
     """
@@ -131,10 +139,10 @@ def check_target(path: str | Path) -> None:
         start = b""
         if target.is_file():
             with target.open("rb") as file:
-                start = file.read(64)
-        if start and not is_model_file(start):
+                start = file.read(4096)
+        if start and not (replaces or is_model_file)(start):
             raise ParameterError(
-                f"{str(path)!r} is there already and is no saved model, so it is not replaced. Give another path."
+                f"{str(path)!r} is there already and is no {what}, so it is not replaced. Give another path."
             )
     except OSError as error:
         raise cannot_write(path, error) from error

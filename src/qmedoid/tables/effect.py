@@ -127,8 +127,12 @@ class EffectTally:
         for block in row_slices(len(batch), _BLOCK_ROWS):
             rows = np.column_stack([column[block] for column in columns]).astype(np.float64)
             added.append(class_contributions(self._model, rows, self._code)[:, self._place])
+        self.add_contributions(batch, np.concatenate(added))
+
+    def add_contributions(self, batch: pa.RecordBatch | pa.Table, added: Array) -> None:
+        """Look at a batch whose contributions (n,) toward the class are known."""
         chance = self._rng.random(len(batch))
-        self._parts.append(np.column_stack([self._values(batch), np.concatenate(added), chance]))
+        self._parts.append(np.column_stack([self._values(batch), added, chance]))
         self._rows, self._kept = self._rows + len(batch), self._kept + len(batch)
         if self._kept > 2 * MOST_ROWS:
             self._parts = [self._drawn()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -278,6 +279,25 @@ class SavedModel(ExplainingMixin):
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
+
+    def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
+        """Write a page that shows the model and, if given, what it decides about data; any browser opens it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Such as ``"report.html"``.
+        data : data frame, Arrow table, dict of columns or None
+            With the target column, figures are those of these rows; else of the held-out rows of the fit.
+        **settings
+            `target` and `on_mismatch` as elsewhere; `cost`, what a missed positive costs in false alerts; `rows` and
+            `live`, whether the page has real rows and the model itself; `max_bytes`, from which size on the model is
+            left out; `ignore`, codes of findings that are not judged.
+        """
+        # By name: reports lie in a layer above.
+        write = import_module("qmedoid.model_report.writing").report_model
+        written: Path = write(self.model, path, data, sha256=self.sha256, **settings)
+        return written
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""

@@ -20,6 +20,8 @@ References
 R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
@@ -115,7 +117,29 @@ def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, othe
 
     The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
     """
-    terms, columns, is_two = model.terms, np.zeros(rows.shape), model.n_classes == 2
+    columns = np.zeros(rows.shape)
+    for of, added in _shares_of_groups(model, rows, winners, others):
+        columns[:, list(of)] += added
+    return columns
+
+
+def group_contributions(
+    model: EvidenceModel, rows: Array, winners: Codes, others: Codes
+) -> tuple[tuple[tuple[int, ...], ...], Array]:
+    """The `groups` of `contributions` for many rows: columns of each of G groups, and what it adds, shape (n, G)."""
+    by_columns: dict[tuple[int, ...], Array] = {}
+    for of, added in _shares_of_groups(model, rows, winners, others):
+        by_columns[of] = by_columns.get(of, 0.0) + added.sum(axis=1)
+    return tuple(by_columns), np.column_stack([np.zeros((len(rows), 0)), *by_columns.values()])
+
+
+def _shares_of_groups(
+    model: EvidenceModel, rows: Array, winners: Codes, others: Codes
+) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """What columns of a group add by one channel, shape (n, g), and which columns these are."""
+    terms, is_two = model.terms, model.n_classes == 2
+    # Of two classes there is one output, for the second.
+    signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
     scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
     for places in _by_group_and_channel(model):
         group, channel, weights = model.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
@@ -126,9 +150,7 @@ def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, othe
         each = of_terms * slope
         squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
         usual = (far * far)[:, None] * _usual_shares(group.weights * (1.0 + v**2))
-        columns[:, of] += squares - each @ usual
-    # Of two classes there is one output, for the second.
-    return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * columns) if is_two else columns
+        yield group.columns, np.asarray(signs * (squares - each @ usual))
 
 
 def _by_group_and_channel(model: EvidenceModel) -> list[Codes]:

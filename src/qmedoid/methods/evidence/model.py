@@ -300,6 +300,14 @@ class EvidenceModel:
 
         return column_contributions(self, rows, winners, others)
 
+    def group_contributions(
+        self, rows: Array, winners: Codes, others: Codes
+    ) -> tuple[tuple[tuple[int, ...], ...], Array]:
+        """The `groups` of `contributions` for many rows: their columns, and what each adds, shape (n, G)."""
+        from qmedoid.methods.evidence.contributions import group_contributions
+
+        return group_contributions(self, rows, winners, others)
+
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         from qmedoid.methods.evidence.contributions import contributions

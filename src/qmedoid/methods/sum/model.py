@@ -15,7 +15,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.base import Measured, MeasuredMethod, Method, Part
-from qmedoid.methods.contributions import Contributions
+from qmedoid.methods.contributions import Contributions, Grouped
 from qmedoid.methods.registry import PARTS, model_class, part_class
 from qmedoid.schema import MODERATE, RefusedError, Tagged, Values
 
@@ -161,6 +161,18 @@ class SumModel:
         for part, weight in zip(self.parts, self.weights[1:], strict=True):
             total += weight * part.column_contributions(rows, winners, others)
         return total
+
+    def group_contributions(
+        self, rows: Array, winners: Codes, others: Codes
+    ) -> tuple[tuple[tuple[int, ...], ...], Array]:
+        """What groups of columns add, of the base and of the parts that have some, shape (n, G)."""
+        groups, added = list[tuple[int, ...]](), [np.zeros((len(rows), 0))]
+        for one, weight in zip((self.base, *self.parts), self.weights.tolist(), strict=True):
+            if isinstance(one, Grouped):
+                columns, amounts = one.group_contributions(rows, winners, others)
+                groups += columns
+                added.append(weight * amounts)
+        return tuple(groups), np.hstack(added)
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""

@@ -1,0 +1,141 @@
+"""``qmedoid report``: a model, and what it decides about a table, as one page."""
+
+from pathlib import Path
+from typing import Any
+
+from qmedoid.cli._cut import listed
+from qmedoid.cli._output import note, print_json, reading_bar, shown
+from qmedoid.cli.options import FitOptions, ReportOptions
+from qmedoid.exceptions import ParameterError
+from qmedoid.model.table import TableModel
+from qmedoid.model_report.findings import check_codes
+from qmedoid.model_report.reading import Looked, look_at_data, look_at_file
+from qmedoid.model_report.summary import Names, ReportSettings, command_line, summarize
+from qmedoid.model_report.writing import Report, check_output, write_report
+from qmedoid.storage.model_file import load_file
+from qmedoid.tables.arrow import keep_pandas_away
+
+# Rows of a table that baselines are fitted to at most.
+_COMPARED_ROWS = 100_000
+
+
+def run(options: ReportOptions) -> None:
+    """Summarize, write the page, and say where it is; or print the summary."""
+    keep_pandas_away()
+    settings = _settings(options)
+    output = options.output or (None if options.json else Path(options.model).with_suffix(".html"))
+    if output is not None:
+        check_output(output)
+    loaded = load_file(options.model)
+    looked = _looked(loaded.model, options)
+    names = Names(
+        model=Path(options.model).name, sha256=loaded.sha256,
+        table=None if options.table is None else Path(options.table).name, command=_command(options, output),
+    )  # fmt: skip
+    baselines = _baselines(loaded.model, looked) if options.baselines else None
+    stability = _stability(loaded.model, looked, options.stability) if options.stability is not None else None
+    summary = summarize(
+        loaded.model, looked, names=names, settings=settings, baselines=baselines, stability=stability
+    )  # fmt: skip
+    written = None if output is None else write_report(summary, output, max_bytes=settings.max_bytes)
+    if options.json:
+        print_json(without_document(summary, written))
+    elif written is not None:
+        tell_written(written)
+
+
+def tell_written(written: Report) -> None:
+    """Say what was written, and what the findings are."""
+    found = [one["status"] for one in written.summary["findings"]]
+    problems, tips = found.count("problem"), found.count("tip")
+    absent = written.summary["live"].get("absent")
+    if absent is not None:
+        note(absent[0].lower() + absent[1:])
+    for one in written.summary["findings"]:
+        if one["status"] == "problem":
+            print(f"{one['code']} {shown(one['title'])}: {shown(one['why'])}")
+    print(
+        f"report of {problems} problem{'' if problems == 1 else 's'} and {tips} tip{'' if tips == 1 else 's'} written "
+        f"to {shown(written.path)} ({written.bytes:,} bytes)."
+    )
+
+
+def without_document(summary: dict[str, Any], written: Report | None) -> dict[str, Any]:
+    """A summary for JSON: of the live model only whether it is in the page."""
+    live = (summary if written is None else written.summary)["live"]
+    page = None if written is None else {"path": str(written.path), "bytes": written.bytes}
+    return {**summary, "live": {"absent": live.get("absent")}, "page": page}
+
+
+def _settings(options: ReportOptions) -> ReportSettings:
+    if options.cost is not None and not 0 < options.cost < float("inf"):
+        raise ParameterError(f"--cost must be a number above 0. Got {options.cost:g} instead.")
+    if not 0 < options.max_size < float("inf"):
+        raise ParameterError(f"--max-size must be a number of megabytes above 0. Got {options.max_size:g} instead.")
+    ignore = tuple(listed(options.ignore))
+    check_codes(ignore)
+    if options.table is None and (options.baselines or options.stability is not None):
+        asked = "--baselines" if options.baselines else "--stability"
+        raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
+    return ReportSettings(
+        cost=options.cost, rows=options.rows, live=options.live, max_bytes=int(options.max_size * 1e6), ignore=ignore
+    )
+
+
+def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
+    if options.table is None:
+        return None
+    most = {"most": _COMPARED_ROWS} if options.baselines else {}
+    with reading_bar("looking") as progress:
+        return look_at_file(
+            model, options.table, target=options.target, on_mismatch=options.on_mismatch, on_progress=progress,
+            delimiter=options.delimiter, decimal=options.decimal, **most,
+        )  # fmt: skip
+
+
+def _command(options: ReportOptions, output: Path | None) -> str:
+    more: list[str] = []
+    for name in ("target", "cost", "stability", "delimiter", "decimal"):
+        value = getattr(options, name)
+        more += [] if value is None else [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+    more += ["--baselines"] if options.baselines else []
+    more += [f"--no-{name}" for name in ("rows", "live") if not getattr(options, name)]
+    more += [part for code in listed(options.ignore) for part in ("--ignore", code)]
+    more += [] if options.on_mismatch == "error" else ["--on-mismatch", options.on_mismatch]
+    more += [] if options.max_size == 3.0 else ["--max-size", f"{options.max_size:g}"]
+    return command_line(options.model, options.table, output or "report.html", more)
+
+
+def _baselines(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:
+    from qmedoid.studies.report_baselines import baselines_beside
+
+    if looked is None or not looked.is_labeled:
+        raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
+    found, notes = baselines_beside(model, looked.sample, looked.rows)
+    for one in notes:
+        note(one)
+    return found
+
+
+def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
+    from qmedoid.estimators.report_stability import stability_beside
+
+    if looked is None or not looked.is_labeled:
+        raise ParameterError("--stability needs a table with classes: this one has none that the model knows.")
+    return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
+
+
+def report_fit(options: FitOptions, model: Path, held_out: Any, baselines: dict[str, Any] | None) -> Report:
+    """The page of a model that was just fitted, on its held-out rows if there are some."""
+    assert options.report is not None
+    loaded = load_file(model)
+    # What differs from the training rows was said by the fit.
+    looked = None if held_out is None else look_at_data(
+        loaded.model, held_out, target=options.target, on_mismatch="warn"
+    )  # fmt: skip
+    names = Names(
+        model=model.name, sha256=loaded.sha256,
+        table=None if looked is None else f"held-out rows of {Path(options.table).name}",
+        command=f"qmedoid fit {options.table} --target {options.target} -o {model} --report {options.report}",
+    )  # fmt: skip
+    return write_report(summarize(loaded.model, looked, names=names, baselines=baselines), options.report)

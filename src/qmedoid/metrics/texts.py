@@ -1,0 +1,44 @@
+"""Texts of figures: the command line and reports write them by the same functions, so that they are equal."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command line prints texts before it imports NumPy
+    from qmedoid.metrics.intervals import Interval
+
+UNDEFINED = "–"
+"""What stands for a figure that is not defined, such as the precision without an alert."""
+FIGURE_NAMES = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "weighted_f1": "weighted F1",
+    "log_loss": "log-loss",
+    "prevalence": "prevalence",
+    "alert_rate": "alert rate",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "by_circuit": "decided by the circuit",
+}
+"""Names of figures by their keys in a report."""
+CALIBRATION_NAMES = {
+    "error": "calibration error",
+    "by_chance": "by chance, on average",
+    "by_chance_high": "by chance, once in 20",
+}
+
+
+def figure_text(value: float | None) -> str:
+    """Four digits, or a dash for what is not defined."""
+    return UNDEFINED if value is None else f"{value:.4f}"
+
+
+def count_text(count: int) -> str:
+    """A whole number, with commas between its thousands."""
+    return f"{count:,}"
+
+
+def interval_text(figure: "Interval | None") -> str:
+    """A figure with its interval, or a dash where it is not defined."""
+    return UNDEFINED if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"

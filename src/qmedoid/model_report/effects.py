@@ -1,0 +1,102 @@
+"""What columns contribute: importances, and the learnt shape of the most important ones."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array
+from qmedoid.model.explanation import column_contributions
+from qmedoid.model.importance import by_importance, class_contributions
+from qmedoid.model.table import TableModel
+from qmedoid.tables.effect import EffectBin, EffectTally
+
+N_EFFECTS = 12
+"""Columns whose shape is shown: the most important ones."""
+N_BINS = 20
+"""Bins of numbers and dates at most, of about equally many rows."""
+ROWS_IN_BIN = 20
+"""Rows of a bin at least, where there are several bins."""
+MOST_ROWS = 2_000
+"""Rows that contributions are computed of, at most; fewer with more classes."""
+
+
+class KnownRows(NamedTuple):
+    """Rows whose contributions are looked at: a table of raw cells, and its encoded columns."""
+
+    table: pa.Table
+    encoded: list[Array]
+
+    def first(self, n_rows: int) -> "KnownRows":
+        """Evenly spread rows of them, at most so many."""
+        n = len(self.table)
+        if n <= n_rows:
+            return self
+        places = np.unique(np.linspace(0, n - 1, n_rows).round().astype(np.intp))
+        return KnownRows(self.table.take(pa.array(places)), [column[places] for column in self.encoded])
+
+
+def importances(model: TableModel, rows: KnownRows) -> Array:
+    """Mean absolute contribution of every column to the margins of some rows, shape (columns,)."""
+    few = rows.first(MOST_ROWS)
+    decided = model.decide(few.encoded)
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    return np.asarray(np.abs(column_contributions(model, few.encoded, decided.codes, others)).mean(axis=0))
+
+
+def effects(model: TableModel, rows: KnownRows, importance: Array, n_effects: int = N_EFFECTS) -> list[dict[str, Any]]:
+    """The shape of the most important columns: contribution against value."""
+    names, used = model.contract.names, set(model.layout.used)
+    ranked = by_importance(names, importance)
+    wanted = [name for name, amount in ranked.items() if names.index(name) in used and amount > 0][:n_effects]
+    n_classes = len(model.decision.classes)
+    few = rows.first(max(200, MOST_ROWS // max((n_classes * (n_classes - 1)) // 2, 1)))
+    if not wanted or not len(few.table):
+        return []
+    X = np.column_stack(few.encoded).astype(np.float64)
+    codes: Sequence[int] = [1] if n_classes == 2 else range(n_classes)
+    added = {code: class_contributions(model, X, code) for code in codes}
+    n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
+    return [_effect(model, few.table, name, added, n_bins) for name in wanted]
+
+
+def _effect(model: TableModel, table: pa.Table, name: str, added: dict[int, Array], n_bins: int) -> dict[str, Any]:
+    """The shape of one column; of more than two classes toward the one that it speaks of most."""
+    place = model.contract.names.index(name)
+    code = max(added, key=lambda one: (float(np.abs(added[one][:, place]).mean()), -one))
+    tally = EffectTally(model, name, model.decision.classes[code])
+    tally.add_contributions(table, added[code][:, place])
+    found = tally.report(n_bins)
+    return {
+        "column": name,
+        "kind": found.kind,
+        "unit": found.unit,
+        "toward": str(found.toward),
+        "against": None if found.against is None else str(found.against),
+        "rows": found.rows,
+        "bins": [_bin(one, found.kind) for one in found.bins],
+        "missing": None if found.missing is None else _bin(found.missing, found.kind),
+    }
+
+
+def _bin(one: EffectBin, kind: str) -> dict[str, Any]:
+    return {
+        "label": one.value, "x": _middle(one, kind), "x_low": _number(one.low), "x_high": _number(one.high),
+        "mean": one.mean, "low": one.p10, "high": one.p90, "count": one.rows,
+        "text": f"{one.mean:+.4f} ({one.p10:+.4f} to {one.p90:+.4f}), {one.rows:,} rows",
+    }  # fmt: skip
+
+
+def _number(value: float | str | None) -> float | None:
+    """A bound of a bin as a number: of dates, days since 1970."""
+    if value is None or isinstance(value, float):
+        return value
+    return float(np.datetime64(value, "s").astype(np.int64)) / 86_400.0
+
+
+def _middle(one: EffectBin, kind: str) -> float | None:
+    low, high = _number(one.low), _number(one.high)
+    if kind not in ("number", "date") or low is None or high is None:
+        return None
+    return low / 2 + high / 2

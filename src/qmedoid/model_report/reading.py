@@ -1,0 +1,215 @@
+"""What a report looks at in a table: decisions about all rows, and a random sample of the rows, in one pass."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ContractError, DataError, some_of
+from qmedoid.model.seen_rows import Hashes
+from qmedoid.model.table import Decisions, TableModel
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.arrow import BATCH_ROWS, as_table
+from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
+from qmedoid.tables.evaluating import joined
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
+from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
+from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
+
+MOST_SAMPLED = 5_000
+"""Rows of the sample at most; fewer of a table with many columns."""
+MOST_CELLS = 5_000_000
+"""Encoded cells of the sample at most."""
+
+
+class Sample(NamedTuple):
+    """Rows of a table, in its order.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        The columns that the model reads.
+    encoded : list of ndarray of shape (n,)
+    codes : ndarray of shape (n,)
+        Class codes; below 0 where a row has no class of the model.
+    rows : ndarray of shape (n,)
+        Places in the table.
+    """
+
+    table: pa.Table
+    encoded: list[Array]
+    codes: Codes
+    rows: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What was found in a table.
+
+    Attributes
+    ----------
+    rows : int
+    target : str or None
+        Column of the classes; None where the table has none.
+    codes : ndarray of shape (n,)
+        As in `qmedoid.tables.targets`; all `MISSING` without a target.
+    decided : Decisions
+    hashes : ndarray or None
+    novelty : NoveltyReport
+    difference : Difference
+    sample : Sample
+    """
+
+    rows: int
+    target: str | None
+    codes: Codes
+    decided: Decisions
+    hashes: Hashes | None
+    novelty: NoveltyReport
+    difference: Difference
+    sample: Sample
+
+    @property
+    def is_labeled(self) -> bool:
+        """Whether some rows have a class of the model."""
+        return bool((self.codes >= 0).any())
+
+    @property
+    def n_unknown(self) -> int:
+        """Rows whose label is no class of the model."""
+        return int((self.codes == UNKNOWN).sum())
+
+
+@dataclass
+class LookTally:
+    """Decisions and a sample, gathered batch by batch."""
+
+    model: TableModel
+    target: str | None
+    most: int = MOST_SAMPLED
+    rows: int = 0
+    _parts: list[tuple[Codes, Decisions, Hashes | None]] = field(default_factory=list)
+    _drawn: list[tuple[Array, Sample]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(0)
+        self._limit = 1.0
+        self.most = max(200, min(self.most, MOST_CELLS // max(len(self.model.layout.names), 1)))
+
+    def add(self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally) -> None:
+        """Look at a batch, with the cells of its target column if there is one."""
+        model = self.model
+        codes = np.full(len(batch), MISSING) if labels is None else label_codes(labels, model.decision.classes)
+        decided, columns = decide_batch(model, batch, issues, novelty)
+        self._parts.append((codes, decided._replace(nearest=None), row_hashes(model, batch)))
+        chances = self._rng.random(len(batch))
+        places = np.flatnonzero(chances < self._limit)
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        encoded = [np.asarray(column)[places].astype(np.float64) for column in columns]
+        part = Sample(table.take(pa.array(places)), encoded, codes[places], places + self.rows)
+        self._drawn.append((chances[places], part))
+        self.rows += len(batch)
+        if sum(len(chance) for chance, _ in self._drawn) > 2 * self.most:
+            self._drawn = [self._kept()]
+
+    def found(self, novelty: NoveltyReport, difference: Difference) -> Looked:
+        """All of it."""
+        if not self._parts or not self.rows:
+            raise DataError("The table has no rows: there is nothing to report about.")
+        codes, decided, hashes = zip(*self._parts, strict=True)
+        known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
+        _, sample = self._kept()
+        target = self.target
+        return Looked(self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference, sample)
+
+    def _kept(self) -> tuple[Array, Sample]:
+        """The rows with the smallest random numbers: every row is as likely as any other."""
+        chances = np.concatenate([chance for chance, _ in self._drawn])
+        parts = [part for _, part in self._drawn]
+        whole = Sample(
+            pa.concat_tables([part.table for part in parts], promote_options="permissive"),
+            [np.concatenate(columns) for columns in zip(*(part.encoded for part in parts), strict=True)],
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
+        if len(chances) <= self.most:
+            return chances, whole
+        self._limit = float(np.partition(chances, self.most)[self.most])
+        kept = np.flatnonzero(chances < self._limit)
+        return chances[kept], Sample(
+            whole.table.take(pa.array(kept)), [column[kept] for column in whole.encoded], whole.codes[kept],
+            whole.rows[kept],
+        )  # fmt: skip
+
+
+def look_at_file(
+    model: TableModel,
+    where: str,
+    *,
+    target: str | None = None,
+    on_mismatch: OnMismatch = "error",
+    on_progress: OnProgress | None = None,
+    most: int = MOST_SAMPLED,
+    **dialect: Any,
+) -> Looked:
+    """Read a table from a file, batch by batch."""
+    with TableReading(model, where, on_mismatch, **dialect) as reading:
+        name = _target(model, target, reading.source.names)
+
+        def look(lenient: bool) -> LookTally:
+            tally = LookTally(model, name, most)
+            extra = [] if name is None else [name]
+            for batch, more in reading.batches(lenient, extra, as_text=True, on_progress=on_progress):
+                tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
+            return tally
+
+        tally: LookTally = reading.in_kind(look)
+        difference = reading.check()
+        return tally.found(reading.novelty.report(), difference)
+
+
+def look_at_data(
+    model: TableModel, data: Any, *, target: str | None = None, on_mismatch: OnMismatch = "error"
+) -> Looked:
+    """Look at a data frame, an Arrow table or a dictionary of columns."""
+    issues, novelty = Issues(), NoveltyTally(model)
+    names = model.contract.names
+    plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
+    table = as_table(data, names=names if plain else None)
+    difference = compare_columns(model.contract, table.schema)
+    if on_mismatch == "error":
+        difference.raise_or_warn(on_mismatch)
+    name = _target(model, target, table.column_names)
+    tally = LookTally(model, name)
+    labels = None if name is None else table.column(name)
+    read = [column.name for place, column in enumerate(model.contract.columns) if place in set(model.layout.used)]
+    for batch, start in _slices(_selected(difference.renamed(table), read)):
+        tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
+    difference = replace(difference, issues=issues)
+    difference.raise_or_warn(on_mismatch)
+    return tally.found(novelty.report(), difference)
+
+
+def _selected(table: pa.Table, names: list[str]) -> pa.Table:
+    return table.select([name for name in names if name in table.column_names] or table.column_names[:1])
+
+
+def _slices(table: pa.Table) -> Iterator[tuple[pa.Table, int]]:
+    for start in range(0, len(table), BATCH_ROWS):
+        yield table.slice(start, BATCH_ROWS).combine_chunks(), start
+
+
+def _target(model: TableModel, asked: str | None, names: Any) -> str | None:
+    """The column of the classes; None where the table does not have the one of the fit."""
+    if asked is not None and asked not in names:
+        raise ContractError(
+            f"There is no column {asked!r} with the classes.{did_you_mean(asked, names)} The table has: "
+            f"{some_of([*map(repr, names)])}."
+        )
+    name = asked or model.contract.target
+    return name if name in names else None

@@ -1,0 +1,125 @@
+"""Real rows in a report: medoids, the rows that a model keeps, and the record that the what-if panel begins with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.table import Record, TableModel
+from qmedoid.model_report.effects import KnownRows
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
+
+MOST_MEDOIDS = 64
+"""Medoids that are shown at most, evenly of all classes."""
+MOST_COLUMNS = 200
+_LONGEST = 200
+
+
+def cell_text(value: Any) -> str:
+    """A cell of a real row as text on one line."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def medoid_rows(model: TableModel) -> dict[str, Any] | None:
+    """The medoids as rows of the training table; None where the model does not hold them."""
+    method = model.method
+    if method is None or not model.records or not model.records[0]:
+        return None
+    records = model.records[0]
+    names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
+    places = _spread(method.medoid_classes.tolist(), MOST_MEDOIDS)
+    rows = [
+        {
+            "training_row": int(method.medoid_rows[place]),
+            "class": str(model.decision.classes[method.medoid_classes[place]]),
+            "cells": [cell_text(records[place].get(name)) for name in names],
+        }
+        for place in places
+        if place < len(records)
+    ]
+    return {"columns": names, "rows": rows, "n_medoids": len(method.medoid_rows)}
+
+
+def _spread(codes: list[int], most: int) -> list[int]:
+    """Places of at most so many medoids, class by class in turn, in their order."""
+    if len(codes) <= most:
+        return list(range(len(codes)))
+    by_class: dict[int, list[int]] = {}
+    for place, code in enumerate(codes):
+        by_class.setdefault(code, []).append(place)
+    queues, taken = list(by_class.values()), list[int]()
+    while len(taken) < most:
+        queues = [queue for queue in queues if queue]
+        taken += [queue.pop(0) for queue in queues][: most - len(taken)]
+    return sorted(taken)
+
+
+def kept_rows(model: TableModel) -> KnownRows | None:
+    """The medoids that a model holds as rows of its training table, encoded again."""
+    if not model.records or not model.records[0]:
+        return None
+    records = model.records[0]
+    table = pa.table({column.name: _column(column, records) for column in model.contract.columns})
+    encoded = encode_batch(table, model.contract, model.encodings, issues=Issues())
+    return KnownRows(table, [np.asarray(column, dtype=np.float64) for column in encoded])
+
+
+def _column(column: Column, records: tuple[Record, ...]) -> pa.Array:
+    """Cells of a column, which are in plain form whatever their spelling was in the table."""
+    return pa.array([record.get(column.name) for record in records])
+
+
+def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
+    """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
+    method = model.method
+    used = [model.contract.columns[place] for place in model.layout.used]
+    if with_rows and method is not None and model.records and model.records[0]:
+        code = 1 if len(model.decision.classes) == 2 else 0
+        places = np.flatnonzero(method.medoid_classes == code).tolist() or [0]
+        record: Mapping[str, Any] = model.records[0][places[0]]
+        return {column.name: record.get(column.name) for column in used}
+    return {column.name: _fill(model, place) for column, place in zip(used, model.layout.used, strict=True)}
+
+
+def _fill(model: TableModel, place: int) -> Any:
+    encoding: Encoding = model.encodings[place]
+    if isinstance(encoding, Levels):
+        counts = None if model.training is None else model.training.levels[place]
+        if not encoding.levels:
+            return None
+        return encoding.levels[int(np.argmax(counts))] if counts is not None and len(counts) else encoding.levels[0]
+    if isinstance(encoding, Dates):
+        days = dict(zip(encoding.parts, encoding.fills.tolist(), strict=True)).get("days", float("nan"))
+        return None if not np.isfinite(days) else str(np.datetime64(int(np.floor(days)), "D"))
+    if not np.isfinite(encoding.fill):
+        return 0.0
+    return bool(encoding.fill >= 0.5) if model.contract.columns[place].kind == "boolean" else encoding.fill
+
+
+def holds(model: TableModel, with_rows: bool, with_live: bool) -> str:
+    """Which rows of the training table a page holds, in sentences."""
+    method = model.method
+    if not with_rows:
+        return "This page holds no rows of the training table: they were left out, as asked for (--no-rows)."
+    n_raw = len(model.records[0]) if model.records else 0
+    parts = []
+    if n_raw:
+        parts.append(f"This page holds {n_raw:,} rows of the training table as they were there, the medoids.")
+    else:
+        parts.append("This page holds no row of the training table as it was there: the model was saved without them.")
+    if with_live and method is not None:
+        further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
+        parts.append(
+            f"Where the page has its live model, it holds the numbers that the model compares with, of "
+            f"{len(method.medoid_rows):,} medoids{further}: values of columns can be computed back."
+        )
+    parts.append("Whoever can read the page can read them.")
+    return " ".join(parts)

@@ -1,0 +1,355 @@
+"""The summary of a model: everything that its page shows, as plain values fit for JSON."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qmedoid._version import __version__
+from qmedoid.arrays import Array
+from qmedoid.exceptions import ModelError
+from qmedoid.exports.flat import flattened
+from qmedoid.exports.javascript import as_document, script_json
+from qmedoid.metrics.texts import count_text
+from qmedoid.model.cut import curve_counts
+from qmedoid.model.seen_rows import seen_in_words
+from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model_report import effects as shapes
+from qmedoid.model_report.circuit import trained_circuit
+from qmedoid.model_report.columns import column_list, left_out_list
+from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
+from qmedoid.model_report.findings import gather, judged
+from qmedoid.model_report.operating import RankedRows, at_counts, operating
+from qmedoid.model_report.pairs import graph, pairs, together
+from qmedoid.model_report.reading import Looked
+from qmedoid.model_report.rows import MOST_MEDOIDS, holds, kept_rows, medoid_rows, start_record
+from qmedoid.storage.card import model_card
+from qmedoid.tables.evaluating import labeled_report
+
+FORMAT = 1
+"""Of the summary."""
+MOST_BYTES = 3_000_000
+"""Size of a page at most, with its live model."""
+PAGE_BYTES = 100_000
+"""What the page takes besides its summary at least: styles and scripts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """What a report is asked for.
+
+    Attributes
+    ----------
+    cost : float or None
+        What a missed positive costs, in false alerts.
+    rows : bool
+        Whether real rows are shown: medoids, and a live model, which holds rows.
+    live : bool
+        Whether the model itself is in the page.
+    max_bytes : int
+        Size of the page from which on the live model is left out.
+    ignore : tuple of str
+        Codes of findings that are not judged.
+    """
+
+    cost: float | None = None
+    rows: bool = True
+    live: bool = True
+    max_bytes: int = MOST_BYTES
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What a page calls its files: model and table, the hash of the model, and the command that makes the page."""
+
+    model: str | None = None
+    sha256: str | None = None
+    table: str | None = None
+    command: str | None = None
+
+
+def summarize(
+    model: TableModel,
+    looked: Looked | None = None,
+    *,
+    names: Names | None = None,
+    settings: ReportSettings | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    stability: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The summary of a model, and of what it decides about a table if one was looked at.
+
+    Parameters
+    ----------
+    model : TableModel
+    looked : Looked or None
+    names : Names
+    settings : ReportSettings
+    baselines, stability : mapping or None
+        What layers above found, in the form of the summary.
+    """
+    names, settings = names or Names(), settings or ReportSettings()
+    known = _known_rows(model, looked)
+    importance = _importances(model, looked, known)
+    report, sets = _report(model, looked), together(model, known)
+    summary: dict[str, Any] = {
+        "format": FORMAT,
+        "made": _made(names),
+        "model": _model(model, settings),
+        "columns": column_list(model, importance),
+        "n_columns": len(model.contract.columns),
+        "left_out": left_out_list(model),
+        **_judged(model, looked, report, settings),
+        "baselines": None if baselines is None else dict(baselines),
+        "effects": [] if known is None or importance is None else shapes.effects(model, known, importance),
+        "pairs": pairs(model, sets),
+        "groups": graph(model, sets, importance),
+        "medoids": medoid_rows(model) if settings.rows else None,
+        "circuit": trained_circuit(model),
+        "stability": None if stability is None else dict(stability),
+        "table": None if looked is None else _table(model, looked, report),
+        "findings": [],
+        "start_record": start_record(model, with_rows=settings.rows),
+    }
+    summary["expected"] = _expected(model)
+    summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
+    summary["live"] = live(model, names, settings, summary)
+    return summary
+
+
+def _made(names: Names) -> dict[str, Any]:
+    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+    return {
+        "qmedoid": __version__, "time": now, "model": names.model, "sha256": names.sha256, "table": names.table,
+        "command": names.command,
+    }  # fmt: skip
+
+
+def command_line(model: str | Path, table: str | None, output: str | Path, more: list[str]) -> str:
+    """The command that makes a page again."""
+    parts = ["qmedoid", "report", str(model), *([] if table is None else [table]), "-o", str(output), *more]
+    return " ".join(shlex.quote(part) for part in parts)
+
+
+def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
+    decision, method, training = model.decision, model.method, model.training
+    raw_rows = model.records is not None and settings.rows
+    return {
+        "target": model.contract.target,
+        "classes": list(decision.classes),
+        "positive": decision.classes[1] if len(decision.classes) == 2 else None,
+        "probabilistic": decision.probabilistic,
+        "decided_by": _decided_by(model),
+        "parts": _parts(model),
+        "n_medoids": 0 if method is None else len(method.medoid_rows),
+        "n_neighbors": model.n_neighbors,
+        "training_rows": None if training is None else training.n_rows,
+        "class_shares": None if decision.priors is None else decision.priors.tolist(),
+        "threshold": None if decision.operating is None else decision.operating.threshold,
+        "parameters": dict(model.parameters),
+        "card": model_card(model, raw_rows=raw_rows),
+        "holds": holds(model, settings.rows, settings.live),
+    }
+
+
+def _decided_by(model: TableModel) -> str:
+    if model.method is None:
+        return "a trained quantum circuit, simulated exactly"
+    words = model.method.description
+    if model.refinement == "selective":
+        return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
+    return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
+
+
+def _parts(model: TableModel) -> list[dict[str, Any]]:
+    method = model.method
+    if method is None:
+        return [{"name": "circuit", "weight": 1.0, "text": "1"}]
+    weights = method.facts.get("weights") or {method.name: 1.0}
+    return [{"name": name, "weight": weight, "text": f"{weight:.3g}"} for name, weight in weights.items()]
+
+
+def _known_rows(model: TableModel, looked: Looked | None) -> shapes.KnownRows | None:
+    """Rows whose contributions are shown: a sample of the table, else real rows that the model keeps."""
+    if model.method is None:
+        return None
+    if looked is not None:
+        return shapes.KnownRows(looked.sample.table, looked.sample.encoded)
+    return kept_rows(model)
+
+
+def _importances(model: TableModel, looked: Looked | None, known: shapes.KnownRows | None) -> Array | None:
+    if looked is not None and known is not None:
+        return shapes.importances(model, known)
+    return model.importances
+
+
+def _report(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:
+    """The report of `qmedoid.tables.evaluating` on a table with classes; None without."""
+    if looked is None or not looked.is_labeled:
+        return None
+    return labeled_report(model, looked.codes, looked.decided, looked.hashes)
+
+
+def _judged(
+    model: TableModel, looked: Looked | None, report: dict[str, Any] | None, settings: ReportSettings
+) -> dict[str, Any]:
+    """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
+    per_day = _rows_per_day(model)
+    if looked is not None and report is not None:
+        return _of_table(model, looked, report, settings, per_day)
+    return _of_held_out(model, settings, per_day)
+
+
+def _rows_per_day(model: TableModel) -> float | None:
+    training = model.training
+    if training is None or training.days is None:
+        return None
+    return float(training.days.counts.sum()) / len(training.days.days)
+
+
+def _of_table(
+    model: TableModel, looked: Looked, report: dict[str, Any], settings: ReportSettings, per_day: float | None
+) -> dict[str, Any]:
+    decision, known = model.decision, looked.codes >= 0
+    codes = looked.codes[known]
+    decided = Decisions._make([*(array[known] for array in looked.decided[:4]), None])
+    about = _about_table(looked, report)
+    labels = [str(label) for label in decision.classes]
+    cuttable = len(labels) == 2 and decision.probabilistic
+    point = None
+    if cuttable:
+        rows = RankedRows(codes == 1, decided.scores[:, 1] - decided.scores[:, 0])
+        point = {
+            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
+            "source": "table", "about": _about_stops(f"{len(codes):,} rows of the table", per_day),
+        }  # fmt: skip
+    return {
+        "figures": {
+            "source": "table", "about": about, "rows": report["rows"],
+            "figures": table_figures(report, decision, codes, decided.margins, decided.scores),
+        },
+        "confusion": {"labels": labels, "counts": report["confusion"], "about": about},
+        "operating": point,
+        "calibration": calibration(report, decision, codes, decided.scores),
+    }  # fmt: skip
+
+
+def _about_table(looked: Looked, report: dict[str, Any]) -> str:
+    parts = [f"{count_text(report['rows'])} rows of the table whose class is known."]
+    left_out = report["left_out"]
+    if any(left_out.values()):
+        parts.append(
+            f"Left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes."
+        )
+    seen = seen_in_words(report["seen"], report["rows"])
+    if seen is not None:
+        parts.append(seen[0].upper() + seen[1:])
+    elif report["seen"] is None:
+        parts.append("The model keeps no hashes of its training rows: whether these rows are new is not known.")
+    del looked
+    return " ".join(parts)
+
+
+def _about_stops(rows: str, per_day: float | None) -> str:
+    about = f"Counted on {rows}; intervals are Clopper and Pearson's, at 95 %."
+    if per_day is not None:
+        about += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
+    return about
+
+
+def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | None) -> dict[str, Any]:
+    decision, training = model.decision, model.training
+    nothing: dict[str, Any] = {"figures": None, "confusion": None, "operating": None, "calibration": None}
+    labels = [str(label) for label in decision.classes]
+    curve = None if training is None else training.curve
+    if curve is not None and decision.probabilistic and len(labels) == 2:
+        shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
+        rows = RankedRows.of_curve(curve, shift)
+        cut = 0.0 if decision.cut is None else decision.cut
+        counts = curve_counts(curve, cut - shift)
+        summary = at_counts(decision, cut, counts, is_held_out=True)
+        about = f"{sum(counts):,} rows that were held out from fitting (out-of-fold), at the present cut."
+        nothing["figures"] = {
+            "source": "held-out", "about": about, "rows": sum(counts),
+            "figures": held_out_figures(summary, rows.positive, rows.log_odds),
+        }  # fmt: skip
+        tp, fp, fn, tn = counts
+        nothing["confusion"] = {"labels": labels, "counts": [[tn, fp], [fn, tp]], "about": about}
+        nothing["operating"] = {
+            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
+            "source": "held-out",
+            "about": _about_stops(f"{sum(counts):,} rows that were held out from fitting (out-of-fold)", per_day),
+        }
+    stored = model.metrics.get("held_out")
+    if isinstance(stored, Mapping) and "confusion" in stored and nothing["figures"] is None:
+        about = f"{stored['rows']:,} rows that the fit held out as a test, from the model file."
+        nothing["figures"] = {
+            "source": "held-out", "about": about, "rows": stored["rows"],
+            "figures": stored_figures(stored, len(labels)),
+        }  # fmt: skip
+        nothing["confusion"] = {"labels": labels, "counts": stored["confusion"], "about": about}
+    return nothing
+
+
+def _expected(model: TableModel) -> dict[str, Any] | None:
+    """Counts of the held-out rows at the present cut, of two classes."""
+    point = model.decision.operating
+    if point is None or point.counts is None or point.prevalence is not None:
+        return None
+    return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
+
+
+def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> dict[str, Any]:
+    """What there is to say of a table, with classes or without."""
+    codes = looked.decided.codes
+    called = np.bincount(codes, minlength=len(model.decision.classes)).tolist()
+    operating_point = model.decision.operating
+    drift = None
+    if operating_point is not None and len(model.decision.classes) == 2:
+        found = operating_point.drift(int(called[1]), looked.rows)
+        drift = None if found is None else found._asdict()
+    return {
+        "rows": looked.rows,
+        "target": looked.target,
+        "labeled": 0 if report is None else report["rows"],
+        "unknown_labels": looked.n_unknown,
+        "called": [
+            {"class": str(label), "rows": int(n), "text": count_text(int(n))}
+            for label, n in zip(model.decision.classes, called, strict=True)
+        ],
+        "drift": drift,
+        "seen": None if report is None else report["seen"],
+        "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
+        "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
+    }
+
+
+def live(model: TableModel, names: Names, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The model itself for the what-if panel, or a sentence why it is not there."""
+    if not settings.live:
+        return {"absent": "The live model was left out, as asked for (--no-live)."}
+    if not settings.rows:
+        return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
+    try:
+        document = as_document(flattened(model, names.sha256))
+    except ModelError as error:
+        return {"absent": str(error)}
+    if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
+        # Scoring needs their numbers alone, and the list of medoids has some of them as they were.
+        document["medoids"]["records"] = None
+    size = len(script_json(document)) + len(script_json(dict(summary))) + PAGE_BYTES
+    return left_out_for_size(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
+
+
+def left_out_for_size(size: int, most: int) -> dict[str, Any]:
+    """That there is no live model, as the page would be too large with it."""
+    return {
+        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
+        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+    }

@@ -1,0 +1,135 @@
+"""Summaries of models for the tests of pages: made by hand, with or without a live model, plain or hostile."""
+
+from typing import Any
+
+from qmedoid import SavedModel
+from qmedoid.exports.flat import flattened
+from qmedoid.exports.javascript import as_document
+
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "javascript:window.hacked=3",
+    "=HYPERLINK(\"http://example.com\",\"x\")",
+    "</script><svg onload=window.hacked=4>",
+    "‮\u0000\u2028]]><!-- ${alert(1)} {{7*7}} '",
+    "long " + "x" * 5_000,
+]  # fmt: skip
+"""Texts that would do harm in a page that does not escape them, and a long one."""
+HUGE = "huge " + "x" * 10_000_000
+
+
+def stops(n_rows: int, n_positives: int) -> dict[str, Any]:
+    """A slider's stops: every number of alerts, with texts that no formula of the page could make."""
+    alerts = list(range(n_rows + 1))
+    tp = [round(n_positives * (1 - (1 - one / n_rows) ** 4)) for one in alerts]
+    fp = [one - hit for one, hit in zip(alerts, tp, strict=True)]
+    names = ("alerts", "alert_rate", "precision", "recall", "f1", "accuracy", "per_day", "cost")
+    intervals = ("alert_rate_interval", "precision_interval", "recall_interval")
+    return {
+        "alerts": alerts,
+        "threshold": [1 - (one + 0.5) / (n_rows + 1) for one in alerts],
+        "threshold_text": [f"T{one}<" for one in alerts],
+        "tp": tp,
+        "fp": fp,
+        "fn": [n_positives - one for one in tp],
+        "tn": [n_rows - n_positives - one for one in fp],
+        "texts": {name: [f"{name} {one} &lt;" for one in alerts] for name in (*names, *intervals)},
+        "command": [f"--threshold 0.{one:04d}" for one in alerts],
+    }
+
+
+def operating(n_rows: int) -> dict[str, Any]:
+    n_positives = n_rows * 3 // 20
+    line = [[step / 12, (step / 12) ** 0.5] for step in range(13)]
+    benefit = [[0.01 + 0.098 * step, 0.1 - step / 100] for step in range(11)]
+    return {
+        "positive": "yes", "negative": "no", "rows": n_rows, "positives": n_positives, "per_day": 12.0,
+        "about": "Counted on held-out rows.", "start": n_rows // 5, "stops": stops(n_rows, n_positives),
+        "curves": {
+            "roc": line, "pr": [[x, 1 - x / 2] for x, _ in line], "recall_by_alert_rate": line,
+            "net_benefit": {"model": benefit, "all": benefit, "none": [[p, 0.0] for p, _ in benefit]},
+        },
+    }  # fmt: skip
+
+
+def effect(column: str, labels: list[str], *, has_numbers: bool) -> dict[str, Any]:
+    bins = [
+        {"label": label, "x": float(place) if has_numbers else None, "mean": place / 4 - 0.3, "low": place / 4 - 0.5,
+         "high": place / 4, "count": 10 + place}
+        for place, label in enumerate(labels)
+    ]  # fmt: skip
+    missing = {"label": "missing", "x": None, "mean": 0.1, "low": 0.0, "high": 0.2, "count": 3}
+    return {"column": column, "kind": "", "unit": "log-odds", "toward": "yes", "bins": bins, "missing": missing}
+
+
+def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]:
+    """A summary with every part; names, levels and cells are the given texts, or plain ones."""
+    names = texts or ["age", "city", "income", "weight", "day", "kind", "flag"]
+    statuses = ("problem", "tip", "passed", "not applicable", "ignored")
+    return {
+        "format": 1,
+        "made": {"qmedoid": "0", "time": "2026-01-01T00:00:00Z", "model": names[0], "sha256": "ab" * 32,
+                 "table": names[1], "command": f"qmedoid report {names[2]}"},
+        "model": {
+            "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum",
+            "parts": [{"name": names[1], "weight": 1.0, "text": "1.00"}], "n_medoids": 2, "n_neighbors": 0,
+            "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
+            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+            "holds": "This page holds 2 rows.",
+        },
+        "columns": [
+            {"name": name, "kind": "number", "read": True, "encoding": "the number itself", "missing": 0.01,
+             "missing_text": "1 %", "n_levels": None, "importance": 1.0 / (1 + place), "text": f"{1 / (1 + place):.3f}"}
+            for place, name in enumerate(names)
+        ],
+        "n_columns": len(names),
+        "left_out": [{"name": names[0], "reason": names[1]}],
+        "figures": {"source": "held-out", "about": "Of held-out rows.", "rows": 2000,
+                    "figures": [{"name": "accuracy", "value": 0.9, "low": 0.8, "high": 0.95, "text": "0.9 (x to y)"}]},
+        "baselines": {"about": "Side by side.", "figures": ["accuracy"],
+                      "rows": [{"name": names[2], "values": ["0.9"], "best": [True]}]},
+        "confusion": {"labels": ["no", names[0]], "counts": [[1500, 200], [50, 250]], "about": None},
+        "operating": operating(n_rows),
+        "calibration": {"bins": [{"mean": p, "share": p, "low": p - 0.05, "high": p + 0.05, "count": 100}
+                                 for p in (0.1, 0.5, 0.9)], "error_text": "0.01", "by_chance_text": "0.02"},
+        "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
+        "pairs": [{"columns": [names[0], names[1]], "importance": 0.2, "text": "0.2"}],
+        "groups": {"nodes": [{"name": name, "importance": 1.0} for name in names],
+                   "edges": [{"a": 0, "b": 1, "weight": 0.5}, {"a": 1, "b": 2, "weight": 0.1}]},
+        "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},
+        "circuit": {"drawing": "q0: ──H──\nq1: ──X──", "loss": [1.0, 0.5, 0.25], "about": "A circuit."},
+        "stability": {"text": "Fitted 5 times."},
+        "table": None,
+        "findings": [{"code": f"QM10{place}", "status": status, "title": names[0], "why": names[1], "do": names[2]}
+                     for place, status in enumerate(statuses)],
+        "live": {"absent": "There is no live model here."},
+        "start_record": {},
+    }  # fmt: skip
+
+
+def with_model(saved: SavedModel, record: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A summary with a live model that starts at a record."""
+    document = as_document(flattened(saved.model))
+    found = {**(summary() if base is None else base), "live": {"document": document}, "start_record": record}
+    found["model"] = {**found["model"], "positive": document["classes"][1] if len(document["classes"]) == 2 else None}
+    return found
+
+
+def renamed(saved: SavedModel, record: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+    """A summary whose live model has these texts as names of columns and as levels, where it has enough of them."""
+    document = as_document(flattened(saved.model))
+    found = with_model(saved, record, summary(texts))
+    names = {column["name"]: text for column, text in zip(document["columns"], texts, strict=False)}
+    for column in document["columns"]:
+        column["name"] = names.get(column["name"], column["name"])
+        if column["encoding"]["type"] == "levels":
+            own = column["encoding"]["levels"]
+            own[: len(texts)] = texts[: len(own)]
+            column["levels"] = list(own)
+    for one in document["medoids"]["records"] or []:
+        for old, new in names.items():
+            one[new] = texts[0] if isinstance(one.get(old), str) else one.pop(old, None)
+    found["live"] = {"document": document}
+    found["start_record"] = {names.get(name, name): cell for name, cell in record.items()}
+    return found

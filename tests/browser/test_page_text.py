@@ -1,0 +1,93 @@
+"""The text of a page, without a browser: its policy, what it loads, and that the same summary gives the same page."""
+
+import json
+import re
+
+import pytest
+from summaries import HOSTILE, HUGE, summary
+
+from qmedoid.markup.policy import source_hash
+from qmedoid.model_report.charts import some_points
+from qmedoid.model_report.page import SCRIPTS, asset, render, script, shown, style
+
+
+@pytest.fixture(scope="module")
+def page():
+    return render(summary(HOSTILE))
+
+
+def test_policy_has_the_hashes_of_the_only_script_and_style(page):
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    policy = policy.replace("&#x27;", "'")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert len(scripts) == len(styles) == 1
+    assert f"script-src {source_hash(scripts[0])};" in policy
+    assert f"style-src {source_hash(styles[0])};" in policy
+    assert "unsafe" not in policy
+
+
+def test_policy_comes_before_everything_that_it_rules(page):
+    places = [
+        page.index(text)
+        for text in ('<meta charset="utf-8">', "Content-Security-Policy", "<title>", "<style>", "<body>")
+    ]
+    assert places == sorted(places)
+    assert places[0] < 1024
+
+
+def test_page_loads_nothing(page):
+    own = page.replace("http://www.w3.org/2000/svg", "")
+    tags = re.findall(r"<[a-z][^>]*>", re.sub(r"<(script|style)[^>]*>.*?</\1>", "", own, flags=re.DOTALL))
+    for tag in tags:
+        names = re.sub(r'"[^"]*"', '""', tag)
+        assert not re.search(r"\s(src|srcset|action|poster|xlink:href|style|on\w+)\s*=", names), tag
+        assert not re.search(r'\shref="(?!#)', tag), tag
+    assert "@import" not in style()
+    assert "url(" not in style()
+
+
+def test_scripts_make_no_markup_of_texts_and_send_nothing():
+    own = "\n".join(asset(name) for name in SCRIPTS)
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "fetch(",
+                 "XMLHttpRequest", "import(", ".style", "WebSocket"):  # fmt: skip
+        assert word not in own, word
+
+
+def test_scripts_and_styles_are_small():
+    assert len(style().encode()) + len(script(is_live=False).encode()) <= 60_000
+
+
+def test_data_block_holds_the_stops_as_they_are(page):
+    (text,) = re.findall(r'<script id="report-data" type="application/json">(.*?)</script>', page)
+    assert json.loads(text)["operating"]["stops"] == json.loads(json.dumps(summary()["operating"]["stops"]))
+
+
+def test_page_is_the_same_for_the_same_summary(page):
+    assert render(summary(HOSTILE)) == page
+
+
+def test_parts_that_are_not_known_are_left_out():
+    empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
+             "effects": [], "pairs": [], "groups": {"nodes": [], "edges": []}, "medoids": None, "circuit": None,
+             "stability": None, "findings": [], "left_out": []}  # fmt: skip
+    base = {**summary(), **empty}
+    base["columns"] = [{**column, "importance": None} for column in base["columns"]]
+    base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}
+    titles = re.findall(r"<h2[^>]*>([^<]*)", render(base))
+    assert titles == ["Findings", "What was fitted", "What if", "How this page was made"]
+
+
+def test_twins_of_long_curves_have_some_of_their_points():
+    points = [[float(place), 0.0] for place in range(200)]
+    assert some_points(points[:41]) == points[:41]
+    assert len(some_points(points)) == 41
+    assert (some_points(points)[0], some_points(points)[-1]) == (points[0], points[-1])
+
+
+def test_texts_that_are_shown_are_short_and_plain():
+    found = shown({"card": "a\nb", "name": HUGE, HUGE: ["x\ny"], "text": "a\u202eb", "n": 1.5, "none": None})
+    assert found["card"] == "a\nb"
+    assert len(found["name"]) == 120
+    assert max(map(len, found)) == 300
+    assert list(found.values())[2:] == [["x y"], "a b", 1.5, None]

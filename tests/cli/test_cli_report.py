@@ -1,0 +1,156 @@
+"""``qmedoid report`` and ``fit --report``: a page is written whole, the summary printed, and wrong calls refused."""
+
+import json
+
+import pytest
+from small_tables import small_table, write
+
+import qmedoid
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory):
+    """A table that the models have not seen."""
+    return write(small_table(seed=7), tmp_path_factory.mktemp("new") / "new.csv")
+
+
+def test_report_writes_a_page(cli, two, new, tmp_path):
+    page = tmp_path / "page.html"
+    outcome = cli.ok("report", two.model, new, "-o", page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert f"written to {page} ({page.stat().st_size:,} bytes)." in outcome.out
+    # The same command writes it again.
+    cli.ok("report", two.model, new, "-o", page)
+
+
+def test_report_without_a_table_is_about_held_out_rows(cli, two, tmp_path):
+    cli.ok("report", two.model, "-o", tmp_path / "page.html")
+    found = cli.ok("report", two.model, "--json").json
+    assert found["figures"]["source"] == "held-out"
+    assert found["page"] is None
+    assert found["live"] == {"absent": None}
+    assert "document" not in json.dumps(found["live"])
+
+
+def test_report_is_called_like_its_model_by_default(cli, two, new, tmp_path):
+    model = tmp_path / "copy.qmedoid"
+    model.write_bytes(two.model.read_bytes())
+    cli.ok("report", model, new)
+    assert (tmp_path / "copy.html").is_file()
+
+
+def test_report_prints_its_summary(cli, two, new, tmp_path):
+    page = tmp_path / "page.html"
+    found = cli.ok("report", two.model, new, "-o", page, "--json", "--cost", 4, "--ignore", "QM405").json
+    assert found["page"] == {"path": str(page), "bytes": page.stat().st_size}
+    assert found["operating"]["cost"] == 4
+    assert {one["code"]: one["status"] for one in found["findings"]}["QM405"] == "ignored"
+    assert found["made"]["command"].startswith(f"qmedoid report {two.model} {new} -o {page}")
+    assert "--cost 4" in found["made"]["command"]
+    assert "--ignore QM405" in found["made"]["command"]
+
+
+def test_report_of_three_classes(cli, three, tmp_path):
+    found = cli.ok("report", three.model, three.file, "-o", tmp_path / "page.html", "--json").json
+    assert found["operating"] is None
+    assert len(found["confusion"]["counts"]) == 3
+
+
+def test_report_leaves_rows_and_model_out(cli, two, new, tmp_path):
+    page = tmp_path / "page.html"
+    cli.ok("report", two.model, new, "-o", page, "--no-rows")
+    text = page.read_text(encoding="utf-8")
+    saved = qmedoid.load(two.model)
+    assert not any(repr(record["x1"]) in text or f"{record['x1']:.6g}" in text for record in saved.model.records[0])
+    found = cli.ok("report", two.model, new, "-o", page, "--no-live", "--json").json
+    assert "--no-live" in found["live"]["absent"]
+    small = cli.ok("report", two.model, new, "-o", page, "--max-size", "0.05")
+    assert "live model was left out" in small.err
+
+
+def test_report_compares_with_baselines_on_new_rows(cli, two, tmp_path):
+    pytest.importorskip("sklearn")
+    mixed = write(small_table(n=200, seed=9), tmp_path / "mixed.csv")
+    found = cli.ok("report", two.model, mixed, "--json", "--baselines").json["baselines"]
+    assert "none of these 200 rows" in found["about"]
+    assert found["rows"][0]["name"] == "qmedoid"
+    assert [len(one["values"]) for one in found["rows"]] == [len(found["figures"])] * len(found["rows"])
+    for place in range(len(found["figures"])):
+        assert any(one["best"][place] for one in found["rows"])
+
+
+def test_report_does_not_compare_rows_that_were_fitted_with_rows_that_were_not(cli, two):
+    found = cli.ok("report", two.model, two.file, "--json", "--baselines").json["baselines"]
+    # A quarter of the rows was held out by the fit, less than enough to judge alone.
+    assert found["rows"][0]["name"] == "qmedoid (out-of-fold)"
+    assert "Our model was fitted on" in found["about"]
+    log_loss = found["figures"].index("log-loss")
+    assert found["rows"][0]["values"][log_loss] == "–"
+    assert not any(one["best"][log_loss] for one in found["rows"])
+
+
+def test_report_of_three_classes_marks_figures_of_fitted_rows(cli, three):
+    found = cli.ok("report", three.model, three.file, "--json", "--baselines").json
+    assert found["baselines"]["better"] is None
+    assert found["baselines"]["rows"][0]["name"] == "qmedoid (on rows that it was fitted on)"
+    assert not any(any(one["best"]) for one in found["baselines"]["rows"])
+    assert {one["code"]: one["status"] for one in found["findings"]}["QM303"] == "not applicable"
+
+
+def test_report_shows_stability(cli, two, new, tmp_path):
+    found = cli.ok("report", two.model, new, "-o", tmp_path / "page.html", "--json", "--stability", 2).json
+    assert found["stability"]["bootstraps"] == 2
+    assert "not about this model file" in found["stability"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "page.txt"], "its file must end in .html"),
+        (["--cost", "-1"], "--cost must be a number above 0"),
+        (["--max-size", "0"], "--max-size must be a number of megabytes above 0"),
+        (["--ignore", "QM999"], "There is no finding 'QM999'"),
+        (["--baselines"], "--baselines needs a table with classes"),
+        (["--stability", "3"], "--stability needs a table with classes"),
+    ],
+)
+def test_report_refuses_wrong_calls(cli, two, options, message):
+    outcome = cli("report", two.model, *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_report_replaces_no_other_file(cli, two, tmp_path):
+    other = tmp_path / "page.html"
+    other.write_text("<html>mine</html>")
+    outcome = cli("report", two.model, "-o", other)
+    assert outcome.code == 2
+    assert "is no report of a model, so it is not replaced" in outcome.err
+    assert other.read_text() == "<html>mine</html>"
+
+
+def test_report_of_a_table_that_breaks_the_contract_is_refused_or_told(cli, two, tmp_path):
+    table = write(small_table(seed=3).drop_columns(["x1"]), tmp_path / "less.csv")
+    assert cli("report", two.model, table, "-o", tmp_path / "page.html").code == 3
+    assert not (tmp_path / "page.html").exists()
+    found = cli.ok("report", two.model, table, "--json", "--on-mismatch", "warn").json
+    assert {one["code"]: one["status"] for one in found["findings"]}["QM401"] == "problem"
+
+
+def test_fit_writes_a_report(cli, two, tmp_path):
+    page = tmp_path / "page.html"
+    options = ["--refine", "never", "--report", page, "--compare", "--json"]
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m.qmedoid", *options)
+    assert outcome.json["report"] == {"path": str(page), "bytes": page.stat().st_size}
+    assert "held-out rows of two.csv" in page.read_text(encoding="utf-8")
+    refused = cli("fit", two.file, "--target", "y", "-o", tmp_path / "n.qmedoid", "--report", tmp_path / "page.txt")
+    assert refused.code == 2
+    assert not (tmp_path / "n.qmedoid").exists()
+
+
+def test_saved_model_writes_a_report(two, tmp_path):
+    saved = qmedoid.load(two.model)
+    path = saved.report(tmp_path / "page.html", small_table(seed=8).to_pandas(), cost=2.0)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert saved.report(tmp_path / "other.html").is_file()

@@ -1,0 +1,104 @@
+"""Elements as text: everything that is not markup made here is escaped."""
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmedoid.markup.html import Html, box, element, escape, folded, join, plain, shortened, table
+
+
+class Reader(HTMLParser):
+    """What a browser would find in a text: elements, attributes and characters."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    return reader
+
+
+TEXTS = st.text() | st.text("<>&\"'/=!-;ab# \n")
+"""Any text, and texts that look like markup."""
+
+
+@given(TEXTS, TEXTS)
+def test_element_shows_any_text_as_it_is(content, attribute):
+    found = read(element("p", content, title=attribute))
+    assert found.tags == ["p"]
+    assert found.text == content
+    assert found.attributes == [("title", attribute)]
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4), TEXTS)
+def test_table_has_a_cell_for_each_text(cells, caption):
+    found = read(table(caption, cells, [cells, cells]))
+    assert found.tags.count("td") + found.tags.count("th") == 3 * len(cells)
+    assert found.text.replace("\n", "") == (caption + "".join(cells) * 3).replace("\n", "")
+
+
+def test_element_writes_attributes_as_html_names_them():
+    made = element("input", class_="a", aria_label="b", data_x=1.5, checked=True, disabled=False, value=None)
+    assert made == '<input class="a" aria-label="b" data-x="1.5" checked>'
+
+
+@pytest.mark.parametrize("name", ["style", "onclick", "onerror"])
+def test_element_refuses_what_the_policy_would_ignore(name):
+    with pytest.raises(ValueError, match="Use a class"):
+        element("p", "x", **{name: "y"})
+
+
+def test_markup_is_not_escaped_again():
+    assert element("p", element("b", "<"), "<") == "<p><b>&lt;</b>&lt;</p>"
+    assert escape(Html("<br>")) == "<br>"
+    assert join(["<", None, Html("<br>")], " ") == "&lt; <br>"
+
+
+@given(st.text(), st.integers(1, 20))
+def test_shortened_keeps_short_texts_and_the_start_of_long_ones(text, most):
+    short = shortened(text, most)
+    assert len(short) <= most
+    if len(text) <= most:
+        assert short == text
+    else:
+        assert text.startswith(short[:-1])
+        assert short[-1] == "…"
+
+
+@given(st.text(max_size=50))
+def test_plain_has_no_character_that_steers_what_follows(text):
+    assert plain(text).isprintable()
+    assert plain(text).encode().decode() == plain(text)  # no lone surrogate
+    assert len(plain(text)) == len(text)
+
+
+def test_plain_keeps_line_breaks_that_are_asked_for():
+    assert plain("a\nb\u202e", keep="\n") == "a\nb "
+    assert plain("x" * 400) == "x" * 299 + "…"
+
+
+def test_boxes_are_reached_by_keys_and_named():
+    found = read(box("What it is", "x"))
+    assert dict(found.attributes) | {"tabindex": "0", "role": "group", "aria-label": "What it is"} == dict(
+        found.attributes
+    )
+
+
+def test_folded_is_open_on_demand():
+    assert read(folded("a", "b")).attributes == []
+    assert read(folded("a", "b", is_open=True)).attributes == [("open", None)]
