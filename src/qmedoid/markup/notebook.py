@@ -11,8 +11,10 @@ STYLE = """\
 .qmedoid-view { color: var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit)); max-width: 60rem;
   font: .95rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 .qmedoid-view .title { font-weight: 600; margin: .3rem 0; }
-.qmedoid-view svg { max-width: 100%; height: auto; }
+.qmedoid-view svg { max-width: max(100%, 34rem); height: auto; }
+.qmedoid-view svg rect { fill-opacity: .85; }
 .qmedoid-view .box { overflow-x: auto; }
+.qmedoid-view details caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 .qmedoid-view table { border-collapse: collapse; margin: .5rem 0; font-size: .9rem; }
 .qmedoid-view caption, .qmedoid-view summary { text-align: left; font-weight: 600; padding: .3rem 0; }
 .qmedoid-view th, .qmedoid-view td { text-align: left; padding: .2rem .7rem; background: none;
@@ -56,7 +58,14 @@ def bars(about: str, given: Sequence[Bar]) -> Html:
         y = _ROW * place
         lines += [
             element("text", plain(bar.name, 32), x=_LABELS - 6, y=y + 15, text_anchor="end"),
-            element("rect", x=_LABELS, y=y + 4, width=f"{max(room * bar.value / longest, 1):.1f}", height=_ROW - 7),
+            element(
+                "rect",
+                fill="#2374b8",
+                x=_LABELS,
+                y=y + 4,
+                width=f"{max(room * bar.value / longest, 1):.1f}",
+                height=_ROW - 7,
+            ),
             element("text", bar.text, x=_WIDTH - 4, y=y + 15, text_anchor="end"),
         ]
     # The names of these two attributes have capitals and no dash.
@@ -65,7 +74,7 @@ def bars(about: str, given: Sequence[Bar]) -> Html:
         f'role="img" aria-label="{escape(about)}" fill="currentColor" font-size="12" '
         'font-family="system-ui, sans-serif">'
     )
-    return Html(f"{start}<title>{escape(about)}</title>{join(lines)}</svg>")
+    return element("div", Html(f"{start}<title>{escape(about)}</title>{join(lines)}</svg>"), class_="box")
 
 
 def with_interval(value: float, low: float, high: float) -> str:
