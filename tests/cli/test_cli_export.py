@@ -7,6 +7,7 @@ import pytest
 from small_tables import small_table, write
 
 from qmedoid import load
+from qmedoid.exceptions import ParameterError
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres"])
@@ -78,3 +79,24 @@ def test_export_refuses_options_of_another_format(cli, two, tmp_path):
     assert outcome.code == 2
     assert "'dialect' parameter belongs to the format 'sql'" in outcome.err
     assert not (tmp_path / "model.js").exists()
+
+
+@pytest.mark.parametrize("form", ["js", "sql", "onnx"])
+def test_export_replaces_an_export_and_nothing_else(cli, two, tmp_path, form):
+    if form == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
+    model, file = tmp_path / "small.qmedoid", tmp_path / f"small.{form}"
+    load(two.model).save(model)
+    held = model.read_bytes()
+    for _ in range(2):
+        cli.ok("export", model, "--format", form, "-o", file)
+    for output in (model, two.file):
+        before = output.read_bytes()
+        failed = cli("export", model, "--format", form, "-o", output)
+        assert failed.code != 0
+        assert "is no export of a model" in failed.err
+        assert output.read_bytes() == before
+    with pytest.raises(ParameterError, match="no export"):
+        load(model).export(model, format=form)
+    assert model.read_bytes() == held
+    assert "to a file" in cli("export", model, "--format", form, "-o", "-").err

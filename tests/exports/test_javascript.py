@@ -129,7 +129,8 @@ ODD_CELLS = {
     "first": ["NaN", "", "0x10"],
     "flag": ["NaN", "TRUE", "on", "01", "-0", 2, 0.5, -0.0, " y ", "y\x1f"],
     "kind of": [
-        " 1.500", "01.5", "+1.5", "RED", "NaN", "toString", "constructor", "__proto__", 1.5, True, "\ufeffred", "red\x85",
+        " 1.500", "01.5", "+1.5", "RED", "NaN", "toString", "constructor", "__proto__", 1.5, True, "\ufeffred",
+        "red\x85",
     ],
     "day": [
         "2023-02-29", "29.02.2024", 20240229, "2024-02-29T12:00Z", "2024-02-29T24:00", "0001-01-01", "10000-01-01",

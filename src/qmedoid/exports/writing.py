@@ -9,7 +9,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.sql.dialects import DialectName
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import atomic_file
+from qmedoid.storage.atomic import atomic_file, check_target
 
 Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -27,6 +27,14 @@ class Export(NamedTuple):
     format: Format
     dialect: DialectName | None
     bytes: int
+
+
+def check_export(path: str | Path) -> None:
+    """Raise where no export can be written, or where something else lies, such as the model itself."""
+    if str(path) == "-":
+        raise ParameterError("An export is written to a file: give a path instead of -.")
+    # All formats say so within their first bytes.
+    check_target(path, lambda start: b"A model of qmedoid" in start, "export of a model")
 
 
 def export_model(
@@ -56,6 +64,8 @@ def export_model(
     ------
     ModelError
         The format cannot express the model.
+    ParameterError
+        The path is a file that is no export.
     MissingExtraError
         The package that writes the format is not installed.
     """
@@ -68,6 +78,7 @@ def export_model(
         raise ParameterError(
             f"The {next(iter(given))!r} parameter belongs to the format 'sql'. Got {format!r} instead."
         )
+    check_export(path)
     content = _writer(format)(flattened(model, sha256), **given)
     with atomic_file(path) as file:
         file.write(content)
