@@ -216,3 +216,15 @@ def test_explain_replaces_its_own_files_and_nothing_else(cli, two, tmp_path):
         assert output.read_bytes() == before
     assert "two files" in cli("explain", model, two.file, "--row", "0", "--html", page, "--svg", page).err
     assert "written to files" in cli("explain", model, two.file, "--row", "0", "--html", "-").err
+
+
+def test_explain_names_what_decides_most_however_few_columns_are_listed():
+    from qmedoid.cli.explain import sentences
+
+    listed = {"name": "a", "cell": 1, "contribution": -3.0}
+    cause = {"name": "b", "cell": 2, "contribution": 2.0}
+    report = {
+        "sentences": [], "against": "no", "margin": 1.0, "terms": {"intercept": 0.5}, "decided_by": "evidence",
+        "columns": [listed], "reasons": [cause, listed], "medoids": [{"distance": 2.0}, {"distance": 1.0}],
+    }  # fmt: skip
+    assert sentences(report) == ["The decision goes against the nearer medoid. Most of all decides: b is 2 (+2)."]

@@ -6,7 +6,7 @@ import pytest
 from small_tables import csv_bytes, replaced, write
 
 from qmedoid.cli.explain import sentences
-from qmedoid.explanations.sentences import two_sentences
+from qmedoid.explanations.sentences import reasons, two_sentences
 
 
 def flat(text):
@@ -84,13 +84,14 @@ def report():
 
 def said(report, flips=()):
     """What the command line says of a decision."""
-    return sentences({**report, "sentences": two_sentences(report, flips)})
+    named = [column for part in reasons(report["columns"]) for column in part]
+    return sentences({**report, "sentences": two_sentences(report, flips), "reasons": named})
 
 
 def test_reasons_for_and_against_are_the_largest_of_each(report):
     assert said(report) == [
-        "Row 4 is called b, 0.5 ahead of a in log-odds, most of all because age is 61 (+0.80) and dose is missing "
-        "(+0.40); against it speaks that sex is F (−0.90).",
+        "Row 4 is called b, 0.5 ahead of a, most of all because age is 61 (+0.80) and dose is missing (+0.40); against it "
+        "speaks that sex is F (−0.90).",
         "Of the medoids it lies nearer to training row 7, a known b (distance 1.5), than to row 9, a known a (2.5); no "
         "change of one or two columns that was tried leads to another class.",
     ]

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from model_kinds import MODEL_KINDS, exported
-from qmedoid import SavedModel
+from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
+from qmedoid.explanations.candidates import known_values, sizes
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.flips import nearest_flips
 from qmedoid.explanations.picture import steps
+from qmedoid.explanations.sentences import cell_text, two_sentences
 from qmedoid.tables.arrow import plain_records
 
 KINDS = [kind for kind in MODEL_KINDS if kind != "sum of more classes"]
@@ -112,8 +114,6 @@ def _as_given(cell):
 
 def test_flip_of_one_number_is_the_nearest_on_a_grid():
     """No change of one column that a fine grid finds is smaller by a hundredth of the training rows."""
-    from qmedoid.explanations.candidates import known_values, sizes
-
     saved, table = exported("evidence", N)
     model = saved.model
     for row in range(0, 40, 5):
@@ -147,7 +147,7 @@ def test_hostile_names_and_cells_are_escaped():
     levels = np.array(["<img src=x onerror=alert(1)>", "=1+1", "]]>&amp;"])
     cells = levels[rng.integers(0, 3, 120)]
     table = pa.table({names[0]: rng.normal(size=120), names[1]: cells, names[2]: rng.normal(size=120)})
-    from qmedoid import EvidenceClassifier, MedoidClassifier
+    from qmedoid import EvidenceClassifier
 
     y = np.where(table[names[0]].to_numpy() > 0, "</title><script>", "no")
     model = MedoidClassifier(method=EvidenceClassifier(), random_state=0).fit(table, y)
@@ -159,7 +159,8 @@ def test_hostile_names_and_cells_are_escaped():
         tags = set(re.findall(r"<([a-zA-Z][a-zA-Z0-9]*)", text))
         assert tags <= {
             "html", "head", "meta", "title", "style", "body", "main", "div", "p", "svg", "desc", "defs", "pattern",
-            "rect", "line", "text", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "h1", "caption", "span",
+            "rect", "line", "text", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "h1", "caption",
+            "span",
         }  # fmt: skip
         assert not re.findall(r"<[a-z]+[^>]*\son\w+=", text)
 
@@ -215,3 +216,141 @@ def test_rounded_values_add_up(digits):
 
 def test_signed_has_no_sign_of_zero():
     assert [signed(value, 2) for value in (0.001, -0.001, 1.0, -1.0)] == ["0.00", "0.00", "+1.00", "−1.00"]
+
+
+def _with_medoids(*distances):
+    """The second sentence about medoids at these distances, the winner's first."""
+    medoids = [{"class": f"c{k}", "training_row": k, "distance": one} for k, one in enumerate(distances)]
+    return two_sentences(
+        {"medoids": medoids, "prediction": "c0", "against": "c1", "margin": 1.0, "terms": {}, "columns": []}, []
+    )[1]
+
+
+def test_sentence_calls_no_medoid_nearer_that_is_as_near():
+    assert _with_medoids(1.5, 1.5).startswith(
+        "Of the medoids it lies as near to training row 0, a known c0 (distance 1.5), as to"
+    )
+    assert (
+        "nearer to training row 1, a known c1 (distance 1.23411), than to row 0, a known c0 (1.23413)"
+        in _with_medoids(1.23413, 1.23411)
+    )
+    assert "nearer to training row 2" in _with_medoids(2.0, 3.0, 1.0)
+
+
+def _column(name, value):
+    return {"name": name, "cell": 1.0, "contribution": value}
+
+
+def test_sentence_names_no_column_for_nothing():
+    medoids = [{"class": k, "training_row": k, "distance": 1.0 + k} for k in range(2)]
+    report = {"medoids": medoids, "prediction": 0, "against": 1, "margin": 1.0, "terms": {}}
+    said = two_sentences(report | {"columns": [_column("a", 0.003), _column("b", -0.0004), _column("c", 0.0)]}, [])[0]
+    assert "because a is 1 (+0.003); against it speaks that b is 1 (−0.0004)." in said
+    assert "in log-odds" not in said
+    said = two_sentences(report | {"columns": [_column("a", 1e-13), _column("b", -1e-13)]}, [])[0]
+    assert said.endswith("and no column speaks for it.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_and_medoids_of_the_sentences_are_in_the_dictionary(kind):
+    for row in range(6):
+        made = explained(kind, row).to_dict(top=1)
+        named = re.findall(r"row (\d+), a known", made["sentences"][1])
+        assert {int(one) for one in named} <= {one["training_row"] for one in made["medoids"]}
+        causes = [one for one in made["reasons"] if one["contribution"] > 0]
+        assert len(causes) <= 2
+        for one in made["reasons"]:
+            assert f"{one['name']} is " in made["sentences"][0]
+
+
+def test_dictionary_has_the_nearest_medoid_of_many_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(10), 30)
+    saved = SavedModel(
+        MedoidClassifier(refine="never", random_state=0)
+        .fit(pa.table(dict(zip("abc", X.T, strict=True))), y)
+        .table_model()
+    )
+    table, beyond = pa.table(dict(zip("abc", X.T, strict=True))), 0
+    for row in range(0, 300, 10):
+        why = saved.explain(table, row)
+        nearest = min(why["medoids"], key=lambda one: one["distance"])
+        beyond += why["medoids"].index(nearest) >= 5
+        assert nearest["training_row"] in {one["training_row"] for one in why.to_dict()["medoids"]}
+    assert beyond
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flips_stay_within_the_training_rows(kind):
+    """Also where the cell itself is far outside, and where digits are rounded away from it."""
+    saved, table = exported(kind, N)
+    model, seen = saved.model, 0
+    for row in range(0, 60, 4):
+        for far in (None, -1e9, 1e9):
+            record = table.slice(row, 1)
+            if far is not None:
+                record = record.set_column(0, table.column_names[0], pa.array([far]))
+            for change in (change for flip in nearest_flips(model, record) for change in flip.changes):
+                place = table.column_names.index(change.column)
+                if model.contract.columns[place].kind == "number" and change.to is not None:
+                    known = known_values(model, int(np.searchsorted(model.source, place)))
+                    assert known[0] <= change.to <= known[-1]
+                    seen += 1
+    assert seen > 10 or kind == "shifted priors and a cut"
+
+
+def test_sizes_of_changes_are_bounded_wherever_the_cell_lies():
+    model = exported("evidence", N)[0].model
+    known = known_values(model, 0)
+    found = sizes(model, 0, 1e9, known)
+    assert found.max() <= 1.0 + 1e-6
+    assert (np.diff(found) < 0).all()
+
+
+def test_flip_is_spelt_as_its_column():
+    rng = np.random.default_rng(3)
+    rate, y = rng.uniform(0, 100, 200), np.arange(200) % 2
+    rate += 40 * y
+    table = pa.table({"rate": [f"{one:.1f} %" for one in rate], "other": rng.normal(size=200)})
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    found = [
+        (row, change.to, flip.prediction)
+        for row in range(0, 40, 4)
+        for flip in nearest_flips(saved.model, table.slice(row, 1), fixed=["other"])
+        for change in flip.changes
+    ]
+    assert len(found) > 3
+    for row, to, prediction in found:
+        assert re.fullmatch(r"[\d.]+ %", to)
+        assert saved.predict(table.slice(row, 1).set_column(0, "rate", pa.array([to])))[0] == prediction
+
+
+def test_picture_of_more_classes_names_both_of_its_scale():
+    kind = next(
+        kind
+        for kind in KINDS
+        if len(exported(kind, N).saved.classes_) > 2 and exported(kind, N).saved.model.decision.probabilistic
+    )
+    why = explained(kind)
+    assert f"probability of {why['prediction']}, not {why['against']}<" in why.to_svg()
+    assert ", not " not in explained("evidence").to_svg().split("</defs>")[1]
+
+
+def test_picture_without_probabilities_has_no_log_odds():
+    found = [kind for kind in KINDS if not exported(kind, N).saved.model.decision.probabilistic]
+    for kind in found:
+        assert "log-odds" not in explained(kind).to_svg() + explained(kind).to_html()
+    assert found
+
+
+def test_sentence_of_a_tie_puts_no_class_ahead():
+    medoids = [{"class": k, "training_row": k, "distance": 1.0 + k} for k in range(2)]
+    report = {"medoids": medoids, "prediction": 0, "against": 1, "terms": {}, "columns": [], "probability": 0.5}
+    for margin in (-4e-15, 0.0, 1e-12):
+        assert ", level with 1 in log-odds, and no column" in two_sentences(report | {"margin": margin}, [])[0]
+
+
+def test_long_texts_are_told_apart_by_their_ends():
+    first, second = (cell_text("long " * 1000 + end) for end in ("one", "two"))
+    assert first != second
+    assert len(first) == 40

@@ -222,7 +222,8 @@ def _against_the_nearer(report: dict[str, Any]) -> list[str]:
     nearest = min(report["medoids"], key=lambda medoid: medoid["distance"])
     if report["medoids"][0]["distance"] <= nearest["distance"]:
         return []
-    parts = [(column["contribution"], _reason(column)) for column in report["columns"]]
+    # Of those that are listed the largest may be against the decision.
+    parts = [(column["contribution"], _reason(column)) for column in report["reasons"]]
     parts += [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
     largest = max(parts, key=lambda part: part[0])[1]
     return [f"The decision goes against the nearer medoid. Most of all decides: {largest}."]

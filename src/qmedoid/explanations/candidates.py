@@ -9,7 +9,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.sum.model import SumModel
-from qmedoid.model.contract import Dates, Levels
+from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import encode_column
 
@@ -64,8 +64,12 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
     whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
     values = _tried(known, _landmarks(model, first), most)
     values = np.unique(np.round(values)) if whole else _few_digits(values)
+    # No value that a training row did not reach, not by its last digit either.
+    values = values[(values >= known[0]) & (values <= known[-1])]
     start = None if cell is None else float(cell)
     values = values[values != start]
+    if not len(values):
+        return None
     cells = [round(value) for value in values.tolist()] if whole else values.tolist()
     return Candidates(place, cells, sizes(model, first, start, values), ordered=True, whole=whole)
 
@@ -124,8 +128,7 @@ def sizes(model: TableModel, encoded: int, start: float | None, values: Array) -
     if start is None or known is None or novelty is None:
         return np.full(len(values), _LEVEL_SIZE)
     if encoded not in novelty.binned:
-        width = known[-1] - known[0]
-        return np.abs(values - start) / (width if width > 0 else 1.0)
+        return np.minimum(_in_widths(known, start, values), 1.0)
     place = int(np.searchsorted(novelty.binned, encoded))
     edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
     counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
@@ -133,8 +136,15 @@ def sizes(model: TableModel, encoded: int, start: float | None, values: Array) -
     # The first edge may be the smallest value itself: its bin below is empty then.
     heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
     between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
-    # Within one bin, and beyond the outer values, the distance breaks ties.
-    return np.asarray(between + 1e-6 * np.abs(values - start) / max(float(known[-1] - known[0]), 1e-300))
+    # Within one bin, and beyond the outer values, the distance breaks ties, however far a cell lies outside.
+    away = _in_widths(known, start, values)
+    return np.asarray(between + 1e-6 * away / (1.0 + away))
+
+
+def _in_widths(known: Array, start: float, values: Array) -> Array:
+    """Distances in units of the width of the training values."""
+    width = float(known[-1] - known[0])
+    return np.asarray(np.abs(values - start) / (width if width > 0 else 1.0))
 
 
 def cell_array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:
@@ -145,6 +155,24 @@ def cell_array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:
         return pa.array(micros, pa.timestamp("us"))
     types = {"number": pa.float64(), "boolean": pa.bool_(), "category": pa.string()}
     return pa.array(cells, types[kind])
+
+
+def spelt_cell(model: TableModel, place: int, value: Any) -> pa.Array | None:
+    """A number as its column spells it, such as 12.5 % or 1.234,5; None where it has no spelling, or it is not read so.
+
+    Next to cells that are shown as they are in the table another unit would mislead.
+    """
+    column = model.contract.columns[place]
+    if column.kind != "number" or not column.spelling:
+        return None
+    form, unit = split_spelling(column.spelling)
+    before, _, after = form.partition("234")
+    group, point = before[1:], after[:1] or ("," if before[1:] == "." else ".")
+    shown = float(f"{value * (100.0 if unit == '%' else 1.0):.12g}")
+    digits = f"{shown:,}".removesuffix(".0").translate(str.maketrans({",": group, ".": point}))
+    text = pa.array([f"{digits} {unit}".rstrip()])
+    read = encode_column(text, column, model.encodings[place])[0]
+    return text if np.allclose(read, value, rtol=1e-9, atol=0.0) else None
 
 
 def encoded_cells(model: TableModel, place: int, cells: list[Any]) -> list[Array]:

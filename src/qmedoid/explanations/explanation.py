@@ -12,7 +12,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.explanations.flips import check_fixed, nearest_flips
 from qmedoid.explanations.picture import PICTURE_TITLE, steps, waterfall
-from qmedoid.explanations.sentences import cell_text, two_sentences
+from qmedoid.explanations.sentences import cell_text, compared, reasons, two_sentences
 from qmedoid.model.table import TableModel
 
 TOP = 10
@@ -113,11 +113,12 @@ class Explanation(Mapping[str, Any]):
             **{name: self._report[name] for name in ("probability", "probabilities") if name in self._report},
             "record": shown,
             "columns": columns,
+            "reasons": [dict(one) for part in reasons(self._report["columns"]) for one in part],
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "terms": dict(self._report["terms"]),
-            "medoids": [self._medoid(one, shown) for one in self._report["medoids"][: N_MEDOIDS if most else None]],
+            "medoids": [self._medoid(one, shown) for one in self._shown_medoids(most)],
             "flips": self.flips,
             "fixed": list(self._fixed),
             "difference": list(self._difference),
@@ -141,6 +142,12 @@ class Explanation(Mapping[str, Any]):
                 totals[key] = totals.get(key, 0.0) + one["contribution"]
         parts = [{"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
+
+    def _shown_medoids(self, most: int | None) -> list[dict[str, Any]]:
+        """The nearest medoids of the first classes, and those that the sentences name."""
+        medoids: list[dict[str, Any]] = self._report["medoids"]
+        first = medoids[: N_MEDOIDS if most else None]
+        return first + [one for one in medoids[len(first) :] if any(one is named for named in compared(medoids))]
 
     def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
         """A medoid with the cells that are shown, and which of them differ from the record's."""

@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
-from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, sizes
+from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, sizes, spelt_cell
 from qmedoid.model.contract import Levels
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import is_text
 from qmedoid.tables.encode import encode_batch
 
 MOST_COLUMNS = 30
@@ -219,7 +220,7 @@ def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> li
 
     All are halved at once; levels stay as they are.
     """
-    near: list[Any] = [cell for _, cell, _ in flips]
+    near: list[Any] = [_within(one, cell) for one, cell, _ in flips]
     far: list[Any] = [value for *_, value in flips]
     for _ in range(_STEPS):
         middles = {}
@@ -237,12 +238,20 @@ def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> li
     return _shortened(search, flips, far)
 
 
+def _within(one: Candidates, cell: Any) -> Any:
+    """A number held between the smallest and the largest that training rows reach."""
+    return min(max(cell, one.cells[0]), one.cells[-1]) if one.ordered and cell is not None else cell
+
+
 def _shortened(search: _Search, flips: list[tuple[Candidates, Any, Any]], values: list[Any]) -> list[Any]:
     """The values with the fewest digits that still turn the decision, rounded away from the cells."""
     tries = {}
     for place, (one, cell, _value) in enumerate(flips):
         if one.ordered and not one.whole and cell is not None and values[place] != cell:
-            tries[place] = _shorter(float(cell), float(values[place]))
+            shorter = _shorter(float(cell), float(values[place]))
+            # Rounding away from the cell must not leave what training rows reach.
+            low, high = min(*one.cells, values[place]), max(*one.cells, values[place])
+            tries[place] = [value for value in shorter if low <= value <= high] or [values[place]]
     turns = search.turn([{flips[place][0].place: shorter} for place, shorter in tries.items()])
     short = list(values)
     for (place, shorter), turn in zip(tries.items(), turns, strict=True):
@@ -300,11 +309,13 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     for one, value, _ in changes:
         name = model.contract.columns[one.place].name
         cells = cell_array(model, one.place, [value])
+        if name in changed.column_names and is_text(changed.schema.field(name).type):
+            cells = spelt_cell(model, one.place, value) or cells
         before = plain_records(changed.select([name]))[0][name] if name in changed.column_names else None
         field = pa.field(name, cells.type)
         place = changed.schema.get_field_index(name)
         changed = changed.append_column(field, cells) if place < 0 else changed.set_column(place, field, cells)
-        after = value if one.whole and not isinstance(cells.type, pa.TimestampType) else None
+        after = value if one.whole and pa.types.is_floating(cells.type) else None
         after = plain_records(pa.table({name: cells}))[0][name] if after is None else int(after)
         said.append(Change(name, before, after))
     decided = model.decide(encode_batch(changed, model.contract, model.encodings))

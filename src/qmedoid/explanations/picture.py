@@ -104,7 +104,9 @@ def _total(made: Mapping[str, Any], y: int, x: Any, height: int) -> Iterator[str
         'stroke="currentColor" stroke-width="1.5"/>'
     )
     yield _text(_WIDTH - 4, y + 15, signed(float(f"{margin:.{DIGITS}f}"), DIGITS), "end", "bold")
-    yield _text(_LABELS - 8, height - 14, "log-odds", "end")
+    yield _text(
+        _LABELS - 8, height - 14, "difference of scores" if made.get("probability") is None else "log-odds", "end"
+    )
 
 
 def _scales(made: Mapping[str, Any], low: float, high: float, x: Any, height: int) -> Iterator[str]:
@@ -122,7 +124,10 @@ def _scales(made: Mapping[str, Any], low: float, high: float, x: Any, height: in
     if made.get("probability") is None:
         return
     moved, last = made["terms"].get("operating point", 0.0), -math.inf
-    yield _text(_LABELS - 8, 22, f"probability of {_cut(cell_text(made['prediction']), 20)}", "end")
+    # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
+    against = f", not {_cut(cell_text(made['against']), 10)}" if len(made["probabilities"]) > 2 else ""
+    winner = _cut(cell_text(made["prediction"]), 10 if against else 20)
+    yield _text(_LABELS - 8, 22, f"probability of {winner}{against}", "end")
     for probability in _PROBABILITIES:
         value = math.log(probability / (1.0 - probability)) + moved
         if low <= value <= high and x(value) - last > 38:

@@ -8,7 +8,9 @@ from qmedoid.spelling import printable
 
 # Reasons that are named for the decision, and against it.
 _FOR, _AGAINST = 2, 1
-_LONGEST = 40
+# Contributions up to this size are rounding.
+_NOTHING = 1e-9
+_LONGEST, _END = 40, 12
 
 
 def two_sentences(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -16,14 +18,28 @@ def two_sentences(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]])
     return _decision(report), _nearness(report, flips)
 
 
+def reasons(columns: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The columns that the sentences name for the decision, and against it, of all that contributed."""
+    return (
+        [column for column in columns if column["contribution"] > _NOTHING][:_FOR],
+        [column for column in columns if column["contribution"] < -_NOTHING][:_AGAINST],
+    )
+
+
+def compared(medoids: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The two medoids that the sentences name, the nearer first: the winner's, and the nearest or the other class's."""
+    winner, nearest = medoids[0], min(medoids, key=lambda medoid: float(medoid["distance"]))
+    return (winner, medoids[1]) if winner["distance"] <= nearest["distance"] else (nearest, winner)
+
+
 def cell_text(value: Any) -> str:
-    """A cell within a sentence: numbers with six digits, long texts cut."""
+    """A cell within a sentence: numbers with six digits, long texts cut within, for many differ at their ends only."""
     if value is None:
         return "missing"
     if isinstance(value, float):
         return f"{value:.6g}"
     text = printable(str(value))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - _END - 1] + "…" + text[-_END:]
 
 
 def _decision(report: Mapping[str, Any]) -> str:
@@ -32,10 +48,12 @@ def _decision(report: Mapping[str, Any]) -> str:
     sure = "" if probability is None else f" with a probability {_chance(probability)}"
     named = f"Row {report['row']}" if report.get("row") is not None else "The record"
     at = " at the operating point" if report["terms"].get("operating point") else ""
-    text = f"{named} is called {winner}{sure}, {plain(report['margin'])} ahead of {against} in log-odds{at}"
-    reasons = [_reason(column) for column in report["columns"] if column["contribution"] > 0][:_FOR]
-    doubts = [_reason(column) for column in report["columns"] if column["contribution"] < 0][:_AGAINST]
-    text += f", most of all because {' and '.join(reasons)}" if reasons else ", and no column speaks for it"
+    unit = "" if probability is None else " in log-odds"
+    # Of classes that are equal up to rounding the first is called.
+    ahead = f"{plain(report['margin'])} ahead of" if report["margin"] > _NOTHING else "level with"
+    text = f"{named} is called {winner}{sure}, {ahead} {against}{unit}{at}"
+    causes, doubts = ([_reason(column) for column in part] for part in reasons(report["columns"]))
+    text += f", most of all because {' and '.join(causes)}" if causes else ", and no column speaks for it"
     return text + (f"; against it speaks that {doubts[0]}." if doubts else ".")
 
 
@@ -46,16 +64,21 @@ def _chance(probability: float) -> str:
 
 def _reason(column: Mapping[str, Any]) -> str:
     name, cell = cell_text(column["name"]), cell_text(column["cell"])
-    return f"{name} is {cell} ({signed(column['contribution'], 2)})"
+    value = column["contribution"]
+    # What two decimals would round to nothing still has a digit.
+    amount = signed(value, 2) if abs(value) >= 0.005 else f"{value:+.1g}".replace("-", "−")
+    return f"{name} is {cell} ({amount})"
 
 
 def _nearness(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> str:
-    winner, nearest = report["medoids"][0], min(report["medoids"], key=lambda medoid: float(medoid["distance"]))
-    nearer, farther = (winner, report["medoids"][1]) if winner["distance"] <= nearest["distance"] else (nearest, winner)
+    nearer, farther = compared(report["medoids"])
+    # Distances that would look the same have more digits; those that are the same up to rounding are called so.
+    digits = next((n for n in (4, 6, 8) if plain(nearer["distance"], n) != plain(farther["distance"], n)), None)
+    near, far = (plain(one["distance"], digits or 4) for one in (nearer, farther))
+    how, than = ("as near", "as") if digits is None else ("nearer", "than")
     text = (
-        f"Of the medoids it lies nearer to training row {nearer['training_row']}, a known {cell_text(nearer['class'])} "
-        f"(distance {plain(nearer['distance'])}), than to row {farther['training_row']}, a known "
-        f"{cell_text(farther['class'])} ({plain(farther['distance'])})"
+        f"Of the medoids it lies {how} to training row {nearer['training_row']}, a known {cell_text(nearer['class'])} "
+        f"(distance {near}), {than} to row {farther['training_row']}, a known {cell_text(farther['class'])} ({far})"
     )
     if not flips:
         return text + "; no change of one or two columns that was tried leads to another class."

@@ -67,7 +67,7 @@ def _columns(made: Mapping[str, Any]) -> Section:
         rows.append((counted(rest["count"], "other column"), "", printed[len(parts)]))
     rows += [(name, "", text) for (name, _), text in zip(terms, printed[len(parts) + 1 :], strict=True)]
     rows.append(("margin", "", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS)))
-    caption = "What each column adds to the margin, in log-odds"
+    caption = "What each column adds to the margin" + ("" if made.get("probability") is None else ", in log-odds")
     return caption, table(caption, ("column", "cell", "contribution"), rows, numbers=[2])
 
 
