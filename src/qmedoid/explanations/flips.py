@@ -140,16 +140,19 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
 
 def check_fixed(model: TableModel, fixed: Collection[str]) -> None:
     """Refuse names that are no columns of the contract."""
+    names = model.contract.names
+    known = set(names)
     for name in fixed:
-        if name not in model.contract.names:
-            hint = did_you_mean(name, model.contract.names)
+        if name not in known:
+            hint = did_you_mean(name, names)
             raise ParameterError(f"There is no column {name!r} that could be fixed.{hint}")
 
 
 def plain_cells(model: TableModel, record: pa.Table) -> list[Any]:
     """Cells by column of the contract: numbers, dates as days since 1970, levels, truth values; None where missing."""
     encoded = encode_batch(record, model.contract, model.encodings)
-    known = [name for name in model.contract.names if name in record.column_names]
+    given = set(record.column_names)
+    known = [name for name in model.contract.names if name in given]
     plain = plain_records(record.select(known))[0] if known else {}
     cells: list[Any] = []
     for place, (column, encoding) in enumerate(zip(model.contract.columns, model.encodings, strict=True)):
@@ -170,7 +173,8 @@ def plain_cells(model: TableModel, record: pa.Table) -> list[Any]:
 def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
     """Columns to try: those that the model reads and that may change, the largest contributions first."""
     model = search.model
-    free = [place for place in model.layout.used if model.contract.names[place] not in fixed]
+    names, held = model.contract.names, set(fixed)
+    free = [place for place in model.layout.used if names[place] not in held]
     if len(free) <= MOST_COLUMNS or model.method is None:
         return free
     other = model.decision.runners_up(search.decided.scores, search.decided.codes)

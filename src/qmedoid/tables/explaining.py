@@ -27,7 +27,8 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     with refused_by_column(model, record, issues):
         why, decided = explain(model, columns), model.decide(columns)
-    known = [name for name in model.contract.names if name in record.column_names]
+    given = set(record.column_names)
+    known = [name for name in model.contract.names if name in given]
     cells = plain_records(record.select(known))[0] if known else {}
     report = {
         "prediction": model.decision.classes[why.winner],
