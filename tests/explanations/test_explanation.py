@@ -16,7 +16,7 @@ from qmedoid.explanations.candidates import known_values, sizes
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.flips import nearest_flips
 from qmedoid.explanations.picture import steps
-from qmedoid.explanations.sentences import cell_text, two_sentences
+from qmedoid.explanations.sentences import cell_text, change_texts, two_sentences
 from qmedoid.tables.arrow import plain_records
 
 KINDS = [kind for kind in MODEL_KINDS if kind != "sum of more classes"]
@@ -354,3 +354,20 @@ def test_long_texts_are_told_apart_by_their_ends():
     first, second = (cell_text("long " * 1000 + end) for end in ("one", "two"))
     assert first != second
     assert len(first) == 40
+
+
+def test_flips_of_numbers_that_lie_close_together_are_found_and_printed_with_their_digits():
+    rng = np.random.default_rng(0)
+    values, other = 1234567.0 + rng.uniform(0, 3, 400), rng.normal(size=400)
+    table = pa.table({"v": values, "x": other})
+    y = (values - 1234567.0 + other / 3 > 1.5) * 1
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    found = 0
+    for row in range(12):
+        record = table.slice(row, 1)
+        for flip in saved.explain(record, fixed=["x"]).flips:
+            before, after = change_texts(flip["changes"][0])
+            assert before != after
+            assert saved.predict(record.set_column(0, "v", pa.array([float(after)])))[0] == flip["prediction"]
+            found += 1
+    assert found > 6

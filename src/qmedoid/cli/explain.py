@@ -12,6 +12,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
 from qmedoid.explanations.picture import PICTURE_TITLE
+from qmedoid.explanations.sentences import change_texts
 from qmedoid.explanations.view import PAGE_TITLE
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_target
@@ -117,9 +118,7 @@ def _flip_table(made: dict[str, Any]) -> Any:
         ("change", "called", "probability"), (), title="the smallest changes that lead to another class", left=(0,)
     )
     for flip in made["flips"]:
-        changes = [
-            f"{shown(one['column'])}: {cell_text(one['cell'])} → {cell_text(one['to'])}" for one in flip["changes"]
-        ]
+        changes = [f"{shown(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
         probability = "" if flip["probability"] is None else f"{flip['probability']:.4f}"
         table.add_row(", ".join(changes), shown(flip["prediction"]), probability)
     return table

@@ -1,5 +1,6 @@
 """Cells that a column might hold instead: those that are tried to turn a decision."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
         return None
     whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
     values = _tried(known, _landmarks(model, first), most)
-    values = np.unique(np.round(values)) if whole else _few_digits(values)
+    values = np.unique(np.round(values)) if whole else _few_digits(values, float(known[-1] - known[0]))
     # No value that a training row did not reach, not by its last digit either.
     values = values[(values >= known[0]) & (values <= known[-1])]
     start = None if cell is None else float(cell)
@@ -74,9 +75,11 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
     return Candidates(place, cells, sizes(model, first, start, values), ordered=True, whole=whole)
 
 
-def _few_digits(values: Array) -> Array:
-    """Different values with at most six digits each, which people can read."""
-    return np.unique([float(f"{value:.6g}") for value in values.tolist()])
+def _few_digits(values: Array, width: float) -> Array:
+    """Different values with few digits each, which people can read: six, and more where all lie close together."""
+    largest = float(np.abs(values).max())
+    digits = 6 if width <= 0 or largest <= width else min(6 + math.floor(math.log10(largest / width)), 12)
+    return np.unique([float(f"{value:.{digits}g}") for value in values.tolist()])
 
 
 def known_values(model: TableModel, encoded: int) -> Array | None:

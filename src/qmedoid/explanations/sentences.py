@@ -42,6 +42,17 @@ def cell_text(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - _END - 1] + "…" + text[-_END:]
 
 
+def change_texts(change: Mapping[str, Any]) -> tuple[str, str]:
+    """A cell as it is and as it would be: the new one with all digits that it needs, and not the same in print."""
+    cell, to = change["cell"], change["to"]
+    before, after = cell_text(cell), cell_text(to)
+    if isinstance(to, float) and float(after) != to:
+        after = f"{to:.12g}"
+    if before == after and isinstance(cell, float):
+        before = f"{cell:.12g}"
+    return before, after
+
+
 def _decision(report: Mapping[str, Any]) -> str:
     winner, against = cell_text(report["prediction"]), cell_text(report["against"])
     probability = report.get("probability")
@@ -83,5 +94,5 @@ def _nearness(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> 
     if not flips:
         return text + "; no change of one or two columns that was tried leads to another class."
     flip = flips[0]
-    changes = " and ".join(f"{cell_text(one['column'])} were {cell_text(one['to'])}" for one in flip["changes"])
+    changes = " and ".join(f"{cell_text(one['column'])} were {change_texts(one)[1]}" for one in flip["changes"])
     return f"{text}; it would be called {cell_text(flip['prediction'])} if {changes}."

@@ -6,7 +6,7 @@ from typing import Any
 from qmedoid.explanations.digits import plain as plain_number
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.picture import DIGITS, counted
-from qmedoid.explanations.sentences import cell_text
+from qmedoid.explanations.sentences import cell_text, change_texts
 from qmedoid.markup.html import Child, Html, element, folded, join, plain, table
 from qmedoid.markup.notebook import STYLE, view
 from qmedoid.markup.policy import policy_element, style_element
@@ -124,9 +124,7 @@ def _flips(made: Mapping[str, Any]) -> Section:
         return None
     rows = []
     for flip in made["flips"]:
-        changes = [
-            f"{cell_text(one['column'])}: {cell_text(one['cell'])} → {cell_text(one['to'])}" for one in flip["changes"]
-        ]
+        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
         probability = "" if flip["probability"] is None else plain_number(flip["probability"])
         rows.append((join(changes, " and "), cell_text(flip["prediction"]), probability))
     caption = "The smallest changes that lead to another class"
