@@ -90,8 +90,8 @@ def said(report, flips=()):
 
 def test_reasons_for_and_against_are_the_largest_of_each(report):
     assert said(report) == [
-        "Row 4 is called b, 0.5 ahead of a, most of all because age is 61 (+0.80) and dose is missing (+0.40); against it "
-        "speaks that sex is F (−0.90).",
+        "Row 4 is called b, 0.5 ahead of a, most of all because age is 61 (+0.80) and dose is missing (+0.40); against "
+        "it speaks that sex is F (−0.90).",
         "Of the medoids it lies nearer to training row 7, a known b (distance 1.5), than to row 9, a known a (2.5); no "
         "change of one or two columns that was tried leads to another class.",
     ]

@@ -172,7 +172,7 @@ def spelt_cell(model: TableModel, place: int, value: Any) -> pa.Array | None:
     before, _, after = form.partition("234")
     group, point = before[1:], after[:1] or ("," if before[1:] == "." else ".")
     shown = float(f"{value * (100.0 if unit == '%' else 1.0):.12g}")
-    digits = f"{shown:,}".removesuffix(".0").translate(str.maketrans({",": group, ".": point}))
+    digits = f"{shown:,}".removesuffix(".0").translate({ord(","): group, ord("."): point})
     text = pa.array([f"{digits} {unit}".rstrip()])
     read = encode_column(text, column, model.encodings[place])[0]
     return text if np.allclose(read, value, rtol=1e-9, atol=0.0) else None
