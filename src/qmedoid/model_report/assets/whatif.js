@@ -143,7 +143,7 @@
         `Probability of ${shown(model.classes[code])}: `, element("strong", { id: "wi-probability" }, percent(found.probabilities[code]))));
     }
     out.decision.replaceChildren(...words);
-    say(out.decision.textContent);
+    say(out.decision.textContent + " " + out.issues.textContent);
     out.scale.replaceChildren(...(positive !== null && found.probabilities !== null ? [ruler(found)] : []));
     out.classes.replaceChildren(...(positive === null && found.probabilities !== null ? [classTable(found)] : []));
   }
@@ -205,15 +205,17 @@
     const most = Math.max(...lines.filter((one) => !one.isStart).map((one) => Math.abs(one.value)));
     const rows = lines.map((one, i) => element("tr", {}, element("th", { scope: "row" }, one.label), element("td", {}, one.cell),
       element("td", { class: "num term" }, number(rounded.values[i], DIGITS)), element("td", {}, one.isStart ? "" : bar(one.value, most))));
-    const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "Sum: log-odds"), element("td"),
+    const unit = found.probabilities === null ? "score" : "log-odds";
+    const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "Sum: " + unit), element("td"),
       element("td", { class: "num", id: "wi-sum" }, number(rounded.total, DIGITS)),
       element("td", {}, positive === null || found.probabilities === null ? "" : `probability ${percent(found.probabilities[positive])}`));
     const title = `What speaks for ${shown(model.classes[toward], 30)} against ${shown(model.classes[against], 30)}`;
     const table = element("table", { id: "wi-why" }, element("caption", {}, title),
-      head(["column"], ["cell"], ["log-odds", "num"], ["against | for"]), element("tbody", {}, ...rows, sum));
+      head(["column"], ["cell"], [unit, "num"], ["against | for"]), element("tbody", {}, ...rows, sum));
     const cut = element("p", { class: "note" }, positive !== null
-      ? `${shown(model.classes[positive])} is decided above log-odds ${number(cutOf(found), DIGITS)}.`
-      : `The nearest other class is ${shown(model.classes[against])}.`);
+      ? `${shown(model.classes[positive])} is decided above a sum of ${number(cutOf(found), DIGITS)}.`
+      : `The closest other class is ${shown(model.classes[against])}.` + (found.terms["operating point"]
+        ? ` The operating point adds ${number(found.terms["operating point"], DIGITS)}.` : ""));
     out.why.replaceChildren(box(title, table), cut);
   }
 
