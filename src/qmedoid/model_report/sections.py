@@ -82,7 +82,7 @@ def fitted(summary: Summary) -> Section:
             facts.append((name, count(model[key])))
     content = [definition_list(facts), _columns(summary), _left_out(summary)]
     if model.get("parameters"):
-        rows = [(name, _text(value)) for name, value in model["parameters"].items()]
+        rows = [(name, "none" if value is None else _text(value)) for name, value in model["parameters"].items()]
         content.append(folded("Parameters of the fit", table("Parameters", ("parameter", "value"), rows)))
     return Section("fitted", "What was fitted", join([*content, paragraph(model.get("holds"), "note")]))
 

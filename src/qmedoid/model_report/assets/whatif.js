@@ -14,7 +14,7 @@
     "no boolean": "is neither true nor false", "too large": "is too large",
   };
   const panel = byId("wi-panel");
-  let model, columns, record, fields, inputs, start, positive, queued = false;
+  let model, cellsOf, columns, record, fields, inputs, start, positive, queued = false;
   const out = {};
 
   const isMissing = (cell) => cell === null || cell === undefined || cell === "";
@@ -23,7 +23,10 @@
   const box = (label, table) => element("div", { class: "box", tabindex: 0, role: "group", "aria-label": label }, table);
 
   function load() {
-    model = report.live = qmedoid.load(report.data("live-data"));
+    const source = report.data("live-data");
+    model = report.live = qmedoid.load(source);
+    const records = model.medoids.records;
+    cellsOf = records !== null ? (place) => records[place] : medoids.cellsOf(source);
     const rank = new Map(given.order.map((name, place) => [name, place]));
     const place = (column) => (rank.has(column.name) ? rank.get(column.name) : Infinity);
     const importance = model.columns.filter((one) => one.read).map((column, i) => [column, place(column), i]);
@@ -221,20 +224,22 @@
 
   function showNearest(found) {
     const near = found.nearest.filter((one) => one !== null).sort((a, b) => a.distance - b.distance).slice(0, MOST_NEAREST);
-    const records = model.medoids.records;
     const names = near.map((one) => [`${shown(one.class, 30)}: training row ${one.row}, distance ${number(one.distance, 2)}`]);
     const heading = element("h3", {}, "Nearest medoid of each class");
-    if (records === null) {
+    if (cellsOf === null) {
       const items = names.map(([name]) => element("li", {}, name));
-      out.near.replaceChildren(heading, element("p", { class: "note" }, "The model holds no raw cells of its medoids."), element("ul", {}, ...items));
+      out.near.replaceChildren(heading, element("p", { class: "note" }, "This panel has no cells of the medoids."), element("ul", {}, ...items));
       return;
     }
-    const same = (a, b) => (isMissing(a) || isMissing(b) ? isMissing(a) === isMissing(b) : String(a) === String(b) || Number(a) === Number(b));
+    const isClose = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b));
+    const same = (a, b) => (isMissing(a) || isMissing(b) ? isMissing(a) === isMissing(b) : String(a) === String(b) || isClose(Number(a), Number(b)));
+    const others = near.map((one) => cellsOf(one.place));
     const rows = columns.slice(0, MOST_CELLS).map(({ name }) => element("tr", {}, element("th", { scope: "row" }, shown(name)),
       element("td", {}, text(record[name])),
-      ...near.map((one) => {
-        const cell = records[one.place][name], differs = !same(cell, record[name]);
-        return element("td", { class: differs ? "differs" : null }, (differs ? "≠ " : "") + text(cell));
+      ...others.map((other) => {
+        if (!(name in other)) return element("td", {}, "–");
+        const differs = !same(other[name], record[name]);
+        return element("td", { class: differs ? "differs" : null }, (differs ? "≠ " : "") + text(other[name]));
       })));
     const table = element("table", { id: "wi-near" }, element("caption", {}, "The record next to medoids"),
       head(["column"], ["this record"], ...names), element("tbody", {}, ...rows));
