@@ -100,9 +100,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "circuit": ("qmedoid circuit circuit.qmedoid --format qasm | grep -A 8 'qubit'",),
     "export": (
-        "qmedoid export heart.qmedoid --format sql --dialect sqlite --table patients -o heart.sql",
-        "head -2 heart.sql | cut -c1-100",
-        "qmedoid export heart.qmedoid --format js -o heart.js",
+        "qmedoid export heart.qmedoid --format sql --dialect sqlite --table patients -o heart.sql | cut -d' ' -f1-3",
+        "sed -n 2p heart.sql | cut -c1-100",
     ),
     "pipes": ("head -3 new.csv | qmedoid score heart.qmedoid - -o - | cut -d, -f1-3",),
     "json": (
