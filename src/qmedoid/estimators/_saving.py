@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,8 +13,11 @@ from qmedoid.arrays import Array
 from qmedoid.estimators._inputs import column_names
 from qmedoid.estimators._number_columns import NumberColumns, number_columns
 from qmedoid.exceptions import ModelError
+from qmedoid.markup.html import join, plain
+from qmedoid.markup.notebook import facts, view
 from qmedoid.model.decision import Decision
 from qmedoid.model.table import Record, TableModel
+from qmedoid.model.view import model_view
 
 # Longest parameter that is saved value by value.
 _LONGEST = 100
@@ -54,6 +57,21 @@ class SavingMixin:
         except ValueError:
             raise ModelError(f"This {type(self).__name__} is not fitted: call fit before it is saved.") from None
         return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+
+    def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
+        """Write a page that shows the fitted model; see `SavedModel.report` for the parameters."""
+        from qmedoid.tables.saved import SavedModel
+
+        return SavedModel(self.table_model()).report(path, data, **settings)
+
+    def _html_repr(self) -> str:
+        """What a notebook shows, without scripts: parameters that were set and, once fitted, the model."""
+        name, given = type(self).__name__, cast(Any, self)
+        changed = [(one, plain(repr(value), 80)) for one, value in given.get_params(deep=False).items()
+                   if repr(value) != repr(type(given)().get_params(deep=False)[one])]  # fmt: skip
+        if not hasattr(self, "classes_"):
+            return view(f"{name}, not fitted", facts(changed) if changed else None)
+        return join([model_view(self.table_model(), f"{name}, fitted"), facts(changed) if changed else None])
 
     def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
         """The models of a classifier of numbers; missing values are filled in, as by itself."""

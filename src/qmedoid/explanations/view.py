@@ -1,29 +1,16 @@
 """A decision as HTML without scripts: a page that stands alone, and a view within a notebook."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmedoid.explanations.digits import plain, rounded_to_sum, signed
+from qmedoid.explanations.digits import plain as plain_number
+from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.picture import DIGITS, counted
 from qmedoid.explanations.sentences import cell_text
-from qmedoid.spelling import printable
+from qmedoid.markup.html import Child, Html, element, folded, join, plain, table
+from qmedoid.markup.notebook import STYLE, view
+from qmedoid.markup.policy import policy_element, style_element
 
-_LONGEST = 200
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_STYLE = """\
-.qmedoid-why { color: var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit)); max-width: 60rem;
-  font: .95rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-.qmedoid-why svg { max-width: 100%; height: auto; }
-.qmedoid-why .box { overflow-x: auto; }
-.qmedoid-why table { border-collapse: collapse; margin: .5rem 0; font-size: .9rem; }
-.qmedoid-why caption, .qmedoid-why summary { text-align: left; font-weight: 600; padding: .3rem 0; }
-.qmedoid-why th, .qmedoid-why td { text-align: left; padding: .2rem .7rem; background: none;
-  border-bottom: 1px solid var(--jp-border-color2, var(--vscode-panel-border, #8888)); }
-.qmedoid-why td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.qmedoid-why td.differs { font-weight: 600; text-decoration: underline; }
-.qmedoid-why .stamp { font-size: .8rem; opacity: .8; }
-"""
 _PAGE_STYLE = """\
 :root { color-scheme: light dark; }
 body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: Canvas; color: CanvasText; }
@@ -35,69 +22,56 @@ h1 { font: 600 1.4rem/1.3 system-ui, sans-serif; }
 def as_page(made: Mapping[str, Any], svg: str) -> str:
     """One page that loads nothing and runs nothing."""
     title = f"Why this record is called {cell_text(made['prediction'])}"
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{_PAGE_STYLE}</style>",
-            "</head>",
-            f"<body><main><h1>{escape(title)}</h1>",
-            as_fragment(made, svg, folded=False),
-            "</main></body></html>",
-            "",
-        ]
-    )
+    head = [
+        element("meta", charset="utf-8"),
+        policy_element([], [_PAGE_STYLE, STYLE]),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        style_element(_PAGE_STYLE),
+    ]
+    body = element("main", element("h1", title), as_fragment(made, svg, is_open=True))
+    page = element("html", element("head", *head), element("body", body), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
 
 
-def as_fragment(made: Mapping[str, Any], svg: str, *, folded: bool = True) -> str:
-    """The same as a part of another page, with its own style; details are folded in a notebook."""
-    sections = [_columns(made), _medoids(made), _flips(made), _groups(made), _rows(made)]
-    lines = [f'<div class="qmedoid-why"><style>{_STYLE}</style>']
-    lines += [f"<p>{escape(sentence)}</p>" for sentence in made["sentences"]]
+def as_fragment(made: Mapping[str, Any], svg: str, *, is_open: bool = False) -> Html:
+    """The same as a part of another page, with its own style; tables are folded in a notebook."""
+    first, second = made["sentences"]
+    parts: list[Child] = [element("p", second)]
     if made["difference"]:
-        noted = "".join(f"<li>{escape(line)}</li>" for line in made["difference"])
-        lines.append(f"<p>The table differs from the one that the model was fitted on:</p><ul>{noted}</ul>")
-    lines.append(f'<div class="box">{svg}</div>')
-    for title, body in (section for section in sections if section is not None):
-        opened = "" if folded else " open"
-        lines.append(f"<details{opened}><summary>{escape(title)}</summary>{''.join(body)}</details>")
+        lines = [element("li", line) for line in made["difference"]]
+        parts.append(element("p", "The table differs from the one that the model was fitted on:"))
+        parts.append(element("ul", *lines))
+    parts.append(element("div", Html(svg), class_="box"))
+    tables = (_columns(made), _medoids(made), _flips(made), _groups(made), _rows(made))
+    parts += [
+        folded(caption, one, is_open=is_open) for caption, one in (found for found in tables if found is not None)
+    ]
     model = made["model"]
     stamp = f"qmedoid {model['qmedoid']}, model {model['sha256'] or 'not saved'}, {made['time']}"
-    lines += [f'<p class="stamp">{escape(stamp)}</p>', "</div>"]
-    return "\n".join(lines)
+    return view(first, *parts, element("p", stamp, class_="stamp"))
 
 
-Section = tuple[str, Iterator[str]] | None
+Section = tuple[str, Html] | None
 
 
 def _columns(made: Mapping[str, Any]) -> Section:
-    parts = made["columns"]
-    rest = made["rest"]["columns"]
+    parts, rest = made["columns"], made["rest"]["columns"]
     terms = [(name, value) for name, value in made["terms"].items() if value]
     values = [*(one["contribution"] for one in parts), rest["contribution"], *(value for _, value in terms)]
     printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
-    rows = [[one["name"], cell_text(one["cell"]), text] for one, text in zip(parts, printed, strict=False)]
+    rows = [(plain(one["name"]), cell_text(one["cell"]), text) for one, text in zip(parts, printed, strict=False)]
     if rest["count"]:
-        rows.append([counted(rest["count"], "other column"), "", printed[len(parts)]])
-    rows += [[name, "", text] for (name, _), text in zip(terms, printed[len(parts) + 1 :], strict=True)]
-    rows.append(["margin", "", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS)])
-    return "What each column adds to the margin, in log-odds", _table(("column", "cell", "contribution"), rows, (2,))
+        rows.append((counted(rest["count"], "other column"), "", printed[len(parts)]))
+    rows += [(name, "", text) for (name, _), text in zip(terms, printed[len(parts) + 1 :], strict=True)]
+    rows.append(("margin", "", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS)))
+    caption = "What each column adds to the margin, in log-odds"
+    return caption, table(caption, ("column", "cell", "contribution"), rows, numbers=[2])
 
 
 def _groups(made: Mapping[str, Any]) -> Section:
-    listed, rest = made["groups"], made["rest"]["groups"]
-    if not listed:
-        return None
-    printed = rounded_to_sum([*(one["contribution"] for one in listed), rest["contribution"]], DIGITS)
-    rows = [[_group_name(one), signed(value, DIGITS)] for one, value in zip(listed, printed, strict=False)]
-    if rest["count"]:
-        rows.append([counted(rest["count"], "other group"), signed(printed[-1], DIGITS)])
-    return "The same by group of columns", _table(("group", "contribution"), rows, (1,))
+    names = [(_group_name(one),) for one in made["groups"]]
+    return _listed(made, "groups", "The same by group of columns", ("group",), names, "other group")
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
@@ -108,72 +82,50 @@ def _group_name(group: Mapping[str, Any]) -> str:
 
 
 def _rows(made: Mapping[str, Any]) -> Section:
-    if not made["rows"]:
+    names = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
+    return _listed(made, "rows", "The same by training row", ("training row", "class"), names, "other row")
+
+
+def _listed(
+    made: Mapping[str, Any], level: str, caption: str, head: Sequence[str], names: Sequence[Sequence[str]], rest: str
+) -> Section:
+    """Contributions of one level, whose printed digits add up."""
+    if not made[level]:
         return None
-    listed, rest = made["rows"], made["rest"]["rows"]
-    printed = rounded_to_sum([*(one["contribution"] for one in listed), rest["contribution"]], DIGITS)
-    rows = [
-        [str(one["training_row"]), cell_text(one["class"]), signed(value, DIGITS)]
-        for one, value in zip(listed, printed, strict=False)
-    ]
-    if rest["count"]:
-        rows.append([counted(rest["count"], "other row"), "", signed(printed[-1], DIGITS)])
-    return "The same by training row", _table(("training row", "class", "contribution"), rows, (2,))
+    others = made["rest"][level]
+    values = [*(one["contribution"] for one in made[level]), others["contribution"]]
+    printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
+    rows = [(*name, text) for name, text in zip(names, printed, strict=False)]
+    if others["count"]:
+        rows.append((counted(others["count"], rest), *[""] * (len(head) - 1), printed[-1]))
+    return caption, table(caption, (*head, "contribution"), rows, numbers=[len(head)])
 
 
 def _medoids(made: Mapping[str, Any]) -> Section:
     """The record beside the nearest medoid of each class, with the cells that differ marked."""
     medoids = made["medoids"]
-    names = ("", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids))
-    rows = [["distance", "", *(plain(one["distance"]) for one in medoids)]]
-    marked: set[tuple[int, int]] = set()
+    head = ("", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids))
+    rows: list[list[Child]] = [["distance", "", *(plain_number(one["distance"]) for one in medoids)]]
     for name, cell in made["record"].items():
-        cells = []
-        for place, one in enumerate(medoids):
-            own = one["record"]
-            cells.append("not kept" if own is None else cell_text(own[name]))
-            if own is not None and name in one["differs"]:
-                marked.add((len(rows), place + 2))
-        rows.append([name, cell_text(cell), *cells])
-    title = "The nearest real rows of each class; cells that differ are underlined"
-    return title, _table(names, rows, (), marked)
+        cells: list[Child] = []
+        for one in medoids:
+            text = "not kept" if one["record"] is None else cell_text(one["record"][name])
+            differs = one["record"] is not None and name in one["differs"]
+            cells.append(element("span", text, class_="differs") if differs else text)
+        rows.append([plain(name), cell_text(cell), *cells])
+    caption = "The nearest real rows of each class; cells that differ are underlined"
+    return caption, table(caption, head, rows)
 
 
 def _flips(made: Mapping[str, Any]) -> Section:
     if not made["flips"]:
         return None
-    rows = [
-        [
-            " and ".join(
-                f"{cell_text(one['column'])}: {cell_text(one['cell'])} → {cell_text(one['to'])}"
-                for one in flip["changes"]
-            ),
-            cell_text(flip["prediction"]),
-            "" if flip["probability"] is None else plain(flip["probability"]),
+    rows = []
+    for flip in made["flips"]:
+        changes = [
+            f"{cell_text(one['column'])}: {cell_text(one['cell'])} → {cell_text(one['to'])}" for one in flip["changes"]
         ]
-        for flip in made["flips"]
-    ]
-    return "The smallest changes that lead to another class", _table(("change", "called", "probability"), rows, (2,))
-
-
-def _heading(text: str) -> str:
-    line = printable(text)
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def _table(
-    names: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    numbers: Sequence[int],
-    marked: Collection[tuple[int, int]] = (),
-) -> Iterator[str]:
-    yield '<div class="box" tabindex="0" role="group" aria-label="table"><table><thead><tr>'
-    yield "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    yield "</tr></thead><tbody>"
-    for number, row in enumerate(rows):
-        cells = [f'<th scope="row">{escape(_heading(row[0]))}</th>']
-        for place, cell in enumerate(row[1:], 1):
-            kind = "number" if place in numbers else "differs" if (number, place) in marked else ""
-            cells.append(f"<td{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{escape(cell)}</td>")
-        yield f"<tr>{''.join(cells)}</tr>"
-    yield "</tbody></table></div>"
+        probability = "" if flip["probability"] is None else plain_number(flip["probability"])
+        rows.append((join(changes, " and "), cell_text(flip["prediction"]), probability))
+    caption = "The smallest changes that lead to another class"
+    return caption, table(caption, ("change", "called", "probability"), rows, numbers=[2])

@@ -182,6 +182,11 @@ class OperatingSummary:
             **{name: None if figure is None else figure._asdict() for name, figure in figures.items()},
         }
 
+    def _repr_html_(self) -> str:
+        from qmedoid.model.view import operating_view
+
+        return operating_view(self)
+
     def _rates(self, counts: Counts) -> tuple[Interval, Interval]:
         """Shares of the positive and of the other records that are alerts."""
         return self._interval(counts.tp, counts.tp + counts.fn), self._interval(counts.fp, counts.fp + counts.tn)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +11,6 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.exports.sql.dialects import DialectName
-from qmedoid.exports.writing import Export, Format, export_model
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
@@ -21,6 +18,7 @@ from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables._explained import ExplainingMixin
+from qmedoid.tables._shown import ShowingMixin
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
@@ -58,7 +56,7 @@ def load(path: str | Path) -> "SavedModel":
     return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
 
 
-class SavedModel(ExplainingMixin):
+class SavedModel(ExplainingMixin, ShowingMixin):
     """A model loaded from a file, that predicts and explains without scikit-learn.
 
     Its methods take data frames, Arrow tables, arrays, or dictionaries of columns.
@@ -280,50 +278,9 @@ class SavedModel(ExplainingMixin):
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
 
-    def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
-        """Write a page that shows the model and, if given, what it decides about data; any browser opens it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Such as ``"report.html"``.
-        data : data frame, Arrow table, dict of columns or None
-            With the target column, figures are those of these rows; else of the held-out rows of the fit.
-        **settings
-            `target` and `on_mismatch` as elsewhere; `cost`, what a missed positive costs in false alerts; `rows` and
-            `live`, whether the page has real rows and the model itself; `max_bytes`, from which size on the model is
-            left out; `ignore`, codes of findings that are not judged.
-        """
-        # By name: reports lie in a layer above.
-        write = import_module("qmedoid.model_report.writing").report_model
-        written: Path = write(self.model, path, data, sha256=self.sha256, **settings)
-        return written
-
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
         return save_model(self.model, path, circuits=circuits, raw_rows=raw_rows)
-
-    def export(
-        self, path: str | Path, *, format: Format, dialect: DialectName | None = None, table: str | None = None
-    ) -> Export:
-        """Write the model in another language, which scores records without Python.
-
-        Parameters
-        ----------
-        path : str or Path
-        format : {"js", "sql", "onnx"}
-            JavaScript, one SELECT statement, or an ONNX graph (which needs ``qmedoid[onnx]``).
-        dialect : {"duckdb", "sqlite", "postgres"}, optional
-            The database that the SQL is for; DuckDB by default.
-        table : str, optional
-            The table that the SQL selects from; ``records`` by default.
-
-        Raises
-        ------
-        ModelError
-            The format cannot express the model; the message says why.
-        """
-        return export_model(self.model, path, format=format, dialect=dialect, table=table, sha256=self.sha256)
 
     def _decide(
         self, data: Any, on_mismatch: OnMismatch, tally: NoveltyTally | None = None

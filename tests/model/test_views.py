@@ -1,0 +1,65 @@
+"""Views for notebooks: every figure is the model's, nothing runs, and nothing foreign is markup."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qmedoid import (
+    EvidenceClassifier,
+    MedoidClassifier,
+    NearestMedoidClassifier,
+    SavedModel,
+    VariationalClassifier,
+    stability,
+)
+from qmedoid.markup.svg import label
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=150), "b": rng.normal(size=150)})
+    y = pd.Series(np.where(X.iloc[:, 0] > 0, "<img src=x onerror=alert(1)>", "no"), name="</style><script>")
+    method = EvidenceClassifier()
+    return MedoidClassifier(method=method, operating_point={"alert_rate": 0.3}, positive="no", random_state=0).fit(X, y)
+
+
+def views(fitted):
+    saved = SavedModel(fitted.table_model())
+    X, y = np.random.default_rng(1).normal(size=(60, 2)), np.arange(60) % 2
+    report = stability(NearestMedoidClassifier(max_passes=1, random_state=0), X, y, n_bootstraps=2, random_state=0)
+    return [fitted._html_repr(), saved._repr_html_(), saved.expected_._repr_html_(), report._repr_html_()]
+
+
+def test_views_have_no_script_and_escape_what_is_foreign(fitted):
+    for text in views(fitted):
+        assert "<script" not in text.lower()
+        assert "<img" not in text
+        assert not re.findall(r"<[a-z]+[^>]*\s(?:on\w+|style|src|href)=", text)
+        assert text.count("</style>") == 1
+    assert "&lt;script&gt;alert(1)" in views(fitted)[1]
+
+
+def test_view_of_a_model_has_its_figures(fitted):
+    saved = SavedModel(fitted.table_model())
+    text, expected = saved._repr_html_(), saved.expected_
+    for figure in (expected.precision, expected.recall, expected.alert_rate):
+        assert f"{label(figure.value)} (95 %: {label(figure.low)} to {label(figure.high)})" in text
+    assert label(float(saved.feature_importances_.max())) in text
+    assert f"above a probability of {label(expected.threshold)}" in expected._repr_html_()
+
+
+def test_view_of_an_estimator_shows_what_was_set():
+    text = MedoidClassifier(max_levels=7)._repr_mimebundle_()["text/html"]
+    assert "MedoidClassifier, not fitted" in text
+    assert "max_levels" in text
+    assert "random_state" not in text
+
+
+def test_view_of_a_circuit_has_no_medoids():
+    X, y = np.random.default_rng(1).normal(size=(40, 2)), np.arange(40) % 2
+    text = VariationalClassifier(n_steps=2, n_qubits=2, random_state=0).fit(X, y)._html_repr()
+    assert "circuit" in text
+    assert "medoids" not in text
