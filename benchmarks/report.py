@@ -87,7 +87,8 @@ def measure(name: str, model: Path, table: Path, target: str, folder: Path) -> d
     return {
         "table": name, "rows": pq.read_metadata(table).num_rows, "columns": len(loaded.model.contract.columns),
         "evaluate_cpu_s": f"{scoring:.2f}", "report_cpu_s": f"{seconds:.2f}",
-        "beyond_cpu_s": f"{seconds - scoring:.2f}", "page_mb": f"{written.bytes / 1e6:.2f}", "live": "document" in written.summary["live"],
+        "beyond_cpu_s": f"{seconds - scoring:.2f}", "page_mb": f"{written.bytes / 1e6:.2f}",
+        "live": "document" in written.summary["live"],
         "without_table_cpu_s": f"{alone:.2f}", "without_table_mb": f"{without.bytes / 1e6:.2f}",
     }  # fmt: skip
 
