@@ -18,7 +18,7 @@ from qmedoid.exports.onnx.cells import MISSING_MOMENT
 from qmedoid.exports.onnx.model import onnx_file
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
-N_SCORED = 1000
+N_SCORED = 300
 MIXED = "categories, dates and missing cells"
 
 
