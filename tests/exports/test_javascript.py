@@ -21,7 +21,7 @@ from qmedoid.methods.base import LARGEST
 from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP
 
-N_SCORED, N_EXPLAINED = 1000, 20
+N_SCORED, N_EXPLAINED = 300, 10
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed: install Node.js 18 or later")
 

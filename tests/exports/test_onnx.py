@@ -20,7 +20,7 @@ from qmedoid.exports.onnx.model import onnx_file
 from qmedoid.methods.neighbors.model import RowCells
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
-N_SCORED = 1000
+N_SCORED = 300
 MIXED = "categories, dates and missing cells"
 
 

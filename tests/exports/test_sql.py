@@ -19,7 +19,7 @@ from qmedoid.exports.sql.stages import Stages
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.studies.catalog import table_of
 
-N_SCORED = 1000
+N_SCORED = 300
 REFUSED = {"neighbor term", "sum", "sum of more classes", "rare events"}
 """Kinds that look for the nearest of many rows."""
 MIXED = "categories, dates and missing cells"
