@@ -94,3 +94,7 @@ def test_export_refuses_options_of_another_format(cli, two, tmp_path):
     assert outcome.code == 2
     assert "'dialect' parameter belongs to the format 'sql'" in outcome.err
     assert not (tmp_path / "model.js").exists()
+
+
+def test_export_is_written_to_a_file(cli, two):
+    assert "must be a file" in cli("export", two.model, "--format", "js", "-o", "-").err

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from qmedoid.cli._output import print_json, shown
 from qmedoid.cli.options import ExportOptions
+from qmedoid.exceptions import ParameterError
 from qmedoid.exports.writing import export_model
 from qmedoid.tables.saved import load
 
@@ -11,6 +12,8 @@ from qmedoid.tables.saved import load
 def run(options: ExportOptions) -> None:
     """Write the export and say what was written."""
     path = options.output or Path(options.model).with_suffix(f".{options.format}")
+    if str(path) == "-":
+        raise ParameterError("The output of an export must be a file: give -o FILE.")
     saved = load(options.model)
     written = export_model(
         saved.model, path, format=options.format, dialect=options.dialect, table=options.table, force=options.force,
