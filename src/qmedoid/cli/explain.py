@@ -1,5 +1,6 @@
 """``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +63,17 @@ def check_outputs(options: ExplainOptions) -> None:
         if file is not None and str(file) == "-":
             raise ParameterError("Pages and pictures are written to files: give a path instead of -, or use --json.")
         if file is not None:
-            begins = f"<title>{start}".encode()
-            check_target(file, lambda content, begins=begins: begins in content, "explanation of a decision")
+            check_target(file, partial(_holds, f"<title>{start}".encode()), "explanation of a decision")
     if (
         options.html is not None
         and options.svg is not None
         and Path(options.html).resolve() == Path(options.svg).resolve()
     ):
         raise ParameterError(f"--html and --svg are two files. Got {str(options.svg)!r} for both.")
+
+
+def _holds(part: bytes, content: bytes) -> bool:
+    return part in content
 
 
 def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
