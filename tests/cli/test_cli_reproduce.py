@@ -62,6 +62,13 @@ def wine(cli, tmp_path_factory):
 
 
 @pytest.fixture
+def no_pictures(monkeypatch):
+    """Pictures are not drawn, which takes most of the time of a run that finds its results."""
+    for name in ("small_pictures", "small_detail_pictures"):
+        monkeypatch.setattr(report, name, lambda *_, **__: [])
+
+
+@pytest.fixture
 def no_work(monkeypatch):
     """Nothing may be run."""
 
@@ -163,7 +170,7 @@ class TestAgain:
                     else:
                         assert text == ("" if value is None else str(value))
 
-    @pytest.mark.usefixtures("no_work")
+    @pytest.mark.usefixtures("no_work", "no_pictures")
     def test_what_is_done_can_be_shown_from_a_cache_that_takes_no_files(self, cli, wine, tmp_path, monkeypatch):
         def read_only(*_):
             raise AssertionError("written")
@@ -175,7 +182,7 @@ class TestAgain:
         assert seen == [tmp_path]
 
     def test_what_is_to_come_is_told_first(self, wine):
-        assert wine.outcome.err.startswith("24 cells are to be run. On a common machine that takes about 1 min.\n")
+        assert wine.outcome.err.startswith("16 cells are to be run. On a common machine that takes about 1 min.\n")
 
     def test_outlook_is_what_cells_take_side_by_side(self):
         cells = Plan(["wine", "fraud"]).cells
@@ -184,11 +191,12 @@ class TestAgain:
             assert f"{len(cells):,} cells are to be run" in _outlook(0, cells, jobs)
             assert f" about {round(minutes / jobs)} min." in _outlook(0, cells, jobs)
 
+    @pytest.mark.usefixtures("no_pictures")
     def test_other_seeds_give_other_figures(self, cli, wine, tmp_path):
         outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache, "--seed", 1,
                          "--jobs", 1)  # fmt: skip
-        # Two of the three splits are those of the run before.
-        assert "16 of 24 cells are there from before; 8 are to be run." in outcome.err
+        # One of the two splits is that of the run before.
+        assert "8 of 16 cells are there from before; 8 are to be run." in outcome.err
         assert bytes_of(tmp_path)["test_comparison.csv"] != wine.written["test_comparison.csv"]
         assert "--seed 1" in (tmp_path / "test_comparison.csv").read_text(encoding="utf-8").splitlines()[0]
 
@@ -308,13 +316,13 @@ class TestStopped:
             copied = tmp_path / "cache" / result.relative_to(wine.cache)
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(result, copied)
-        assert self.stop(self.start(tmp_path), signal.SIGTERM, tmp_path, group=False, n_before=12) == 143
+        assert self.stop(self.start(tmp_path), signal.SIGTERM, tmp_path, group=False, n_before=8) == 143
         done = len(kept(tmp_path))
-        assert 12 < done < 24
+        assert 8 < done < 16
         again = cli.ok(
             "reproduce", "wine", "--quick", "--jobs", 1, "-o", tmp_path / "out", "--cache", tmp_path / "cache"
         )
-        assert f"{done} of 24 cells are there from before; {24 - done} are to be run." in again.err
+        assert f"{done} of 16 cells are there from before; {16 - done} are to be run." in again.err
         written = bytes_of(tmp_path / "out")
         assert set(written) == set(wine.written)
         # What it took differs from run to run, and the page shows it; all else is the same, side by side or in turn.

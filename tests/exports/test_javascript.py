@@ -24,7 +24,7 @@ from qmedoid.methods.rare.model import CLIP as RARE_CLIP
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 
-N_SCORED, N_EXPLAINED = 1000, 20
+N_SCORED, N_EXPLAINED = 300, 10
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed: install Node.js 18 or later")
 

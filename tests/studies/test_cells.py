@@ -154,9 +154,9 @@ class TestPlan:
 
     def test_quick_is_smaller_and_a_sample(self):
         quick = Plan(PARTS).quick()
-        assert len(Plan(["wine"]).quick().cells) == 3 * 8
-        assert len(Plan(["heart"]).quick().cells) == 3 * 8
-        assert len(Plan(["fraud"]).quick().cells) == 13 * 2 + 8 * (2 + 1)
+        assert len(Plan(["wine"]).quick().cells) == 2 * 8
+        assert len(Plan(["heart"]).quick().cells) == 2 * 8
+        assert len(Plan(["fraud"]).quick().cells) == 13 + 8 * (1 + 1)
         assert {cell.data for cell in quick.cells} == {"heart", "breast-cancer", "wine", FRAUD_SAMPLE}
         assert {cell.method for cell in quick.cells}.isdisjoint({*SMALL_VARIANTS, *FRAUD_VARIANTS})
 

@@ -1,4 +1,4 @@
-"""The reasons of a decision: the largest contributions of columns, in words; five tables, forty records of each."""
+"""The reasons of a decision: the largest contributions of columns, in words; five tables, twenty records of each."""
 
 import os
 from functools import lru_cache
@@ -16,7 +16,7 @@ from qmedoid.explanations.sentences import two_sentences
 from qmedoid.studies.datasets import shipped_path
 from qmedoid.tables.saved import SavedModel
 
-TRAINING, RECORDS = 200, 40
+TRAINING, RECORDS = 200, 20
 
 
 def from_folder(name, target):
@@ -97,7 +97,7 @@ def test_named_reasons_are_the_largest_contributions_with_the_records_own_cells(
         reasons, doubts = (said(contributions, cells, sign) for sign in (1, -1))
         assert not reasons or f"most of all because {reasons}" in sentence
         assert not doubts or sentence.endswith(f"; against it speaks that {doubts}.")
-        if row % 20 == 0:
+        if row % 10 == 0:
             assert contributions == pytest.approx(
                 outside.explain(report["record"], probabilities[row])["columns"], rel=1e-8, abs=1e-9
             )
@@ -118,7 +118,7 @@ def test_reason_goes_where_its_cell_goes(name):
     classes = list(model.classes_)
     others = X.sample(30, random_state=0)
     falls = 0
-    for row in range(0, RECORDS, 4):
+    for row in range(0, RECORDS, 2):
         report = reports(name)[row]
         winner, against = (classes.index(report[key]) for key in ("prediction", "against"))
         reason = max(report["columns"], key=lambda column: column["contribution"])["name"]

@@ -29,7 +29,7 @@ MOST_COLUMNS = 30
 _FEWEST, _MOST_CELLS = 16, 256
 # Records that are scored for one column at a time, for each medoid.
 _WORK = 2**18
-_STEPS = 24
+_STEPS = 12
 _PAIRED_COLUMNS = 8
 _PAIRED_SIZES = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 _N_SINGLE = 3

@@ -135,7 +135,7 @@ class Plan:
 
     def quick(self) -> "Plan":
         """A smoke run: few splits, the fraud sample, no variants."""
-        return replace(self, splits=3, fraud_splits=2, fraud_data=FRAUD_SAMPLE, variants=False)
+        return replace(self, splits=2, fraud_splits=1, fraud_data=FRAUD_SAMPLE, variants=False)
 
     @property
     def cells(self) -> list[Cell]:
