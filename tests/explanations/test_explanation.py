@@ -27,7 +27,7 @@ def explained(kind, row=0, **options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("top", [0, 1, 3, 10])
+@pytest.mark.parametrize("top", [0, 2])
 def test_every_level_adds_up_to_the_margin(kind, top):
     for row in range(0, 12, 4):
         made = explained(kind, row).to_dict(top=top)
@@ -159,7 +159,8 @@ def test_hostile_names_and_cells_are_escaped():
         tags = set(re.findall(r"<([a-zA-Z][a-zA-Z0-9]*)", text))
         assert tags <= {
             "html", "head", "meta", "title", "style", "body", "main", "div", "p", "svg", "desc", "defs", "pattern",
-            "rect", "line", "text", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "h1", "caption", "span",
+            "rect", "line", "text", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "h1",
+            "caption", "span",
         }  # fmt: skip
         assert not re.findall(r"<[a-z]+[^>]*\son\w+=", text)
 
