@@ -102,6 +102,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "-o later.qmedoid | grep -E 'held out|prevalence|rate  |recall \\('",
     ),
     "circuit": ("qmedoid circuit circuit.qmedoid --format qasm | grep -A 8 'qubit'",),
+    "export": (
+        "qmedoid export heart.qmedoid --format sql --dialect sqlite --table patients -o heart.sql | cut -d' ' -f1-3",
+        "sed -n 2p heart.sql | cut -c1-100",
+    ),
     "pipes": ("head -3 new.csv | qmedoid score heart.qmedoid - -o - | cut -d, -f1-3",),
     "json": (
         "qmedoid score heart.qmedoid new.csv -o decisions.parquet --json",

@@ -154,6 +154,12 @@ def test_the_page_on_exports_says_what_its_benchmark_left(docs_scripts):
     assert page == marked.fill(page, script.sections())
 
 
+def test_the_page_on_reports_says_what_the_code_and_the_benchmark_say(docs_scripts):
+    script, marked = docs_scripts("make_report"), docs_scripts("marked_sections")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == marked.fill(page, script.sections())
+
+
 def test_the_findings_say_what_their_script_measures(docs_scripts):
     """Two tables that are quick to measure; ``python docs/make_findings.py --check`` compares all of them."""
     script = docs_scripts("make_findings")

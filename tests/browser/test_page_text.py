@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
-from summaries import HOSTILE, HUGE, summary
+from summaries import HOSTILE, HUGE, effect, summary
 
 from qmedoid.markup.policy import source_hash
 from qmedoid.model_report.charts import some_points
+from qmedoid.model_report.effect_charts import effect_chart, odds_factor
 from qmedoid.model_report.page import SCRIPTS, asset, render, script, shown, style
 
 
@@ -76,6 +77,23 @@ def test_parts_that_are_not_known_are_left_out():
     base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}
     titles = re.findall(r"<h2[^>]*>([^<]*)", render(base))
     assert titles == ["Findings", "What was fitted", "What if", "How this page was made"]
+
+
+@pytest.mark.parametrize(
+    ("log_odds", "said"), [(0.0, "×1"), (1.0, "×2.7"), (-1.0, "÷2.7"), (5.0, "×148"), (-10.0, "÷2e4"), (30.0, "×1e13")]
+)
+def test_factors_of_odds_are_short(log_odds, said):
+    assert odds_factor(log_odds) == said
+
+
+def test_shapes_of_dates_have_dates_and_those_of_scores_no_odds():
+    shape = {**effect("day", ["a", "b"], has_numbers=True), "kind": "date"}
+    shape["bins"] = [{**one, "x": 19_000.5 + 365 * place} for place, one in enumerate(shape["bins"])]
+    assert re.findall(r">(\d{4}-\d\d-\d\d)<", effect_chart(shape)) == ["2022-01-01", "2023-01-15"]
+    for has_numbers in (True, False):
+        plain = effect("a", ["x", "y"], has_numbers=has_numbers)
+        assert ">odds<" in effect_chart(plain)
+        assert ">odds<" not in effect_chart({**plain, "unit": "score"})
 
 
 def test_twins_of_long_curves_have_some_of_their_points():

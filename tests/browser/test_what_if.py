@@ -166,6 +166,21 @@ def test_nearest_medoids_are_those_of_the_model_with_differing_cells_marked(open
             assert differs == (cell.text_content().removeprefix("≠ ") != own.text_content())
 
 
+def test_cells_of_medoids_are_computed_back_where_only_their_numbers_are_there(open_page):
+    found = exported("rare events", N_SCORED)
+    without = with_model(found.saved, found.records[0])
+    without["live"]["document"]["medoids"]["records"] = None
+    opened = open_page(render(without))
+    head = opened.page.eval_on_selector_all("#wi-near thead th", "(all) => all.map((one) => one.textContent)")
+    shown = cells_of(opened, "#wi-near")
+    numbers = found.saved.model.method.medoid_rows.tolist()
+    for place, title in enumerate(head[2:]):
+        medoid = found.saved.model.records[0][numbers.index(int(title.split("training row ")[1].split(",")[0]))]
+        for row in shown:
+            assert float(row[2 + place].removeprefix("≠ ")) == pytest.approx(medoid[row[0]], rel=1e-5)
+    opened.assert_clean()
+
+
 def test_wide_tables_show_the_most_important_columns_and_the_rest_on_demand(open_page):
     base = summary()
     found = exported("evidence", N_SCORED)

@@ -199,3 +199,20 @@ def test_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
     assert f"{single['columns'][0]}: {single['name']}" in text
     assert "Without the term 'operating point' it would be called yes." in " ".join(text.split())
     assert "column 0" not in text
+
+
+def test_explain_replaces_its_own_files_and_nothing_else(cli, two, tmp_path):
+    model = tmp_path / "small.qmedoid"
+    model.write_bytes(two.model.read_bytes())
+    page, picture = tmp_path / "why.html", tmp_path / "why.svg"
+    for _ in range(2):
+        cli.ok("explain", model, two.file, "--row", "0", "--html", page, "--svg", picture)
+    for output in (model, two.file):
+        before = output.read_bytes()
+        for option in ("--html", "--svg"):
+            failed = cli("explain", model, two.file, "--row", "0", option, output)
+            assert failed.code != 0
+            assert "is no explanation of a decision" in failed.err
+        assert output.read_bytes() == before
+    assert "two files" in cli("explain", model, two.file, "--row", "0", "--html", page, "--svg", page).err
+    assert "written to files" in cli("explain", model, two.file, "--row", "0", "--html", "-").err

@@ -73,8 +73,28 @@ def test_export_refuses_in_a_sentence(cli, tmp_path):
     assert not (tmp_path / "rare.sql").exists()
 
 
+@pytest.mark.parametrize("format", ["js", "sql", "onnx"])
+def test_export_replaces_exports_alone(cli, two, tmp_path, format):
+    if format == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
+    file = tmp_path / "model"
+    for content in (two.model.read_bytes(), b"mine"):
+        file.write_bytes(content)
+        outcome = cli("export", two.model, "--format", format, "-o", file)
+        assert outcome.code == 2
+        assert "--force" in outcome.err
+        assert file.read_bytes() == content
+    cli.ok("export", two.model, "--format", format, "-o", file, "--force")
+    cli.ok("export", two.model, "--format", "sql", "-o", file)
+    assert file.read_bytes().startswith(b"-- A model of qmedoid")
+
+
 def test_export_refuses_options_of_another_format(cli, two, tmp_path):
     outcome = cli("export", two.model, "--format", "js", "--dialect", "sqlite", "-o", tmp_path / "model.js")
     assert outcome.code == 2
     assert "'dialect' parameter belongs to the format 'sql'" in outcome.err
     assert not (tmp_path / "model.js").exists()
+
+
+def test_export_is_written_to_a_file(cli, two):
+    assert "must be a file" in cli("export", two.model, "--format", "js", "-o", "-").err

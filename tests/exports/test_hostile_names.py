@@ -19,7 +19,7 @@ from qmedoid.exports.sql.script import as_sql
 
 COLUMNS = (
     'a"b', "x'; DROP TABLE records; --", "new\nline", "ünï — 數 🐘", "select", "probability", "margin", "e0", "r0",
-    "stage1", "/* */", "{last}", "a" * 300, "nearest_it's",
+    "stage1", "y0", "y3", "f1", "p1", "n0", "i1", "/* */", "{last}", "a" * 300, "nearest_it's",
 )  # fmt: skip
 LEVELS = (
     "'; DROP TABLE records; --", '"', "a\nb", "ünï — 數", "NULL", "\\'", "-- x", "b" * 5000, "E'\\x'", "$$", "%s {x}",
@@ -85,7 +85,7 @@ def test_comments_end_where_they_should(dialect):
     saved, _ = hostile(("line\nbreak", "x\r\n; SELECT"))
     lines = as_sql(flattened(saved.model), dialect=dialect, table="a\nb").splitlines()
     start = next(place for place, line in enumerate(lines) if not line.startswith("--"))
-    assert lines[start].startswith("WITH stage0 AS ")
+    assert lines[start].startswith("WITH qmedoid_stage0 AS ")
 
 
 @pytest.mark.parametrize("classes", [CLASSES, ("line\nbreak", ""), (-1, 10**6), (-0.5, 1.5)])

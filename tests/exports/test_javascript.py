@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from model_kinds import MODEL_KINDS, exported
+from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import FORMAT, as_document, as_javascript, engine, script_json
@@ -20,6 +21,8 @@ from qmedoid.kernels.ties import SAME_PLACE, TIE
 from qmedoid.methods.base import LARGEST
 from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
 
 N_SCORED, N_EXPLAINED = 300, 10
 NODE = shutil.which("node")
@@ -118,6 +121,101 @@ def test_javascript_names_what_is_wrong_with_a_record(tmp_path):
     ]  # fmt: skip
 
 
+ODD_CELLS = {
+    "third": [
+        "NaN", " nan ", "", " ", "1,5", "+1.5", ".5", "5.", "1E3", "0x10", "0b1", "0o7", "-Infinity", "inf", "1_000",
+        "\u00a01.5\u00a0", "\ufeff1.5", "1.5\u0085", "\x1c1.5", True, 2**53 + 1, 1e150, 1.1e150, "1e400", "1e", "1.5f",
+    ],
+    "first": ["NaN", "", "0x10"],
+    "flag": ["NaN", "TRUE", "on", "01", "-0", 2, 0.5, -0.0, " y ", "y\x1f"],
+    "kind of": [
+        " 1.500", "01.5", "+1.5", "RED", "NaN", "toString", "constructor", "__proto__", 1.5, True, "\ufeffred",
+        "red\x85",
+    ],
+    "day": [
+        "2023-02-29", "29.02.2024", 20240229, "2024-02-29T12:00Z", "2024-02-29T24:00", "0001-01-01", "10000-01-01",
+        "12:30", "2024-02-29T12:00+23:59", "2024-02-29T12:00+24:00", "2024-02-29T12:00+99:99", "NaT",
+    ],
+}  # fmt: skip
+
+
+@needs_node
+def test_javascript_reads_odd_cells_as_tables_do(tmp_path):
+    """What is no number, date, truth value or known level to a table is none to the engine, and both say so."""
+    saved, table = exported("categories, dates and missing cells", N_SCORED)
+    record = exported("categories, dates and missing cells", N_SCORED).records[0]
+    cases = [(name, cell) for name, cells in ODD_CELLS.items() for cell in cells]
+    script = as_javascript(flattened(saved.model))
+    found = run_in_node(script, [record | {name: cell} for name, cell in cases], tmp_path)
+    for (name, cell), scores, said in zip(cases, found["scores"], found["issues"], strict=True):
+        changed = table.slice(0, 1).set_column(table.column_names.index(name), name, pa.array([cell]))
+        expected, issues = _decided(saved.model, changed)
+        np.testing.assert_allclose(scores, expected, atol=1e-10, err_msg=f"{name}: {cell!r}")
+        assert bool(said) == bool(issues.columns), (name, cell)
+
+
+def _decided(model, table):
+    issues = Issues()
+    return model.decide(encode_batch(table, model.contract, model.encodings, issues=issues)).scores[0], issues
+
+
+@needs_node
+def test_javascript_reads_texts_by_the_spelling_of_their_column(tmp_path):
+    """A decimal comma, points between thousands, a percent sign, a currency, days before months."""
+    rng = np.random.default_rng(3)
+    values, y = rng.uniform(1, 9000, (120, 3)), rng.integers(0, 2, 120)
+    values[:, 0] += 4000 * y
+    turned = str.maketrans(",.", ".,")
+    table = pa.table(
+        {
+            "amount": [f"{one:,.2f}".translate(turned) for one in values[:, 0]],
+            "rate": [f"{one / 100:.1f} %" for one in values[:, 1]],
+            "price": [f"${one:,.2f}" for one in values[:, 2]],
+            "when": [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(120)],
+        }
+    )
+    classifier = MedoidClassifier(method=EvidenceClassifier(random_state=0), refine="never", random_state=0)
+    model = classifier.fit(table, y).table_model()
+    assert [column.spelling for column in model.contract.columns] == ["1.234,5", "1234.5 %", "1,234.5 $", "d.m.y"]
+    changes = {
+        "amount": ["1.234", "1.234,50", "1234.5", "1234,5", "1,234.5", "-12", "\u221212,5", ",5", "1.23", 1234.5],
+        "rate": ["12.5 %", "12.5%", "12.5", "1e1 %", 12.5, 0.125],
+        "price": ["1,234.5", "$ 1,234.5", "1,234.5$", "-$5", "1.234,5", "€5"],
+        "when": ["2024-03-02", "2.3.2024", "02.03.2024 7:05", "03/02/2024", "31.02.2024"],
+    }
+    first = table.slice(0, 1)
+    cases = [(name, cell) for name, cells in changes.items() for cell in cells]
+    records = [first.to_pylist()[0] | {name: cell} for name, cell in cases]
+    found = run_in_node(as_javascript(flattened(model)), records, tmp_path)
+    for (name, cell), scores, said in zip(cases, found["scores"], found["issues"], strict=True):
+        changed = first.set_column(first.column_names.index(name), name, pa.array([cell]))
+        expected, issues = _decided(model, changed)
+        np.testing.assert_allclose(scores, expected, atol=1e-10, err_msg=f"{name}: {cell!r}")
+        assert bool(said) == bool(issues.columns), (name, cell)
+
+
+@needs_node
+def test_javascript_knows_columns_by_names_that_objects_are_born_with(tmp_path):
+    names = ["__proto__", "constructor", "toString", "length"]
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 4))
+    table = pa.table({name: X[:, place] for place, name in enumerate(names)})
+    saved = SavedModel(
+        MedoidClassifier(refine="never", random_state=0).fit(table, (X.sum(axis=1) > 0) * 1).table_model()
+    )
+    script = as_javascript(flattened(saved.model))
+    records = table.to_pylist()
+    found = run_in_node(script, [*records, {}], tmp_path)
+    np.testing.assert_allclose(found["scores"][:-1], saved.decide(table).scores, atol=1e-10)
+    assert not any(found["issues"][:-1])
+    assert {one["column"] for one in found["issues"][-1] if one["problem"] == "absent"} == {*names}
+    held = subprocess.run(
+        [str(NODE), "-p", "JSON.stringify(require(process.argv[1]).medoids.records)", str(tmp_path / "model.js")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(held.stdout) == [dict(one) for one in saved.model.records[0]]
+
+
 def test_engine_has_the_constants_of_the_package():
     source = engine()
     for name, value in (
@@ -167,7 +265,7 @@ def test_documents_are_json():
 def test_flattened_refuses_a_circuit():
     from sklearn.datasets import load_iris
 
-    from qmedoid import SavedModel, VariationalClassifier
+    from qmedoid import VariationalClassifier
 
     X, y = load_iris(return_X_y=True)
     circuit = VariationalClassifier(n_steps=2, random_state=0).fit(X[:100:2], y[:100:2])

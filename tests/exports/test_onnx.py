@@ -11,11 +11,13 @@ from agreement import assert_onnx_agrees
 from engines import in_onnxruntime, onnx_session
 
 from model_kinds import MODEL_KINDS, exported
+from qmedoid import SavedModel
 from qmedoid._version import __version__
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.onnx.cells import MISSING_MOMENT
 from qmedoid.exports.onnx.model import onnx_file
+from qmedoid.methods.neighbors.model import RowCells
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
 N_SCORED = 300
@@ -28,6 +30,18 @@ def test_onnx_decides_as_the_model(kind):
     found = in_onnxruntime(onnx_file(flattened(saved.model)), table)
     assert_onnx_agrees(found, saved, table)
     assert not found["issues"].any()
+
+
+def test_onnx_looks_for_neighbors_in_the_cells_around_a_record():
+    """Cells of rows that lie anywhere: the nearest of all rows are often in none of the cells that are looked at."""
+    saved, table = exported("sum", N_SCORED)
+    model, rng = saved.model, np.random.default_rng(4)
+    trees, near = model.method.parts
+    cells = RowCells(np.arange(50), rng.permutation(len(near.rows)) % 50)
+    scattered = replace(model.method, parts=(trees, replace(near, cells=cells)))
+    scattered = SavedModel(replace(model, models=(replace(model.best, method=scattered),)))
+    assert np.abs(scattered.decide(table).scores - saved.decide(table).scores).max() > 0.01
+    assert_onnx_agrees(in_onnxruntime(onnx_file(flattened(scattered.model)), table), scattered, table)
 
 
 def test_onnx_takes_a_record_and_none():

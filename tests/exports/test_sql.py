@@ -15,6 +15,7 @@ from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.sql.dialects import DIALECTS, dialect_of
 from qmedoid.exports.sql.script import as_sql
+from qmedoid.exports.sql.stages import Stages
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.studies.catalog import table_of
 
@@ -177,7 +178,7 @@ def test_sql_names_the_model_and_the_table():
     sql = as_sql(flattened(saved.model, "ab12"), dialect="sqlite", table="main.new records")
     assert "SHA-256 ab12" in sql.splitlines()[0]
     assert_sql_agrees(in_sqlite(sql, table, "new records"), saved, table)
-    for wrong in ("", "a..b", "a\0b"):
+    for wrong in ("", "a..b", "a\0b", "QMEDOID_stage1"):
         with pytest.raises(ParameterError, match="'table' parameter"):
             as_sql(flattened(saved.model), table=wrong)
     with pytest.raises(ParameterError, match="'dialect' parameter must be one of"):
@@ -195,6 +196,16 @@ def test_sql_of_sqlite_refuses_a_view():
     except sqlite3.OperationalError:
         rows = []
     assert rows == []
+
+
+def test_sql_refuses_a_model_that_is_too_wide():
+    stages = Stages(dialect_of("sqlite"))
+    for number in range(2000):
+        stages.add("e", str(number))
+    stages.next()
+    everything = {'"sum"': "+".join(f"e{number}" for number in range(2000))}
+    with pytest.raises(ModelError, match="would have 2,001, and sqlite allows 2,000: export it as js or onnx"):
+        stages.query("records", everything)
 
 
 def test_numbers_come_back_exactly():

@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,11 @@ from small_models import mixed_table, model_of, replaced, write_csv
 
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
+from qmedoid.model.contract import Levels
 from qmedoid.model_report.effects import KnownRows, effects, importances
 from qmedoid.model_report.pairs import together
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.model_report.rows import medoid_rows, start_record
+from qmedoid.model_report.rows import _neighbor_rows, medoid_rows, start_record
 from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.importance import table_importances
@@ -156,17 +158,33 @@ def test_importances_and_effects_are_those_of_their_commands(model):
     from qmedoid.tables.effect import table_effect
 
     for one in effects(model, rows, found):
-        other = table_effect(model, table, Issues(), one["column"], n_bins=10)
+        other = table_effect(model, table, Issues(), one["column"], n_bins=20)
         assert one["toward"] == "yes"
         assert [each["mean"] for each in one["bins"]] == pytest.approx([each.mean for each in other.bins])
         assert [each["label"] for each in one["bins"]] == [each.value for each in other.bins]
         assert (one["missing"] is None) == (other.missing is None)
 
 
-def test_effects_of_three_classes_name_their_class(three):
+def test_neighbors_that_a_model_keeps_have_their_cells(model):
+    table = mixed_table(300, 0)
+    encoded = np.column_stack(look_at_data(model, table).sample.encoded)
+    kept = SimpleNamespace(neighbors=SimpleNamespace(records=encoded))
+    rows = _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=model.encodings))
+    for name in ("x1", "x3", "color", "member"):
+        assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
+    assert (np.column_stack(rows.encoded) == encoded).all()
+    # Encodings that give two levels the same numbers do not tell them apart.
+    same = [replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings]
+    assert _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=same)) is None
+    assert _neighbor_rows(model) is None
+
+
+def test_effects_of_three_classes_are_toward_one_of_them(three):
     found = of_table(three, mixed_table(200, 9, ("a", "b", "c")))["effects"]
     assert found
-    assert {one["toward"] for one in found} <= {"a", "b", "c"}
+    toward = {one["toward"] for one in found}
+    assert len(toward) == 1
+    assert toward < {"a", "b", "c"}
     assert all(one["against"] is None for one in found)
 
 

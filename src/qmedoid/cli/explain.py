@@ -1,5 +1,7 @@
 """``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ from qmedoid.cli.options import ExplainOptions
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
+from qmedoid.explanations.picture import PICTURE_TITLE
+from qmedoid.explanations.view import PAGE_TITLE
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_target
 from qmedoid.storage.model_file import load_file
@@ -29,9 +33,7 @@ def run(options: ExplainOptions) -> None:
     keep_pandas_away()
     if options.known == options.table == "-":
         raise ParameterError("Standard input can be read once: give the table or --known as a file.")
-    for file in (options.html, options.svg):
-        if file is not None:
-            check_target(file)
+    check_outputs(options)
     loaded = load_file(options.model)
     model = loaded.model
     dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
@@ -53,6 +55,25 @@ def run(options: ExplainOptions) -> None:
         print_json(made)
     else:
         _print(made)
+
+
+def check_outputs(options: ExplainOptions) -> None:
+    """Refuse files that cannot be written, and those that this command did not write: a model, a table."""
+    for file, start in ((options.html, PAGE_TITLE), (options.svg, PICTURE_TITLE)):
+        if file is not None and str(file) == "-":
+            raise ParameterError("Pages and pictures are written to files: give a path instead of -, or use --json.")
+        if file is not None:
+            check_target(file, partial(_holds, f"<title>{start}".encode()), "explanation of a decision")
+    if (
+        options.html is not None
+        and options.svg is not None
+        and Path(options.html).resolve() == Path(options.svg).resolve()
+    ):
+        raise ParameterError(f"--html and --svg are two files. Got {str(options.svg)!r} for both.")
+
+
+def _holds(part: bytes, content: bytes) -> bool:
+    return part in content
 
 
 def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:

@@ -4,19 +4,21 @@ from pathlib import Path
 
 from qmedoid.cli._output import print_json, shown
 from qmedoid.cli.options import ExportOptions
+from qmedoid.exceptions import ParameterError
 from qmedoid.exports.writing import export_model
-from qmedoid.storage.atomic import check_target
 from qmedoid.tables.saved import load
 
 
 def run(options: ExportOptions) -> None:
     """Write the export and say what was written."""
     path = options.output or Path(options.model).with_suffix(f".{options.format}")
-    check_target(path)
+    if str(path) == "-":
+        raise ParameterError("The output of an export must be a file: give -o FILE.")
     saved = load(options.model)
     written = export_model(
-        saved.model, path, format=options.format, dialect=options.dialect, table=options.table, sha256=saved.sha256
-    )
+        saved.model, path, format=options.format, dialect=options.dialect, table=options.table, force=options.force,
+        sha256=saved.sha256,
+    )  # fmt: skip
     if options.json:
         document = {
             "output": str(written.path), "format": written.format, "dialect": written.dialect, "bytes": written.bytes,

@@ -172,6 +172,7 @@ class ExportOptions:
         Literal["duckdb", "sqlite", "postgres"] | None, typer.Option(help="Database that SQL is for (duckdb).")
     ] = None
     table: Annotated[Text, typer.Option(metavar="NAME", help="Table that SQL selects from (records).")] = None
+    force: Force = False
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File. Default: the model's name with the format's ending.")
     ] = None

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.explanations.flips import check_fixed, nearest_flips
-from qmedoid.explanations.picture import steps, waterfall
+from qmedoid.explanations.picture import PICTURE_TITLE, steps, waterfall
 from qmedoid.explanations.sentences import cell_text, two_sentences
 from qmedoid.model.table import TableModel
 
@@ -169,7 +169,7 @@ class Explanation(Mapping[str, Any]):
         # By name: pictures of Matplotlib lie in a layer above.
         draw = import_module("qmedoid.reporting.waterfall").draw_waterfall
         made = self.to_dict()
-        title = f"What the decision for {cell_text(made['prediction'])} is made of"
+        title = f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
         return draw(title, steps(made), made["margin"], ax)
 
     def __repr__(self) -> str:

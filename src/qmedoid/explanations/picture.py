@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from qmedoid.explanations.digits import plain, rounded_to_sum, signed
 from qmedoid.explanations.sentences import cell_text
 
+PICTURE_TITLE = "What the decision for"
+"""How the title of every picture begins."""
 DIGITS = 3
 """Decimals of contributions in print."""
 _WIDTH, _LABELS, _NUMBERS, _ROW, _TOP, _BOTTOM = 720, 230, 70, 22, 46, 40
@@ -63,7 +65,7 @@ def waterfall(made: Mapping[str, Any]) -> str:
         return float(round(left + (value - low + pad) * unit, 1))
 
     height = _TOP + _ROW * (len(bars) + 1) + _BOTTOM
-    title = f"What the decision for {cell_text(made['prediction'])} is made of"
+    title = f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         f'role="img" aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="12" '

@@ -11,6 +11,8 @@ from qmedoid.markup.html import Child, Html, element, folded, join, plain, table
 from qmedoid.markup.notebook import STYLE, view
 from qmedoid.markup.policy import policy_element, style_element
 
+PAGE_TITLE = "Why this record is called"
+"""How the title of every page begins."""
 _PAGE_STYLE = """\
 :root { color-scheme: light dark; }
 body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: Canvas; color: CanvasText; }
@@ -21,7 +23,7 @@ h1 { font: 600 1.4rem/1.3 system-ui, sans-serif; }
 
 def as_page(made: Mapping[str, Any], svg: str) -> str:
     """One page that loads nothing and runs nothing."""
-    title = f"Why this record is called {cell_text(made['prediction'])}"
+    title = f"{PAGE_TITLE} {cell_text(made['prediction'])}"
     head = [
         element("meta", charset="utf-8"),
         policy_element([], [_PAGE_STYLE, STYLE]),

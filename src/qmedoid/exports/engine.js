@@ -8,7 +8,13 @@ const qmedoid = (() => {
   const KINDS = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const TRUE = ["true", "t", "yes", "y", "1", "1.0"], FALSE = ["false", "f", "no", "n", "0", "0.0"];
   const FRACTION = /^-?(0|[1-9]\d{0,14})\.\d*$/;
-  const MOMENT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+  const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, INFINITE = /^[+-]?inf(inity)?$/i, NO_NUMBER = /^[+-]?nan$/i;
+  const ZONE = "(Z|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)";
+  const MOMENT = new RegExp(
+    `^(\\d{4})-(\\d\\d)-(\\d\\d)(?:[T ](\\d\\d)(?::(\\d\\d)(?::(\\d\\d)(?:\\.(\\d{1,9}))?)?)?${ZONE}?)?$`);
+  // What tables take off texts; that of JavaScript knows others.
+  const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+  const AROUND = new RegExp(`^${BLANKS}|${BLANKS}$`, "g");
   const DAY = 86400000000, HOUR = 3600000000;
 
   // Numbers of a packed array, as doubles.
@@ -46,7 +52,9 @@ const qmedoid = (() => {
   const rankOf = (scaling, column, x) =>
     interpolate(x, scaling.values, scaling.scores, scaling.offsets[column], scaling.offsets[column + 1]);
   const clip = (x, most) => Math.min(Math.max(x, -most), most);
-  const isBlank = (cell) => cell === null || cell === undefined || (typeof cell === "string" && cell.trim() === "");
+  const trimmed = (text) => text.replace(AROUND, "");
+  const isBlank = (cell) =>
+    cell === null || cell === undefined || Number.isNaN(cell) || (typeof cell === "string" && trimmed(cell) === "");
 
   // ---- cells of a record as numbers --------------------------------------------------------------------------------
 
@@ -55,15 +63,15 @@ const qmedoid = (() => {
   function levelFinder(levels) {
     const exact = new Map(levels.map((level, place) => [level, place])), spellings = new Map();
     levels.forEach((level, place) => {
-      const own = spelt(level.trim());
+      const own = spelt(trimmed(level));
       spellings.set(own, spellings.has(own) ? -1 : place);
     });
     return (cell) => {
       if (cell === null || cell === undefined || Number.isNaN(cell)) return levels.length;
-      const text = typeof cell === "boolean" ? String(cell) : typeof cell === "number" ? spelt(String(cell)) : cell;
+      const text = typeof cell === "string" ? cell : spelt(String(cell));
       if (exact.has(text)) return exact.get(text);
-      if (text.trim() === "") return levels.length;
-      const place = spellings.get(spelt(text.trim()));
+      if (isBlank(text)) return levels.length;
+      const place = spellings.get(spelt(trimmed(text)));
       return place === undefined || place < 0 ? levels.length + 1 : place;
     };
   }
@@ -71,8 +79,46 @@ const qmedoid = (() => {
   function truth(cell) {
     if (typeof cell === "boolean") return Number(cell);
     if (typeof cell === "number") return cell === 0 || cell === 1 ? cell : NaN;
-    const word = cell.trim().toLowerCase();
+    const word = trimmed(String(cell)).toLowerCase();
     return TRUE.includes(word) ? 1 : FALSE.includes(word) ? 0 : NaN;
+  }
+
+  // Reads a number by the spelling of its column: the signs within 1.234,5, and a unit behind a blank; NaN where it is none.
+  function numberReader(spelling) {
+    const plain = (text) => (NUMBER.test(text) ? Number(text) : INFINITE.test(text) ? (text[0] === "-" ? -Infinity : Infinity) : NaN);
+    const quoted = (text) => text.replace(/[.$*+?()[\]{}|\\^]/g, "\\$&");
+    let read = plain;
+    if (spelling) {
+      const [form, unit = ""] = /^(1.?234(?:[.,]5)?)(?: (.+))?$/.exec(spelling).slice(1), [before, after] = form.split("234");
+      const group = before.slice(1), point = after[0] || (group === "." ? "," : "."), sign = quoted(point), mark = quoted(unit);
+      const whole = group ? `(?:[1-9]\\d{0,2}(?:${quoted(group)}\\d{3})+|\\d+)` : "\\d+", decimals = after ? "\\d*" : "(?:\\d{1,2}|\\d{4,})?";
+      const body = `((?:${whole}(?:${sign}${decimals})?|${sign}\\d+)(?:[eE][+-]?\\d+)?)`;
+      const around = unit === "" ? [""] : unit === "%" ? [" ?%"] : ["", ` ?${mark}`];
+      const patterns = around.map((end) => new RegExp(`^([+-]?) ?${body}${end}$`));
+      if (unit !== "" && unit !== "%") patterns.push(new RegExp(`^([+-]?) ?${mark} ?${body}$`));
+      read = (text) => {
+        const clean = text.replace(/[\xa0\u2007-\u2009\u202f]/g, " ").replace(/[\u2212\u2013\ufe63\uff0d]/g, "-").replace(/[\u2019\u02bc\xb4]/g, "'");
+        const found = patterns.map((one) => one.exec(clean)).find((one) => one !== null);
+        if (found === undefined) return NaN;
+        const digits = (group ? found[2].split(group).join("") : found[2]).replace(",", ".");
+        return Number(found[1] + digits) / (unit === "%" ? 100 : 1);
+      };
+    }
+    return (cell) => (typeof cell === "string" ? read(trimmed(cell)) : Number(cell));
+  }
+
+  // A date by the spelling of its column, such as d.m.y or yyyymmdd, in the order of ISO; what is none stays as it is.
+  function dateReader(spelling) {
+    const sign = spelling && spelling !== "yyyymmdd" ? `\\${spelling[1]}` : null;
+    const pattern = sign === null ? /^(\d{4})(\d\d)(\d\d)$/
+      : new RegExp(`^(\\d{1,2})${sign}(\\d{1,2})${sign}(\\d{4})(?:[T ,]+(\\d{1,2})(:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?${ZONE}?))?$`);
+    return (cell) => {
+      const text = trimmed(String(cell)), found = spelling ? pattern.exec(text) : null;
+      if (found === null) return moment(text);
+      if (sign === null) return moment(`${found[1]}-${found[2]}-${found[3]}`);
+      const [day, month] = spelling[0] === "d" ? [found[1], found[2]] : [found[2], found[1]], two = (part) => part.padStart(2, "0");
+      return moment(`${found[3]}-${two(month)}-${two(day)}` + (found[4] ? `T${two(found[4])}${found[5]}` : ""));
+    };
   }
 
   function daysInMonth(year, month) {
@@ -80,8 +126,7 @@ const qmedoid = (() => {
   }
 
   // Microseconds since 1970 of an ISO date, NaN where it is none; a zone is taken off, a time alone is on the first day.
-  function moment(cell) {
-    const text = String(cell).trim();
+  function moment(text) {
     const found = MOMENT.exec(/^\d\d:\d\d/.test(text) ? "1970-01-01T" + text : text);
     if (found === null) return NaN;
     const [year, month, day, hour, minute, second] = found.slice(1, 7).map((part) => Number(part || 0));
@@ -112,31 +157,32 @@ const qmedoid = (() => {
     const encoding = column.encoding;
     const say = (issues, problem) => issues.push({ column: column.name, problem });
     if (encoding.type === "levels") {
-      const find = levelFinder(encoding.levels), known = new Set(column.levels);
+      const find = levelFinder(encoding.levels), known = levelFinder(column.levels);
       return (cell, issues) => {
         const place = find(cell);
         if (place === encoding.levels.length && !column.missing) say(issues, "missing");
         if (place > encoding.levels.length && !column.open)
-          say(issues, known.has(String(cell).trim()) ? "level not trained" : "new level");
+          say(issues, known(cell) < column.levels.length ? "level not trained" : "new level");
         return encoding.values[place];
       };
     }
     if (encoding.type === "dates") {
+      const read = dateReader(column.spelling);
       return (cell, issues) => {
-        const micros = isBlank(cell) ? NaN : moment(cell), absent = Number.isNaN(micros);
+        const micros = isBlank(cell) ? NaN : read(cell), absent = Number.isNaN(micros);
         if (absent && !isBlank(cell)) say(issues, "no date");
         if (absent && isBlank(cell) && !column.missing) say(issues, "missing");
         const parts = encoding.parts.map((part, i) => (absent ? encoding.fills[i] : datePart(micros, part)));
         return encoding.indicator ? [...parts, Number(absent)] : parts;
       };
     }
-    const fill = encoding.fill === null ? NaN : encoding.fill;
+    const fill = encoding.fill === null ? NaN : encoding.fill, read = column.kind === "boolean" ? truth : numberReader(column.spelling);
+    const saysNothing = column.kind === "number" && !column.spelling ? (cell) => NO_NUMBER.test(trimmed(cell)) : () => false;
     return (cell, issues) => {
-      let value = NaN;
-      if (!isBlank(cell)) value = column.kind === "boolean" ? truth(cell) : Number(cell);
-      const absent = !(Math.abs(value) <= LARGEST);
-      if (absent && isBlank(cell) && !column.missing) say(issues, "missing");
-      if (absent && !isBlank(cell) && !Number.isNaN(cell)) say(issues, Number.isNaN(value) ? "no " + column.kind : "too large");
+      const blank = isBlank(cell) || (typeof cell === "string" && saysNothing(cell));
+      const value = blank ? NaN : read(cell), absent = !(Math.abs(value) <= LARGEST);
+      if (blank && !column.missing) say(issues, "missing");
+      if (absent && !blank) say(issues, Number.isNaN(value) ? "no " + column.kind : "too large");
       if (absent && Number.isNaN(fill)) throw new Error(`Column ${JSON.stringify(column.name)} must hold a ${column.kind}.`);
       return encoding.indicator ? [absent ? fill : value, Number(absent)] : [absent ? fill : value];
     };
@@ -512,8 +558,10 @@ const qmedoid = (() => {
     function encode(record) {
       const issues = [], row = [];
       model.columns.forEach((column, place) => {
-        if (column.read && !(column.name in record)) issues.push({ column: column.name, problem: "absent" });
-        row.push(...encoders[place](record[column.name], column.read ? issues : []));
+        // What every object has by birth, such as a constructor, is no cell.
+        const isThere = Object.prototype.hasOwnProperty.call(record, column.name);
+        if (column.read && !isThere) issues.push({ column: column.name, problem: "absent" });
+        row.push(...encoders[place](isThere ? record[column.name] : undefined, column.read ? issues : []));
       });
       return { row: Float64Array.from(row), issues };
     }

@@ -42,7 +42,8 @@ def as_javascript(flat: FlatModel) -> str:
         f"// A model of qmedoid {__version__}, SHA-256 {flat.sha256 or 'not known'}.",
         '// const { score } = require("./model.js"); score({ "column": 1.5, ... }).probabilities',
         engine().rstrip(),
-        f"const model = qmedoid.load({script_json(as_document(flat))});",
+        # Parsed, for within a literal the name __proto__ would be no cell of a record.
+        f"const model = qmedoid.load(JSON.parse({script_json(script_json(as_document(flat)))}));",
         'if (typeof module !== "undefined") module.exports = model;',
     ]
     return "\n".join(lines) + "\n"
@@ -90,6 +91,7 @@ def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]
     return {
         **about,
         "levels": list(column.levels),
+        "spelling": column.spelling,
         "read": is_read,
         "outputs": len(encoding.outputs),
         "encoding": _encoding(encoding),

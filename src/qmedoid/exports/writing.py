@@ -9,7 +9,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.sql.dialects import DialectName
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import atomic_file
+from qmedoid.storage.atomic import atomic_file, cannot_write, would_be_lost
 
 Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -18,6 +18,8 @@ _WRITERS: dict[Format, str] = {
     "sql": "qmedoid.exports.sql.script:sql_file",
     "onnx": "qmedoid.exports.onnx.model:onnx_file",
 }
+# How files that exports wrote begin.
+_STARTS = (b"// A model of qmedoid ", b"-- A model of qmedoid ", b"\x08\x09\x12\x07qmedoid")
 
 
 class Export(NamedTuple):
@@ -36,6 +38,7 @@ def export_model(
     format: Format,
     dialect: DialectName | None = None,
     table: str | None = None,
+    force: bool = False,
     sha256: str | None = None,
 ) -> Export:
     """Write a model in another language; the file appears whole or not at all.
@@ -49,11 +52,15 @@ def export_model(
         The database that the SQL is for; DuckDB by default.
     table : str, optional
         The table that the SQL selects from; ``records`` by default.
+    force : bool
+        Whether to overwrite a file that is no export; one that is an export is replaced.
     sha256 : str or None
         Of the model file, which the export names.
 
     Raises
     ------
+    ParameterError
+        The path is a file that is no export.
     ModelError
         The format cannot express the model.
     MissingExtraError
@@ -68,10 +75,25 @@ def export_model(
         raise ParameterError(
             f"The {next(iter(given))!r} parameter belongs to the format 'sql'. Got {format!r} instead."
         )
+    if not force:
+        _check_replaceable(Path(path))
     content = _writer(format)(flattened(model, sha256), **given)
     with atomic_file(path) as file:
         file.write(content)
     return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise where a file is there that no export wrote."""
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if start and not start.startswith(_STARTS):
+        raise would_be_lost(path)
 
 
 def _writer(format: Format) -> Callable[..., bytes]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qmedoid.markup.html import Child, Html, element, folded, join, shortened, table
-from qmedoid.markup.svg import Axis, Point, area, axes, label, line, path, percent, picture, short, spanning, text
+from qmedoid.markup.svg import Axis, Point, axes, label, line, path, percent, picture, short, spanning, text
 
 WIDTH, HEIGHT = 320.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 298.0, 28.0, 208.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
 MOST_ROWS = 41
 """Points of a curve in its table twin."""
-_NAME = 16
+NAME = 16
 """Characters of a name next to a mark."""
 
 
@@ -43,14 +43,14 @@ def _marker(name: str, x: Axis, y: Axis) -> Html:
 def curve_charts(operating: Mapping[str, Any]) -> list[Html]:
     """ROC, precision against recall, recall against alert rate, and net benefit."""
     found, curves = [], operating["curves"]
-    unit = Axis(0.0, 1.0, _LEFT, _RIGHT), Axis(0.0, 1.0, _BOTTOM, _TOP)
+    unit = Axis(0.0, 1.0, LEFT, RIGHT), Axis(0.0, 1.0, BOTTOM, TOP)
     share = operating["positives"] / max(operating["rows"], 1)
     if curves["pr"]:
-        chance = [(_LEFT, unit[1].place(share)), (_RIGHT, unit[1].place(share))]
+        chance = [(LEFT, unit[1].place(share)), (RIGHT, unit[1].place(share))]
         about = f"Solid: the model. Dashed: precision of alerts by chance, {percent(share)}."
         found.append(_curve("pr", "Precision and recall", about, curves["pr"], unit, ("recall", "precision"), chance))
     if curves["roc"]:
-        chance = [(_LEFT, _BOTTOM), (_RIGHT, _TOP)]
+        chance = [(LEFT, BOTTOM), (RIGHT, TOP)]
         about = "Solid: the model. Dashed: alerts by chance."
         names = ("false alert rate", "recall")
         found.append(_curve("roc", "ROC", about, curves["roc"], unit, names, chance))
@@ -59,7 +59,7 @@ def curve_charts(operating: Mapping[str, Any]) -> list[Html]:
         x, about = unit[0], "Solid: the model. Dashed: alerts by chance."
         lowest = min((p[0] for p in points if p[0] > 0), default=1.0)
         if lowest < 0.004:
-            x = Axis(lowest, 1.0, _LEFT, _RIGHT, is_log=True)
+            x = Axis(lowest, 1.0, LEFT, RIGHT, is_log=True)
             about += " The axis of alert rates is logarithmic."
         steps = [lowest * (1.0 / lowest) ** (i / 40) if x.is_log else i / 40 for i in range(41)]
         chance = [(x.place(step), unit[1].place(step)) for step in steps]
@@ -102,7 +102,7 @@ def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
     best = max((b for name in ("model", "all") for _, b in curves[name]), default=1.0)
     best = best if best > 0 else 0.01
     last = max((p for p, _ in curves["model"]), default=1.0)
-    x, y = Axis(0.0, last, _LEFT, _RIGHT), Axis(-best / 4, best * 1.08, _BOTTOM, _TOP)
+    x, y = Axis(0.0, last, LEFT, RIGHT), Axis(-best / 4, best * 1.08, BOTTOM, TOP)
 
     def placed(name: str) -> list[Point]:
         return [(x.place(p), y.place(b)) for p, b in curves[name] if y.low <= b]
@@ -118,9 +118,7 @@ def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
         path(placed("model"), "curve"), _marker("net_benefit", x, y),
     )  # fmt: skip
     all_of, none_of = ({p: b for p, b in curves[name]} for name in ("all", "none"))  # noqa: C416
-    rows = [
-        (label(p), label(b), _known(all_of.get(p)), _known(none_of.get(p))) for p, b in some_points(curves["model"])
-    ]
+    rows = [(label(p), label(b), known(all_of.get(p)), known(none_of.get(p))) for p, b in some_points(curves["model"])]
     head = ("threshold", "model", "all", "none")
     return figure(
         title,
@@ -130,7 +128,8 @@ def _net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
     )
 
 
-def _known(value: float | None) -> str:
+def known(value: float | None) -> str:
+    """A number, or a dash for none."""
     return "–" if value is None else label(value)
 
 
@@ -149,7 +148,7 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Html:
     drawing = picture(
         WIDTH, HEIGHT, "Calibration: share that came true against mean probability, with 95 % intervals",
         axes(x, y, *names, percent),
-        path([(_LEFT, _BOTTOM), (_RIGHT, _TOP)], "by-chance"),
+        path([(LEFT, BOTTOM), (RIGHT, TOP)], "by-chance"),
         path([(x.place(one["mean"]), y.place(one["share"])) for one in bins], "thin"), *marks,
     )  # fmt: skip
     rows = [
@@ -171,112 +170,12 @@ def _calibration_axes(bins: Sequence[Mapping[str, Any]]) -> tuple[Axis, Axis]:
     means = sorted(one["mean"] for one in bins)
     is_log = bool(means) and means[len(means) // 2] < 0.01
     low = max(min((mean for mean in means if mean > 0), default=1.0) / 2, 1e-9) if is_log else 0.0
-    return Axis(low, 1.0, _LEFT, _RIGHT, is_log), Axis(low, 1.0, _BOTTOM, _TOP, is_log)
+    return Axis(low, 1.0, LEFT, RIGHT, is_log), Axis(low, 1.0, BOTTOM, TOP, is_log)
 
 
-def effect_chart(effect: Mapping[str, Any]) -> Html:
-    """Contribution of a column against its values: mean, spread, and how many rows."""
-    bins = [*effect["bins"], *([] if effect["missing"] is None else [{**effect["missing"], "label": "missing"}])]
-    ends = [value for one in bins for value in (one["mean"], one["low"], one["high"]) if value is not None]
-    has_numbers = len(effect["bins"]) > 1 and all(one["x"] is not None for one in effect["bins"])
-    draw = _number_effect if has_numbers else _level_effect
-    drawing = draw(effect, bins, ends)
-    rows = [
-        (one["label"], label(one["mean"]), f"{_known(one['low'])} to {_known(one['high'])}", count(one["count"]))
-        for one in bins
-    ]
-    head = ("value", "mean contribution", "spread", "rows")
-    twin = table(f"Contribution of {effect['column']}", head, rows, numbers=(1, 2, 3))
-    return figure(str(effect["column"]), "", drawing, twin)
-
-
-def odds_factor(log_odds: float) -> str:
-    """What the odds are multiplied or divided by, such as ×2 or ÷2."""
-    factor = math.exp(min(abs(log_odds), 700.0))
-    text = (
-        f"{factor:.2g}" if factor < 100 else f"{factor:.0f}" if factor < 10_000 else f"{factor:.0e}".replace("e+0", "e")
-    )
-    return f"{'÷' if log_odds < 0 and text != '1' else '×'}{text}"
-
-
-def _effect_about(effect: Mapping[str, Any]) -> str:
-    return f"Mean contribution of {effect['column']} toward {effect['toward']} against its value, in log-odds"
-
-
-def _number_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
-    own = effect["bins"]
-    has_missing = len(bins) > len(own)
-    right = _RIGHT - (78 if has_missing else 30)
-    x = spanning([one["x"] for one in own], _LEFT, right, room=0.02)
-    y = spanning(ends, _BOTTOM - 34, _TOP, zero=True)
-    most = max(one["count"] for one in bins) or 1
-    bars = []
-    for one in own:
-        height = 26.0 * one["count"] / most
-        bars.append(_rectangle(x.place(one["x"]) - 2, _BOTTOM - height, 4, height, "count"))
-    upper = [(x.place(one["x"]), y.place(one["high"])) for one in own]
-    lower = [(x.place(one["x"]), y.place(one["low"])) for one in own]
-    middle = [(x.place(one["x"]), y.place(one["mean"])) for one in own]
-    drawn = [
-        _effect_axes(y, right), *bars, area(upper, lower, "band"),
-        line(_LEFT, y.place(0.0), right, y.place(0.0), "zero"), path(middle, "curve"),
-        *(element("circle", cx=short(a), cy=short(b), r=2.5, class_="dot") for a, b in middle),
-        *(text(at, _BOTTOM + 16, said, "middle") for at, said in x.marks(5)),
-        line(_LEFT, _BOTTOM, right, _BOTTOM, "axis"),
-        text((_LEFT + right) / 2, _BOTTOM + 33, "value", "middle", "what"),
-    ]  # fmt: skip
-    if has_missing:
-        drawn.append(_dot_with_whisker(bins[-1], right + 46, y))
-        height = 26.0 * bins[-1]["count"] / most
-        drawn.append(_rectangle(right + 43, _BOTTOM - height, 6, height, "count"))
-        drawn.append(text(right + 46, _BOTTOM + 16, "missing", "middle"))
-    return picture(WIDTH, HEIGHT, _effect_about(effect), *drawn)
-
-
-def _effect_axes(y: Axis, right: float) -> Html:
-    """Log-odds at the left, factors of the odds at the right."""
-    drawn = [text(2, _TOP - 12, "log-odds", "start", "what"), text(right + 2, _TOP - 12, "odds", "start", "what")]
-    for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
-        drawn += [line(_LEFT, at, right, at, "grid"), text(_LEFT - 6, at + 4, said, "end")]
-        drawn.append(text(right + 4, at + 4, odds_factor(tick)))
-    return join(drawn)
-
-
-def _rectangle(x: float, y: float, width: float, height: float, class_: str) -> Html:
+def rectangle(x: float, y: float, width: float, height: float, class_: str) -> Html:
+    """A rectangle from its upper left corner."""
     return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
-
-
-def _dot_with_whisker(one: Mapping[str, Any], x: float, y: Axis) -> Html:
-    whisker = line(x, y.place(one["low"]), x, y.place(one["high"]), "whisker")
-    dot = element("circle", cx=short(x), cy=short(y.place(one["mean"])), r=4, class_="dot")
-    return join([whisker, dot])
-
-
-def _level_effect(effect: Mapping[str, Any], bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
-    """A line for each level: its mean as a bar from zero, its spread, its rows."""
-    step, top = 22.0, 26.0
-    height = top + step * len(bins) + 40
-    left, right = 104.0, _RIGHT - 38
-    x = spanning(ends, left, right, zero=True)
-    bottom = top + step * len(bins)
-    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
-    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
-    drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
-    drawn += [
-        text(2, bottom + 15, "log-odds", class_="what"),
-        text(2, bottom + 31, "odds", class_="what"),
-    ]
-    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
-    for place, one in enumerate(bins):
-        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
-        drawn += [
-            text(left - 6, middle + 4, shortened(str(one["label"]), _NAME), "end"),
-            _rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
-            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
-            text(WIDTH - 4, middle + 4, count(one["count"]), "end", "quiet"),
-        ]
-    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
-    return picture(WIDTH, height, _effect_about(effect), *drawn)
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float, str]], twin: Html, *, are_long: bool = False) -> Html:
@@ -287,11 +186,11 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float, str]], twin: Html, *,
     for place, (name, value, said) in enumerate(bars):
         middle = step * (place + 1) - (9 if are_long else 8)
         where = (
-            (left, middle - 14, shortened(name, 48)) if are_long else (left - 6, middle + 4, shortened(name, _NAME + 2))
+            (left, middle - 14, shortened(name, 48)) if are_long else (left - 6, middle + 4, shortened(name, NAME + 2))
         )
         drawn += [
             text(*where, "start" if are_long else "end"),
-            _rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"),
+            rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"),
             text(x.place(value) + 5, middle + 4, said),
         ]
     drawing = picture(WIDTH, step * len(bars) + 6, f"{title}, as bars", *drawn)
@@ -329,7 +228,7 @@ def groups_chart(groups: Mapping[str, Any], twin: Html) -> Html:
 
 def line_chart(title: str, names: tuple[str, str], values: Sequence[float], number: Callable[[float], str]) -> Html:
     """A value at each step, such as the loss of a training."""
-    x, y = Axis(0.0, max(len(values) - 1.0, 1.0), _LEFT, _RIGHT), spanning(values, _BOTTOM, _TOP)
+    x, y = Axis(0.0, max(len(values) - 1.0, 1.0), LEFT, RIGHT), spanning(values, BOTTOM, TOP)
     drawing = picture(
         WIDTH, HEIGHT, f"{title}: {names[1]} against {names[0]}", axes(x, y, *names),
         path([(x.place(step), y.place(value)) for step, value in enumerate(values)], "curve"),

@@ -15,7 +15,7 @@ FIGURES = {
     "recall": "Recall",
     "f1": "F1",
     "accuracy": "Accuracy",
-    "cost": "Cost",
+    "cost": "Cost, in false alerts",
 }
 """Figures of a stop by their keys, as they stand in the page; one that a summary does not have is left out."""
 

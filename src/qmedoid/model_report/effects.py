@@ -1,6 +1,5 @@
 """What columns contribute: importances, and the learnt shape of the most important ones."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +15,13 @@ N_EFFECTS = 12
 """Columns whose shape is shown: the most important ones."""
 N_BINS = 20
 """Bins of numbers and dates at most, of about equally many rows."""
-ROWS_IN_BIN = 20
+ROWS_IN_BIN = 10
 """Rows of a bin at least, where there are several bins."""
 MOST_ROWS = 2_000
 """Rows that contributions are computed of, at most; fewer with more classes."""
+
+
+_LEAST_ROWS = 200
 
 
 class KnownRows(NamedTuple):
@@ -46,27 +48,34 @@ def importances(model: TableModel, rows: KnownRows) -> Array:
 
 
 def effects(model: TableModel, rows: KnownRows, importance: Array, n_effects: int = N_EFFECTS) -> list[dict[str, Any]]:
-    """The shape of the most important columns: contribution against value."""
-    names, used = model.contract.names, set(model.layout.used)
-    ranked = by_importance(names, importance)
-    wanted = [name for name, amount in ranked.items() if names.index(name) in used and amount > 0][:n_effects]
-    n_classes = len(model.decision.classes)
-    few = rows.first(max(200, MOST_ROWS // max((n_classes * (n_classes - 1)) // 2, 1)))
+    """The shape of the most important columns: contribution against value, all toward one class."""
+    places = {name: place for place, name in enumerate(model.contract.names)}
+    used = set(model.layout.used)
+    ranked = by_importance(model.contract.names, importance)
+    wanted = [name for name, amount in ranked.items() if places[name] in used and amount > 0][:n_effects]
+    few = rows.first(max(_LEAST_ROWS, MOST_ROWS // max(len(model.decision.classes) - 1, 1)))
     if not wanted or not len(few.table):
         return []
-    X = np.column_stack(few.encoded).astype(np.float64)
-    codes: Sequence[int] = [1] if n_classes == 2 else range(n_classes)
-    added = {code: class_contributions(model, X, code) for code in codes}
+    code = _spoken_for(model, rows, [places[name] for name in wanted])
+    added = class_contributions(model, np.column_stack(few.encoded).astype(np.float64), code)
     n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
-    return [_effect(model, few.table, name, added, n_bins) for name in wanted]
+    return [_effect(model, few.table, name, code, added[:, places[name]], n_bins) for name in wanted]
 
 
-def _effect(model: TableModel, table: pa.Table, name: str, added: dict[int, Array], n_bins: int) -> dict[str, Any]:
-    """The shape of one column; of more than two classes toward the one that it speaks of most."""
-    place = model.contract.names.index(name)
-    code = max(added, key=lambda one: (float(np.abs(added[one][:, place]).mean()), -one))
+def _spoken_for(model: TableModel, rows: KnownRows, places: list[int]) -> int:
+    """The second of two classes, else the one that the columns at these places contribute most to."""
+    n_classes = len(model.decision.classes)
+    if n_classes == 2:
+        return 1
+    X = np.column_stack(rows.first(max(20, _LEAST_ROWS // n_classes)).encoded).astype(np.float64)
+    sizes = [float(np.abs(class_contributions(model, X, code)[:, places]).mean()) for code in range(n_classes)]
+    return int(np.argmax(sizes))
+
+
+def _effect(model: TableModel, table: pa.Table, name: str, code: int, added: Array, n_bins: int) -> dict[str, Any]:
+    """The shape of one column, from what it adds for a class, shape (n,)."""
     tally = EffectTally(model, name, model.decision.classes[code])
-    tally.add_contributions(table, added[code][:, place])
+    tally.add_contributions(table, added)
     found = tally.report(n_bins)
     return {
         "column": name,

@@ -11,7 +11,7 @@ from qmedoid.model_report import sections
 from qmedoid.model_report.controls import operating_section, what_if_section
 from qmedoid.model_report.sections import Section
 
-SCRIPTS = ("base.js", "slider.js", "controls.js", "whatif.js")
+SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js")
 """Files of the page's script, in the order in which they run."""
 _LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""

@@ -1,11 +1,13 @@
 """Real rows in a report: medoids, the rows that a model keeps, and the record that the what-if panel begins with."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model_report.effects import KnownRows
@@ -63,18 +65,65 @@ def _spread(codes: list[int], most: int) -> list[int]:
 
 
 def kept_rows(model: TableModel) -> KnownRows | None:
-    """The medoids that a model holds as rows of its training table, encoded again."""
+    """The real rows that a model keeps: its neighbors, where cells can be read from them, else its medoids as rows.
+
+    None where it was saved without rows.
+    """
     if not model.records or not model.records[0]:
         return None
-    records = model.records[0]
-    table = pa.table({column.name: _column(column, records) for column in model.contract.columns})
-    encoded = encode_batch(table, model.contract, model.encodings, issues=Issues())
-    return KnownRows(table, [np.asarray(column, dtype=np.float64) for column in encoded])
+    neighbors = _neighbor_rows(model)
+    if neighbors is not None and len(neighbors.table) > len(model.records[0]):
+        return neighbors
+    table = pa.table({column.name: _column(column, model.records[0]) for column in model.contract.columns})
+    return KnownRows(table, _encoded(model, table))
+
+
+def _encoded(model: TableModel, table: pa.Table) -> list[Array]:
+    plain = replace(
+        model.contract, columns=tuple(replace(column, spelling="") for column in model.contract.columns)
+    )  # fmt: skip
+    return [np.asarray(one, dtype=np.float64) for one in encode_batch(table, plain, model.encodings, issues=Issues())]
 
 
 def _column(column: Column, records: tuple[Record, ...]) -> pa.Array:
     """Cells of a column, which are in plain form whatever their spelling was in the table."""
-    return pa.array([record.get(column.name) for record in records])
+    cells = [record.get(column.name) for record in records]
+    return pa.array(np.array(cells, dtype="M8[us]")) if column.kind == "date" else pa.array(cells)
+
+
+def _neighbor_rows(model: TableModel) -> KnownRows | None:
+    """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
+    method = model.method
+    kept = [getattr(part, "records", None) for part in getattr(method, "parts", ())]
+    kept.append(getattr(getattr(getattr(method, "base", method), "neighbors", None), "records", None))
+    found = [records for records in kept if isinstance(records, np.ndarray) and records.ndim == 2]
+    if not found:
+        return None
+    rows = max(found, key=len)
+    columns, begin = dict[str, pa.Array](), 0
+    for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
+        width = len(encoding.outputs)
+        cells = _cells(column, encoding, rows[:, begin : begin + width])
+        if cells is None:
+            return None
+        columns[column.name], begin = cells, begin + width
+    return KnownRows(pa.table(columns), [np.ascontiguousarray(one) for one in rows.T])
+
+
+def _cells(column: Column, encoding: Encoding, encoded: Array) -> pa.Array | None:
+    """The cells of a column from its numbers; None where several cells have the same numbers."""
+    if isinstance(encoding, Dates):
+        return None
+    if isinstance(encoding, Levels):
+        # A row for each level, then those of a missing cell and of a new level, which may be like another one.
+        known, places = np.unique(encoding.values[: len(encoding.levels)], axis=0, return_index=True)
+        if len(known) < len(encoding.levels):
+            return None
+        by_numbers = {row.tobytes(): encoding.levels[place] for row, place in zip(known, places, strict=True)}
+        return pa.array([by_numbers.get(np.ascontiguousarray(row).tobytes()) for row in encoded], pa.string())
+    values = encoded[:, 0]
+    absent = np.isnan(values) | (encoded[:, 1] > 0.5 if encoding.indicator else False)
+    return pa.array(values > 0.5 if column.kind == "boolean" else values, mask=absent)
 
 
 def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:

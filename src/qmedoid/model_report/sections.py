@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from qmedoid.markup.html import Child, Html, element, folded, join, table
 from qmedoid.markup.markdown import html_of_markdown
 from qmedoid.markup.svg import label, percent
-from qmedoid.model_report.charts import bar_chart, calibration_chart, count, effect_chart, groups_chart, line_chart
+from qmedoid.model_report.charts import bar_chart, calibration_chart, count, groups_chart, line_chart
+from qmedoid.model_report.effect_charts import ODDS, effect_chart
 
 Summary = Mapping[str, Any]
 _STATUS = {
@@ -81,7 +82,7 @@ def fitted(summary: Summary) -> Section:
             facts.append((name, count(model[key])))
     content = [definition_list(facts), _columns(summary), _left_out(summary)]
     if model.get("parameters"):
-        rows = [(name, _text(value)) for name, value in model["parameters"].items()]
+        rows = [(name, "none" if value is None else _text(value)) for name, value in model["parameters"].items()]
         content.append(folded("Parameters of the fit", table("Parameters", ("parameter", "value"), rows)))
     return Section("fitted", "What was fitted", join([*content, paragraph(model.get("holds"), "note")]))
 
@@ -147,7 +148,7 @@ def figures(summary: Summary) -> Section | None:
         parts.append(_baselines(summary["baselines"]))
     if drawn:
         parts.append(element("div", *drawn, class_="side"))
-    parts.append(None if summary.get("table") is None else _table(summary["table"]))
+    parts.append(None if summary.get("table") is None else _table(summary["table"], is_open=found is None))
     kept = [one for one in parts if one is not None]
     return Section("figures", "Figures", join(kept)) if kept else None
 
@@ -180,13 +181,13 @@ def _confusion(confusion: Mapping[str, Any], said: str | None) -> Html:
                    class_="matrix")  # fmt: skip
 
 
-def _table(about: Mapping[str, Any]) -> Html:
+def _table(about: Mapping[str, Any], *, is_open: bool) -> Html:
     """How the table was decided, and how it differs from what the model knows."""
     rows = [(f"called {one['class']}", one["text"]) for one in about["called"]]
     counts = table("Decisions", ("decision", "rows"), [("all", count(about["rows"])), *rows], numbers=(1,))
     lines = [*about["difference"]["lines"], *about["novelty"]["lines"]] if about.get("novelty") else []
     said = element("ul", *(element("li", line) for line in lines)) if lines else None
-    return folded("The table and its decisions", counts, said)
+    return folded("The table and its decisions", counts, said, is_open=is_open)
 
 
 def columns(summary: Summary) -> Section | None:
@@ -212,14 +213,17 @@ def columns(summary: Summary) -> Section | None:
     if summary["effects"]:
         toward = summary["effects"][0]["toward"]
         about = (
-            f"What a column adds toward {toward}, by its value: mean, spread over the rows, and below it how many rows "
-            "there are. Log-odds at one side, the factor of the odds at the other."
+            f"What a column adds toward {toward}, by its value: the mean, the span of 10 % to 90 % of the rows, and "
+            "how many rows there are."
         )
+        if summary["effects"][0]["unit"] == ODDS:
+            about += " Log-odds on one axis, the factor of the odds on the other."
         charts = element("div", *map(effect_chart, summary["effects"]), class_="charts")
         shapes = [element("h3", "Learnt shapes"), element("p", about, class_="note"), charts]
     if not parts and not shapes:
         return None
-    about = "Importance: how far a column moves the log-odds, on average over the rows."
+    unit = "log-odds" if summary["model"].get("probabilistic", True) else "scores"
+    about = f"Importance: how far a column moves the {unit}, on average over the rows."
     return Section(
         "columns", "What matters", join([paragraph(about, "note"), element("div", *parts, class_="charts"), *shapes])
     )

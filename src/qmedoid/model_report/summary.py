@@ -11,9 +11,6 @@ import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
-from qmedoid.exceptions import ModelError
-from qmedoid.exports.flat import flattened
-from qmedoid.exports.javascript import as_document, script_json
 from qmedoid.metrics.texts import count_text
 from qmedoid.model.cut import curve_counts
 from qmedoid.model.seen_rows import seen_in_words
@@ -23,10 +20,11 @@ from qmedoid.model_report.circuit import trained_circuit
 from qmedoid.model_report.columns import column_list, left_out_list
 from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
 from qmedoid.model_report.findings import gather, judged
+from qmedoid.model_report.live import live
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.pairs import graph, pairs, together
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import MOST_MEDOIDS, holds, kept_rows, medoid_rows, start_record
+from qmedoid.model_report.rows import holds, kept_rows, medoid_rows, start_record
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import labeled_report
 
@@ -34,8 +32,6 @@ FORMAT = 1
 """Of the summary."""
 MOST_BYTES = 3_000_000
 """Size of a page at most, with its live model."""
-PAGE_BYTES = 100_000
-"""What the page takes besides its summary at least: styles and scripts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +114,10 @@ def summarize(
     }
     summary["expected"] = _expected(model)
     summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
-    summary["live"] = live(model, names, settings, summary)
+    summary["live"] = live(
+        model, names.sha256, is_wanted=settings.live, with_rows=settings.rows, max_bytes=settings.max_bytes,
+        summary=summary,
+    )  # fmt: skip
     return summary
 
 
@@ -327,29 +326,4 @@ def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> 
         "seen": None if report is None else report["seen"],
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
-    }
-
-
-def live(model: TableModel, names: Names, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The model itself for the what-if panel, or a sentence why it is not there."""
-    if not settings.live:
-        return {"absent": "The live model was left out, as asked for (--no-live)."}
-    if not settings.rows:
-        return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
-    try:
-        document = as_document(flattened(model, names.sha256))
-    except ModelError as error:
-        return {"absent": str(error)}
-    if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
-        # Scoring needs their numbers alone, and the list of medoids has some of them as they were.
-        document["medoids"]["records"] = None
-    size = len(script_json(document)) + len(script_json(dict(summary))) + PAGE_BYTES
-    return left_out_for_size(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
-
-
-def left_out_for_size(size: int, most: int) -> dict[str, Any]:
-    """That there is no live model, as the page would be too large with it."""
-    return {
-        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
-        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
     }

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.table import TableModel
+from qmedoid.model_report.live import left_out_for_size
 from qmedoid.model_report.page import render
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, left_out_for_size, summarize
+from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
 from qmedoid.storage.atomic import atomic_file, check_target
 
 SUFFIXES = (".html", ".htm")

@@ -36,7 +36,13 @@ class ShowingMixin:
         return written
 
     def export(
-        self, path: str | Path, *, format: Format, dialect: DialectName | None = None, table: str | None = None
+        self,
+        path: str | Path,
+        *,
+        format: Format,
+        dialect: DialectName | None = None,
+        table: str | None = None,
+        force: bool = False,
     ) -> Export:
         """Write the model in another language, which scores records without Python.
 
@@ -49,13 +55,17 @@ class ShowingMixin:
             The database that the SQL is for; DuckDB by default.
         table : str, optional
             The table that the SQL selects from; ``records`` by default.
+        force : bool
+            Whether to overwrite a file that is no export; one that is an export is replaced.
 
         Raises
         ------
         ModelError
             The format cannot express the model; the message says why.
         """
-        return export_model(self.model, path, format=format, dialect=dialect, table=table, sha256=self.sha256)
+        return export_model(
+            self.model, path, format=format, dialect=dialect, table=table, force=force, sha256=self.sha256
+        )
 
     def _repr_html_(self) -> str:
         return model_view(self.model, "Saved model of qmedoid", self.sha256)

@@ -68,13 +68,14 @@ def _squared(graph: Graph, lines: str, plan: EvidencePlan) -> str:
         for group in groups:
             own = plan.members[plan.member_offsets[group] : plan.member_offsets[group + 1]]
             pairs = np.arange(plan.pair_offsets[group], plan.pair_offsets[group + 1])
-            members.append(np.tile(own, len(pairs)))
-            values.append(plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]])
+            members.append(np.tile(own, (len(pairs), 1)))
+            flat = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]]
+            values.append(flat.reshape(len(pairs), width))
             order.append(pairs)
-        at_members = graph.columns(lines, np.concatenate(members))
-        squares = graph.square(graph.add("Sub", at_members, graph.constant(np.concatenate(values))))
-        count = sum(len(one) for one in order[-len(groups) :])
-        parts.append(graph.total(graph.add("Reshape", squares, graph.whole([-1, count, width])), 2))
+        # Line by line, in the order of the kernel: of medoids at equal distances the same is the first.
+        places = zip(np.concatenate(members).T, np.concatenate(values).T, strict=True)
+        apart = [graph.add("Sub", graph.columns(lines, own), graph.constant(of_line)) for own, of_line in places]
+        parts.append(graph.sum([graph.square(one) for one in apart]))
     return graph.columns(side_by_side(graph, parts), np.argsort(np.concatenate(order)))
 
 

@@ -15,7 +15,7 @@ from qmedoid.exports.sql.expressions import joined
 from qmedoid.exports.sql.levels import LevelReading
 from qmedoid.exports.sql.nearest_medoid import NearestMedoid
 from qmedoid.exports.sql.outcome import Outcome, outcome
-from qmedoid.exports.sql.stages import RECORD, Stages
+from qmedoid.exports.sql.stages import RECORD, STAGE, Stages
 from qmedoid.exports.sql.trees import trees
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.comparisons.model import ComparisonsModel
@@ -181,7 +181,7 @@ def _check_names(flat: FlatModel, dialect: Dialect) -> None:
 
 def _table(name: str, dialect: Dialect) -> str:
     parts = name.split(".")
-    if not all(parts) or "\0" in name:
+    if not all(parts) or "\0" in name or dialect.folded(parts[-1]).startswith(STAGE):
         raise ParameterError(f"The 'table' parameter must be the name of a table. Got {name!r} instead.")
     return ".".join(dialect.identifier(part) for part in parts)
 

@@ -9,6 +9,8 @@ from qmedoid.exports.sql.dialects import Dialect
 _NAME = re.compile(r"\b[a-z]+[0-9]+\b")
 RECORD = "qmedoid_record"
 """What a record of the user's table is called."""
+STAGE = "qmedoid_stage"
+"""What subqueries are called, with a number behind it."""
 
 
 class Stages:
@@ -37,6 +39,9 @@ class Stages:
 
     def query(self, table: str, outputs: dict[str, str]) -> str:
         """The statement: the columns of the table, then the outputs, which are expressions over the last stage."""
+        # In a stage of their own: beside the table's columns, a name of theirs may be that of one.
+        self.next()
+        outputs = {name: self.add("y", expression) for name, expression in outputs.items()}
         stages = [stage for stage in self._stages if stage]
         needed: list[set[str]] = [set() for _ in stages]
         later = _names(outputs.values())
@@ -56,8 +61,8 @@ class Stages:
             record = "r0" if place else f"{RECORD}{'._rowid_' if is_sqlite else ''} AS r0"
             added = [f"{expression} AS {name}" for name, expression in stage.items()]
             lines.append(self._subquery(place, [record, *columns, *added], before))
-            known, before = columns + list(stage), f"stage{place}"
-        chosen = ",\n".join(f"{expression} AS {name}" for name, expression in outputs.items())
+            known, before = columns + list(stage), f"{STAGE}{place}"
+        chosen = ",\n".join(f"{before}.{column} AS {name}" for name, column in outputs.items())
         every, source = ("r0.*" if self.dialect.name == "duckdb" else "(r0).*"), before
         if is_sqlite:
             every, source = f"{RECORD}.*", f"{table} AS {RECORD} JOIN {before} ON {before}.r0={RECORD}._rowid_"
@@ -66,7 +71,7 @@ class Stages:
     def _subquery(self, place: int, columns: list[str], source: str) -> str:
         # SQLite and PostgreSQL would else put the text of a column wherever it is named. An offset keeps PostgreSQL
         # from it, row by row, without storing a table; DuckDB computes a column once.
-        name = f"stage{place} AS {'MATERIALIZED ' if self.dialect.name == 'sqlite' else ''}"
+        name = f"{STAGE}{place} AS {'MATERIALIZED ' if self.dialect.name == 'sqlite' else ''}"
         fence = " OFFSET 0" if self.dialect.name == "postgres" else ""
         return f"{name}(SELECT {','.join(columns)} FROM {source}{fence})"
 

@@ -14,7 +14,7 @@
     "no boolean": "is neither true nor false", "too large": "is too large",
   };
   const panel = byId("wi-panel");
-  let model, columns, record, fields, inputs, start, positive, queued = false;
+  let model, cellsOf, columns, record, fields, inputs, start, positive, queued = false;
   const out = {};
 
   const isMissing = (cell) => cell === null || cell === undefined || cell === "";
@@ -23,7 +23,10 @@
   const box = (label, table) => element("div", { class: "box", tabindex: 0, role: "group", "aria-label": label }, table);
 
   function load() {
-    model = report.live = qmedoid.load(report.data("live-data"));
+    const source = report.data("live-data");
+    model = report.live = qmedoid.load(source);
+    const records = model.medoids.records;
+    cellsOf = records !== null ? (place) => records[place] : medoids.cellsOf(source);
     const rank = new Map(given.order.map((name, place) => [name, place]));
     const place = (column) => (rank.has(column.name) ? rank.get(column.name) : Infinity);
     const importance = model.columns.filter((one) => one.read).map((column, i) => [column, place(column), i]);
@@ -143,7 +146,7 @@
         `Probability of ${shown(model.classes[code])}: `, element("strong", { id: "wi-probability" }, percent(found.probabilities[code]))));
     }
     out.decision.replaceChildren(...words);
-    say(out.decision.textContent);
+    say(out.decision.textContent + " " + out.issues.textContent);
     out.scale.replaceChildren(...(positive !== null && found.probabilities !== null ? [ruler(found)] : []));
     out.classes.replaceChildren(...(positive === null && found.probabilities !== null ? [classTable(found)] : []));
   }
@@ -205,34 +208,38 @@
     const most = Math.max(...lines.filter((one) => !one.isStart).map((one) => Math.abs(one.value)));
     const rows = lines.map((one, i) => element("tr", {}, element("th", { scope: "row" }, one.label), element("td", {}, one.cell),
       element("td", { class: "num term" }, number(rounded.values[i], DIGITS)), element("td", {}, one.isStart ? "" : bar(one.value, most))));
-    const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "Sum: log-odds"), element("td"),
+    const unit = found.probabilities === null ? "score" : "log-odds";
+    const sum = element("tr", { class: "sum" }, element("th", { scope: "row" }, "Sum: " + unit), element("td"),
       element("td", { class: "num", id: "wi-sum" }, number(rounded.total, DIGITS)),
       element("td", {}, positive === null || found.probabilities === null ? "" : `probability ${percent(found.probabilities[positive])}`));
     const title = `What speaks for ${shown(model.classes[toward], 30)} against ${shown(model.classes[against], 30)}`;
     const table = element("table", { id: "wi-why" }, element("caption", {}, title),
-      head(["column"], ["cell"], ["log-odds", "num"], ["against | for"]), element("tbody", {}, ...rows, sum));
+      head(["column"], ["cell"], [unit, "num"], ["against | for"]), element("tbody", {}, ...rows, sum));
     const cut = element("p", { class: "note" }, positive !== null
-      ? `${shown(model.classes[positive])} is decided above log-odds ${number(cutOf(found), DIGITS)}.`
-      : `The nearest other class is ${shown(model.classes[against])}.`);
+      ? `${shown(model.classes[positive])} is decided above a sum of ${number(cutOf(found), DIGITS)}.`
+      : `The closest other class is ${shown(model.classes[against])}.` + (found.terms["operating point"]
+        ? ` The operating point adds ${number(found.terms["operating point"], DIGITS)}.` : ""));
     out.why.replaceChildren(box(title, table), cut);
   }
 
   function showNearest(found) {
     const near = found.nearest.filter((one) => one !== null).sort((a, b) => a.distance - b.distance).slice(0, MOST_NEAREST);
-    const records = model.medoids.records;
     const names = near.map((one) => [`${shown(one.class, 30)}: training row ${one.row}, distance ${number(one.distance, 2)}`]);
     const heading = element("h3", {}, "Nearest medoid of each class");
-    if (records === null) {
+    if (cellsOf === null) {
       const items = names.map(([name]) => element("li", {}, name));
-      out.near.replaceChildren(heading, element("p", { class: "note" }, "The model holds no raw cells of its medoids."), element("ul", {}, ...items));
+      out.near.replaceChildren(heading, element("p", { class: "note" }, "This panel has no cells of the medoids."), element("ul", {}, ...items));
       return;
     }
-    const same = (a, b) => (isMissing(a) || isMissing(b) ? isMissing(a) === isMissing(b) : String(a) === String(b) || Number(a) === Number(b));
+    const isClose = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b));
+    const same = (a, b) => (isMissing(a) || isMissing(b) ? isMissing(a) === isMissing(b) : String(a) === String(b) || isClose(Number(a), Number(b)));
+    const others = near.map((one) => cellsOf(one.place));
     const rows = columns.slice(0, MOST_CELLS).map(({ name }) => element("tr", {}, element("th", { scope: "row" }, shown(name)),
       element("td", {}, text(record[name])),
-      ...near.map((one) => {
-        const cell = records[one.place][name], differs = !same(cell, record[name]);
-        return element("td", { class: differs ? "differs" : null }, (differs ? "≠ " : "") + text(cell));
+      ...others.map((other) => {
+        if (!(name in other)) return element("td", {}, "–");
+        const differs = !same(other[name], record[name]);
+        return element("td", { class: differs ? "differs" : null }, (differs ? "≠ " : "") + text(other[name]));
       })));
     const table = element("table", { id: "wi-near" }, element("caption", {}, "The record next to medoids"),
       head(["column"], ["this record"], ...names), element("tbody", {}, ...rows));

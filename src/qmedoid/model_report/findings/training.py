@@ -69,7 +69,7 @@ def single_levels(facts: Facts) -> Verdict:
 
 @finding("QM104", "a category of many levels")
 def many_levels(facts: Facts) -> Verdict:
-    """A category with about as many levels as it has rows per level."""
+    """A category with so many levels that new tables will have new ones."""
     rows = facts.summary["model"]["training_rows"]
     if not facts.levels or rows is None:
         return not_applicable("The model has no categories whose levels were counted.")

@@ -1,0 +1,74 @@
+"""Makes the pictures of a report: the heart data, fitted on four rows of five and judged on the fifth.
+
+``python docs/make_report_pictures.py`` needs a browser (``make browser``) and writes ``docs/pictures/report-*.png``.
+"""
+
+import shutil
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+from playwright.sync_api import Page, sync_playwright
+
+from qmedoid import MedoidClassifier, SavedModel
+from qmedoid.model_report.reading import look_at_data
+from qmedoid.model_report.summary import Names, summarize
+from qmedoid.model_report.writing import write_report
+
+PICTURES = Path(__file__).parent / "pictures"
+TARGET = "HeartDisease"
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def heart_report(folder: Path) -> Path:
+    """The page of a model of the heart data, with rows that the fit has not seen."""
+    with files("qmedoid.studies").joinpath("data", "heart.csv").open("rb") as file:
+        table = pyarrow.csv.read_csv(file)
+    is_new = np.arange(table.num_rows) % 5 == 4
+    known = table.filter(~is_new)
+    fitted = MedoidClassifier(random_state=0).fit(known.drop([TARGET]), known[TARGET])
+    saved = SavedModel(fitted.table_model())
+    looked = look_at_data(saved.model, table.filter(is_new), target=TARGET)
+    names = Names(model="heart.qmedoid", table="new.csv", command="qmedoid report heart.qmedoid new.csv -o report.html")
+    return write_report(summarize(saved.model, looked, names=names), folder / "report.html").path
+
+
+def opened(browser: Any, page: Path, *, width: int, height: int, scheme: str) -> Page:
+    """The page at a size and in a scheme of colors, with its model loaded."""
+    view = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+    view.goto(page.as_uri())
+    while view.evaluate("report.live === null"):
+        view.wait_for_timeout(20)
+    return view
+
+
+def scroll_to(view: Page, section: str) -> None:
+    """A section at the upper edge."""
+    view.evaluate("(name) => document.getElementById(name).scrollIntoView({ behavior: 'instant' })", section)
+    view.wait_for_timeout(100)
+
+
+def main() -> None:
+    """Fit, draw, and take the pictures."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page = heart_report(Path(folder))
+        browser = playwright.chromium.launch(executable_path=found, args=OPTIONS)
+        light = opened(browser, page, width=1280, height=1050, scheme="light")
+        scroll_to(light, "operating")
+        light.screenshot(path=PICTURES / "report-light.png")
+        dark = opened(browser, page, width=1280, height=940, scheme="dark")
+        scroll_to(dark, "what-if")
+        dark.get_by_label("ST_Slope", exact=True).select_option(label="Up")
+        dark.wait_for_timeout(100)
+        dark.screenshot(path=PICTURES / "report-dark.png")
+        phone = opened(browser, page, width=360, height=760, scheme="light")
+        phone.screenshot(path=PICTURES / "report-phone.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
