@@ -1,5 +1,6 @@
 """What all tests start from."""
 
+import gc
 import os
 import signal
 
@@ -13,3 +14,9 @@ settings.load_profile("check")
 # A shell starts what it puts in the background with Ctrl-C turned off, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What is there when tests begin stays to the end: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

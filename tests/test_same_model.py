@@ -30,7 +30,7 @@ from qmedoid.studies.datasets import load_heart
 
 ROOT = Path(__file__).parent.parent
 # What other processors of the same family run; those that this one cannot run end with an illegal instruction.
-CORES = ("Prescott", "Sandybridge", "Haswell", "Zen", "SkylakeX")
+CORES = ("Prescott", "Sandybridge", "Haswell", "SkylakeX")
 # Those older than the vector instructions of which NumPy has kernels of its own.
 OLD_CORES = ("Prescott", "Sandybridge")
 

@@ -11,7 +11,7 @@ from summaries import summary, with_model
 from model_kinds import MODEL_KINDS, exported
 from qmedoid.model_report.page import render
 
-N_SCORED = 1000
+N_SCORED = 300
 MIXED = "categories, dates and missing cells"
 SCORE = """(records) => records.map((record) => {
   const found = report.live.score(record);

@@ -43,7 +43,7 @@ def fitted():
         {name: X[:, place] for place, name in enumerate(COLUMNS)}
         | {"level'\"": [LEVELS[(i + 3 * c) % len(LEVELS)] for i, c in enumerate(codes)]}
     )
-    estimator = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, random_state=0), random_state=0)
+    estimator = MedoidClassifier(method=EvidenceClassifier(n_medoids=3, random_state=0), random_state=0)
     with few_trees():
         model = estimator.fit(table, np.array(CLASSES)[codes]).table_model()
     # So many levels make an open category; this one takes no others.

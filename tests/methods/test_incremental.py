@@ -180,8 +180,7 @@ TIED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["weighted", "signed"])
-@pytest.mark.parametrize("target", ["of a column", "random"])
+@pytest.mark.parametrize(("target", "kind"), [("of a column", "weighted"), ("random", "signed")])
 @pytest.mark.parametrize("flavour", sorted(TIED))
 def test_same_trace_where_many_rows_could_be_the_medoid(flavour, target, kind):
     rng = np.random.default_rng(0)

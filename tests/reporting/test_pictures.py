@@ -3,6 +3,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 
 import numpy as np
@@ -72,6 +73,11 @@ def _confusions() -> Picture:
 ALL = pytest.mark.parametrize("make", [_curves, _one, _traces, _dots, _confusions])
 
 
+@cache
+def drawn_once(make: Callable[[], Picture]) -> Picture:
+    return make()
+
+
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that are saved, for tests to look at."""
@@ -92,7 +98,7 @@ def _legend(figure: Figure) -> list[str]:
 
 @ALL
 def test_both_formats_are_what_they_say(make: Callable[[], Picture]) -> None:
-    picture = make()
+    picture = drawn_once(make)
     root = ET.fromstring(picture.svg)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert root.findtext("{http://www.w3.org/2000/svg}title") == picture.title
@@ -104,7 +110,7 @@ def test_both_formats_are_what_they_say(make: Callable[[], Picture]) -> None:
 
 @ALL
 def test_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
-    expected = make()
+    expected = drawn_once(make)
     settings = {"font.size": 20, "svg.hashsalt": "other", "axes.facecolor": "red", "xtick.color": "red"}
     with matplotlib.rc_context(settings):
         before = dict(matplotlib.rcParams)
@@ -114,7 +120,7 @@ def test_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: C
 
 @ALL
 def test_nothing_outside_is_named_but_by_its_name_space(make: Callable[[], Picture]) -> None:
-    svg = make().svg.decode()
+    svg = drawn_once(make).svg.decode()
     assert not re.search(r'href="(?!#)', svg)
     assert "matplotlib.org" not in svg
 

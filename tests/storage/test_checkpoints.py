@@ -406,7 +406,7 @@ def test_fit_without_a_seed_says_that_its_checkpoints_are_of_no_use(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-@pytest.mark.parametrize(("optimizer", "kills"), [("adam", 20), ("spsa", 10)])
+@pytest.mark.parametrize(("optimizer", "kills"), [("adam", 10), ("spsa", 6)])
 def test_fit_killed_many_times_ends_with_the_same_bits(tmp_path, optimizer, kills):
     program = Path(__file__).with_name("killed_fits.py")
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -10,6 +10,7 @@ import pytest
 from outside import Outside
 from sklearn.datasets import load_breast_cancer, load_wine
 
+from few_trees import few_trees
 from qmedoid import MedoidClassifier, load
 from qmedoid.explanations.digits import signed
 from qmedoid.explanations.sentences import two_sentences
@@ -61,7 +62,8 @@ def fitted(name, seed=None):
     """A model, on the columns of the table in their order or in another one."""
     X, y, _ = split(name)
     columns = X.columns if seed is None else np.random.default_rng(seed).permutation(X.columns)
-    return SavedModel(MedoidClassifier(random_state=0).fit(X[list(columns)], y).table_model())
+    with few_trees(n_iterations=60):
+        return SavedModel(MedoidClassifier(random_state=0).fit(X[list(columns)], y).table_model())
 
 
 @lru_cache
