@@ -49,7 +49,8 @@ def printed(*arguments):
     kept = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], io.StringIO(), io.StringIO()
     try:
-        with pytest.raises(SystemExit) as stop:
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+            patch.setenv("COLUMNS", "200")  # wide enough that no cell is wrapped
             main()
         text, said = sys.stdout.getvalue(), sys.stderr.getvalue()
     finally:
