@@ -7,7 +7,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document, script_json
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.rows import MOST_MEDOIDS
+from qmedoid.model_report.rows import MOST_MEDOIDS, plain_cells
 
 PAGE_BYTES = 100_000
 """What the page takes besides its summary at least: styles and scripts."""
@@ -34,6 +34,8 @@ def live(
     if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
         # Scoring needs their numbers alone, and the list of medoids has some of them as they were.
         document["medoids"]["records"] = None
+    elif document["medoids"]["records"]:
+        document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
     size = len(script_json(document)) + len(script_json(dict(summary))) + PAGE_BYTES
     return left_out_for_size(size, max_bytes) if size > max_bytes else {"document": document}
 

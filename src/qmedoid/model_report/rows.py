@@ -1,6 +1,6 @@
 """Real rows in a report: medoids, the rows that a model keeps, and the record that the what-if panel begins with."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from qmedoid.arrays import Array
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model_report.effects import KnownRows
+from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import read
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 
@@ -85,10 +87,22 @@ def _encoded(model: TableModel, table: pa.Table) -> list[Array]:
     return [np.asarray(one, dtype=np.float64) for one in encode_batch(table, plain, model.encodings, issues=Issues())]
 
 
-def _column(column: Column, records: tuple[Record, ...]) -> pa.Array:
-    """Cells of a column, which are in plain form whatever their spelling was in the table."""
-    cells = [record.get(column.name) for record in records]
-    return pa.array(np.array(cells, dtype="M8[us]")) if column.kind == "date" else pa.array(cells)
+def _column(column: Column, records: Sequence[Record]) -> pa.Array:
+    """Cells of a column in plain form, whatever their spelling was in the table."""
+    given = pa.array([record.get(column.name) for record in records])
+    if column.kind == "category" or pa.types.is_null(given.type):
+        return given
+    values = read(given, column.kind, column.spelling).values
+    if column.kind == "date":
+        return pa.array(values)
+    absent = np.isnan(values)
+    return pa.array(np.where(absent, 0.0, values) > 0.5, mask=absent) if column.kind == "boolean" else pa.array(values, mask=absent)
+
+
+def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Rows of the training table with numbers, truth values and ISO dates, as the what-if panel edits them."""
+    columns = {column.name: _column(column, records) for column in model.contract.columns}
+    return plain_records(pa.table(columns))
 
 
 def _neighbor_rows(model: TableModel) -> KnownRows | None:
@@ -133,7 +147,7 @@ def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
     if with_rows and method is not None and model.records and model.records[0]:
         code = 1 if len(model.decision.classes) == 2 else 0
         places = np.flatnonzero(method.medoid_classes == code).tolist() or [0]
-        record: Mapping[str, Any] = model.records[0][places[0]]
+        (record,) = plain_cells(model, model.records[0][places[0] : places[0] + 1])
         return {column.name: record.get(column.name) for column in used}
     return {column.name: _fill(model, place) for column, place in zip(used, model.layout.used, strict=True)}
 

@@ -7,6 +7,7 @@
   const FIRST = 24, MOST_REASONS = 15, MOST_CELLS = 30, MOST_NEAREST = 4, DIGITS = 3, FARTHEST = 8;
   const TERMS = {
     intercept: "Starting point", neighbors: "Similar training rows", calibration: "Calibration curve", prevalence: "Prevalence",
+    recalibration: "Recalibration",
   };
   const PROBLEMS = {
     absent: "is absent", missing: "is missing, and no training row lacked it", "new level": "has a value that no training row had",
@@ -34,7 +35,7 @@
     const label = model.classes.findIndex((one) => String(one) === String(given.positive));
     positive = model.classes.length === 2 ? (label < 0 ? 1 : label) : null;
     const cells = given.start || {};
-    start = Object.fromEntries(model.columns.map(({ name }) => [name, name in cells ? cells[name] : null]));
+    start = Object.fromEntries(model.columns.map(({ name }) => [name, Object.hasOwn(cells, name) ? cells[name] : null]));
     build();
     setRecord(start);
     report.ready = performance.now();
