@@ -9,7 +9,7 @@ from hypothesis import settings
 # Before anything imports SciPy, so that scikit-learn's checks of array inputs run instead of being skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Laws that name no number of examples are tried on so many, and on others in every run.
-settings.register_profile("check", max_examples=int(os.environ.get("QMEDOID_EXAMPLES", "30")), deadline=None)
+settings.register_profile("check", max_examples=int(os.environ.get("QMEDOID_EXAMPLES", "100")), deadline=None)
 settings.load_profile("check")
 # A shell starts what it puts in the background with Ctrl-C turned off, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
