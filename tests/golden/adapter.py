@@ -198,14 +198,29 @@ def _medoid_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reasons(model: Any, folder: Path, rows: Table, row: int) -> str:
-    """The sentence of ``qmedoid explain`` that names the columns that decide."""
+    """The columns that ``qmedoid explain`` says decide, three for the decision and three against it, as a sentence."""
     names = list(model.contract.names)
     columns = [rows[name] for name in names] if isinstance(rows, dict) else rows.T.tolist()
     table = folder.parent / "rows.csv"
     with table.open("w", newline="") as file:
         csv.writer(file).writerows([names, *zip(*columns, strict=True)])
-    lines = _printed("explain", str(folder), str(table), "--row", str(row)).splitlines()
-    return next(line for line in lines if line.startswith("Speaks for"))
+    made = json.loads(_printed("explain", str(folder), str(table), "--row", str(row), "--top", "0", "--json"))
+    named = [
+        [
+            f"{one['name']} is {_cell(one['cell'])} ({one['contribution']:+.3g})"
+            for one in made["columns"]
+            if sign * one["contribution"] > 0
+        ][:3]
+        for sign in (1, -1)
+    ]
+    parts = [", ".join(one) or "no column" for one in named]
+    return f"Speaks for {made['prediction']}: {parts[0]}; against it: {parts[1]}."
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _printed(*arguments: str) -> str:

@@ -49,9 +49,10 @@ def printed(*arguments):
     kept = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], io.StringIO(), io.StringIO()
     try:
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setenv("COLUMNS", "200")  # wide enough that no cell is wrapped
-            main()
+            with pytest.raises(SystemExit) as stop:
+                main()
         text, said = sys.stdout.getvalue(), sys.stderr.getvalue()
     finally:
         sys.argv, sys.stdout, sys.stderr = kept

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_models import mixed_table, model_of, replaced, write_csv
+from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
@@ -283,3 +284,26 @@ def test_figures_are_finite(three):
     summary = of_table(three, mixed_table(60, 1, ("a", "b", "c")))
     assert all(math.isfinite(one["value"]) for one in summary["figures"]["figures"])
     assert summary["operating"] is None
+
+
+def test_kept_rows_of_spelt_columns_are_read_by_their_spelling():
+    rng = np.random.default_rng(0)
+    amounts = np.round(rng.normal(5000, 1500, 120), 2)
+    spelt = [f"{one:,.2f}".translate(str.maketrans(",.", ".,")) for one in amounts]
+    days = [f"{1 + row % 28:02d}.{1 + row % 12:02d}.2019" for row in range(120)]
+    table = pa.table({"amount": spelt, "when": days, "y": np.where(amounts > 5000, "yes", "no")})
+    spelt_model = fitted(table)
+    assert [column.spelling for column in spelt_model.contract.columns] == ["1.234,5", "d.m.y"]
+    made = summarize(spelt_model)
+    amount, when = (made["start_record"][name] for name in ("amount", "when"))
+    assert amount in amounts[amounts > 5000]
+    assert re.fullmatch(r"2019-\d\d-\d\d.*", when)
+    for record in made["live"]["document"]["medoids"]["records"]:
+        assert record["amount"] in amounts
+    (effect,) = (one for one in made["effects"] if one["column"] == "amount")
+    assert min(one["x"] for one in effect["bins"]) > 500
+
+
+def test_a_column_without_classes_is_refused_as_the_target(model):
+    with pytest.raises(ContractError, match="No cell of the column 'color' is a class of the model"):
+        look_at_data(model, mixed_table(), target="color")

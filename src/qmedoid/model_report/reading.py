@@ -125,6 +125,11 @@ class LookTally:
         known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
         _, sample = self._kept()
         target = self.target
+        if target is not None and target != self.model.contract.target and not (np.concatenate(codes) >= 0).any():
+            raise ContractError(
+                f"No cell of the column {target!r} is a class of the model "
+                f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
+            )
         return Looked(self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference, sample)
 
     def _kept(self) -> tuple[Array, Sample]:

@@ -96,7 +96,11 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     if column.kind == "date":
         return pa.array(values)
     absent = np.isnan(values)
-    return pa.array(np.where(absent, 0.0, values) > 0.5, mask=absent) if column.kind == "boolean" else pa.array(values, mask=absent)
+    return (
+        pa.array(np.where(absent, 0.0, values) > 0.5, mask=absent)
+        if column.kind == "boolean"
+        else pa.array(values, mask=absent)
+    )
 
 
 def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, Any]]:
