@@ -98,3 +98,10 @@ def test_export_refuses_options_of_another_format(cli, two, tmp_path):
 
 def test_export_is_written_to_a_file(cli, two):
     assert "must be a file" in cli("export", two.model, "--format", "js", "-o", "-").err
+
+
+def test_large_export_is_noted(cli, two, tmp_path, monkeypatch):
+    assert not cli.ok("export", two.model, "--format", "js", "-o", tmp_path / "a.js", "--json").json["notes"]
+    monkeypatch.setattr("qmedoid.cli.export.LARGE", 10)
+    (noted,) = cli.ok("export", two.model, "--format", "js", "-o", tmp_path / "b.js", "--json").json["notes"]
+    assert noted.startswith("the file has 0 MB, as the model has 5 columns")

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from qmedoid.cli._output import print_json, shown
+from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.options import ExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.exports.writing import export_model
 from qmedoid.tables.saved import load
+
+LARGE = 5_000_000
+"""Bytes of a file from which on its size is noted."""
 
 
 def run(options: ExportOptions) -> None:
@@ -19,6 +22,12 @@ def run(options: ExportOptions) -> None:
         saved.model, path, format=options.format, dialect=options.dialect, table=options.table, force=options.force,
         sha256=saved.sha256,
     )  # fmt: skip
+    if written.bytes > LARGE:
+        note(
+            f"the file has {written.bytes / 1e6:.0f} MB, as the model has {len(saved.contract.columns):,} columns and "
+            "many terms: what reads it will need time and memory for that. A model of fewer columns, or with fewer "
+            "medoids (n_medoids), is smaller."
+        )
     if options.json:
         document = {
             "output": str(written.path), "format": written.format, "dialect": written.dialect, "bytes": written.bytes,
