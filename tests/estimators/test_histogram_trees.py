@@ -123,7 +123,7 @@ def test_means_of_nodes_are_those_of_their_rows():
     X, codes = ranks_and_codes(rng, 500, [30, 5], 2, 0.6)
     grown = _histogram.grow(RankedRows(X, codes), GROWING, 0, 4)
     trees: HistogramTrees = grown.trees
-    added = trees.outputs(_histogram.bins_between(X, grown.thresholds), 1)[:, 0] - trees.start
+    added = trees.outputs(_histogram.bins_between(X, grown.bounds), 1)[:, 0] - trees.start
     assert trees.means()[0, 0] == pytest.approx(added.mean(), abs=1e-12)
     assert trees.n_rows[0, 0] == 500
     np.testing.assert_array_equal(trees.n_rows[0, 1] + trees.n_rows[0, 2], 500)

@@ -118,7 +118,7 @@ def test_copies_of_rows_grow_the_trees_of_one_copy():
     one = grow(RankedRows(places, codes), growing, 0, 12)
     twice = RankedRows(np.repeat(places, 2, axis=0), np.repeat(codes, 2))
     two = grow(twice, growing._replace(l2=2 * growing.l2), 0, 12)
-    assert any(len(last) == 254 for last in one.lasts)
+    assert any(len(last) == 254 for last in one.bounds)
     np.testing.assert_array_equal(one.full_trees(known).thresholds, two.full_trees(known).thresholds)
     np.testing.assert_allclose(one.outputs(places), two.outputs(places), atol=1e-10)
 

@@ -13,11 +13,12 @@ from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
-from qmedoid.exports.javascript import FORMAT, as_document, as_javascript, engine, script_json
+from qmedoid.exports.javascript import FORMAT, as_document, as_javascript, engine
 from qmedoid.exports.packing import packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
+from qmedoid.markup.policy import script_json
 from qmedoid.methods.base import LARGEST
 from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP

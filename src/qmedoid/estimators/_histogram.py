@@ -16,7 +16,7 @@ from scipy.special import logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._tree_kinds import Growing, RankedRows, bins_between
+from qmedoid.estimators._tree_kinds import BinnedTrees, Growing, RankedRows, bins_between
 from qmedoid.kernels.histogram import HistogramGrowth, HistogramTrees, grow_histogram, is_built
 from qmedoid.kernels.symmetric import Binned
 from qmedoid.kernels.trees import LEVELS, N_LEAVES
@@ -28,22 +28,8 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
-    """Trees of our kernel over bins of ranks, and the thresholds between the bins of each column; see `Grown`."""
-
-    trees: HistogramTrees
-    thresholds: Sequence[Array]
-
-    @property
-    def best(self) -> int:
-        return int(np.argmin(self.trees.losses))
-
-    @property
-    def start(self) -> Array:
-        return self.trees.start
-
-    def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
-        return self.trees.outputs(bins_between(ranks, self.thresholds), n_iterations)
+class Compiled(BinnedTrees[HistogramTrees]):
+    """Trees of our kernel, each with its own comparison at every node; bounds are thresholds of ranks."""
 
     def full_trees(self, known: Sequence[Array]) -> FullTrees:
         columns, cuts = self.trees.columns.astype(np.intp), self.trees.cuts
@@ -51,7 +37,7 @@ class Compiled:
         for column in np.unique(columns[columns >= 0]):
             nodes = columns == column
             # The last value that goes to the left.
-            ranks = np.floor(self.thresholds[column][cuts[nodes]]).astype(np.intp)
+            ranks = np.floor(self.bounds[column][cuts[nodes]]).astype(np.intp)
             values[nodes] = known[column][ranks]
         n_outputs = len(self.start)
         outputs = np.tile(np.arange(n_outputs), len(columns) // n_outputs)

@@ -6,30 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._tree_kinds import Growing, RankedRows, bins_between
+from qmedoid.estimators._tree_kinds import BinnedTrees, Growing, RankedRows, bins_between
 from qmedoid.kernels.symmetric import MOST_BINS, Binned, Growth, SymmetricTrees, grow_symmetric
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.fit import FullTrees
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetric:
-    """Symmetric trees over bins of ranks, and the training rows that reach each leaf, shape (T, 16); see `Grown`."""
+class Symmetric(BinnedTrees[SymmetricTrees]):
+    """Symmetric trees, with the training rows that reach each leaf, shape (T, 16); bounds are last ranks of bins."""
 
-    trees: SymmetricTrees
-    lasts: Sequence[Array]
     n_rows: Array
-
-    @property
-    def best(self) -> int:
-        return int(np.argmin(self.trees.losses))
-
-    @property
-    def start(self) -> Array:
-        return self.trees.start
-
-    def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
-        return self.trees.outputs(bins_between(ranks, self.lasts), n_iterations)
 
     def full_trees(self, known: Sequence[Array]) -> FullTrees:
         columns, cuts, leaves = self.trees.columns, self.trees.cuts, self.trees.leaves
@@ -37,7 +24,7 @@ class Symmetric:
         asks = columns >= 0
         thresholds = np.zeros(columns.shape)
         thresholds[asks] = [
-            known[column][int(self.lasts[column][cut])] for column, cut in zip(columns[asks], cuts[asks], strict=True)
+            known[column][int(self.bounds[column][cut])] for column, cut in zip(columns[asks], cuts[asks], strict=True)
         ]
         levels = np.repeat(np.arange(LEVELS), 2 ** np.arange(LEVELS))
         rows, by_level = self.n_rows[:, None], [leaves.transpose(0, 2, 1)]

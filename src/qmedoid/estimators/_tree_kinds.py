@@ -1,13 +1,17 @@
 """What both kinds of boosted trees have in common."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.symmetric import Bins
+from qmedoid.kernels.histogram import HistogramTrees
+from qmedoid.kernels.symmetric import Bins, SymmetricTrees
 from qmedoid.methods.comparisons.fit import FullTrees
+
+T = TypeVar("T", HistogramTrees, SymmetricTrees)
 
 
 class RankedRows(NamedTuple):
@@ -45,6 +49,25 @@ class Grown(Protocol):
 
     def full_trees(self, known: Sequence[Array]) -> FullTrees:
         """The trees; thresholds are the `known` values with these ranks."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTrees(Generic[T]):
+    """Trees of a kernel over bins of ranks, and the bounds between the bins of each column; see `Grown`."""
+
+    trees: T
+    bounds: Sequence[Array]
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.trees.losses))
+
+    @property
+    def start(self) -> Array:
+        return self.trees.start
+
+    def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
+        return self.trees.outputs(bins_between(ranks, self.bounds), n_iterations)
 
 
 class Grow(Protocol):

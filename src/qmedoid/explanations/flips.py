@@ -321,6 +321,8 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
         changed = changed.append_column(field, cells) if place < 0 else changed.set_column(place, field, cells)
         after = value if one.whole and pa.types.is_floating(cells.type) else None
         after = plain_records(pa.table({name: cells}))[0][name] if after is None else int(after)
+        if pa.types.is_timestamp(cells.type):  # whole days are tried
+            after = str(after).removesuffix("T00:00:00")
         said.append(Change(name, before, after))
     decided = model.decide(encode_batch(changed, model.contract, model.encodings))
     code = int(decided.codes[0])

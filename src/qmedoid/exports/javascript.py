@@ -1,6 +1,5 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
-import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -12,6 +11,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import FlatModel
 from qmedoid.exports.packing import packed
 from qmedoid.geometry.scaling import RankScaling, Scaling
+from qmedoid.markup.policy import script_json
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel
@@ -47,14 +47,6 @@ def as_javascript(flat: FlatModel) -> str:
         'if (typeof module !== "undefined") module.exports = model;',
     ]
     return "\n".join(lines) + "\n"
-
-
-def script_json(value: Any) -> str:
-    """JSON that may stand within a script of a page: no tag can end it, and no line break of JavaScript is in it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def as_document(flat: FlatModel) -> dict[str, Any]:

@@ -81,7 +81,13 @@ def data_block(name: str, value: Any) -> Html:
     ValueError
         A number is not finite: JSON has no such number.
     """
+    start = element("script", id=name, type="application/json")[: -len("</script>")]
+    return Html(f"{start}{script_json(value)}</script>")
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand within a script of a page: it is ASCII, and no tag can end it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Html(f"{element('script', id=name, type='application/json')[: -len('</script>')]}{text}</script>")
+    return text

@@ -5,7 +5,8 @@ from typing import Any
 
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
-from qmedoid.exports.javascript import as_document, script_json
+from qmedoid.exports.javascript import as_document
+from qmedoid.markup.policy import script_json
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.rows import MOST_MEDOIDS, plain_cells
 
