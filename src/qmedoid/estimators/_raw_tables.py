@@ -47,7 +47,7 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
-from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
+from qmedoid.tables.targets import choose_positive, label_codes, rest_label, seldom_note, target_notes
 from qmedoid.tables.units import find_units
 from qmedoid.variational.model import MeasuredVariational
 
@@ -88,6 +88,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     _settled: Inferred | None = None
     # The label of more than two that is separated from all others together.
     _against_rest: Any = None
+    # Rows of every label in the whole table, by its text, where the rows of a fit are a sample of it.
+    _totals: Mapping[str, int] | None = None
 
     def table_model(self) -> TableModel:
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
@@ -157,7 +159,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
         """The class code of every row; the class of interest is chosen where nobody said."""
         labels, codes = class_codes(y, n_rows)
-        counts = np.bincount(codes).tolist()
+        counts = self._counts_of(labels, np.bincount(codes)).tolist()
         for note in target_notes(labels.tolist(), counts):
             self._note(note.message)
         point, place = self.operating_point, None
@@ -176,6 +178,14 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
             place = labels.tolist().index(positive)
         self.classes_, self._is_reversed = labels, place == 0
         return 1 - codes if self._is_reversed else codes
+
+    def _counts_of(self, classes: npt.NDArray[Any], counts: Codes) -> Codes:
+        """Rows of every class: those of the fit, or of the whole table that they are a sample of."""
+        if self._totals is None:
+            return counts
+        codes = label_codes(pa.array(list(self._totals)), tuple(classes.tolist()))
+        rows = np.array(list(self._totals.values()))
+        return np.bincount(codes[codes >= 0], rows[codes >= 0], len(classes)).astype(np.intp)
 
     def _meant(self, target: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The class that each label stands for: itself, or, where one stands against the rest, that one or the rest."""
@@ -261,7 +271,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         table = given if len(rows.kept) == given.num_rows else given.take(pa.array(rows.kept))
         self.estimator_, self.method_ = method, method.method_name
         self.notes_ += method._fit_notes
-        if rows.data.weights is not None:
+        if rows.data.weights is not None and self._totals is None:
             self.notes_.append(_FACTORS)
         pairs = zip(models, method.models_, strict=True)
         self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]

@@ -33,15 +33,17 @@ _LONGEST_LINE = 1 << 26
 class BinaryFile:
     """A table in a file that carries its types; `n_taken` is about how many bytes were read last.
 
-    Workbooks and files of Feather's first version are held in memory, all others read in batches.
+    Workbooks and files of Feather's first version are held in memory, all others read in batches. Of a Parquet file
+    some row groups can be read alone.
     """
 
     is_text = False
     first_line = None
     decimal = "."
 
-    def __init__(self, data: Bytes) -> None:
+    def __init__(self, data: Bytes, row_groups: range | None = None) -> None:
         self.name, self._form, self.notes, self.n_taken = data.name, data.form, list[str](), 0
+        self._row_groups = row_groups
         self._n_bytes = 0 if data.path is None else data.path.stat().st_size
         self._file = str(data.path)
         self._copy: IO[bytes] | None = None
@@ -90,7 +92,9 @@ class BinaryFile:
         """The schema, and the number of rows where the file says it."""
         if self._form == "parquet":
             file = self._parquet()
-            return file.schema_arrow, file.metadata.num_rows
+            if self._row_groups is None:
+                return file.schema_arrow, file.metadata.num_rows
+            return file.schema_arrow, sum(file.metadata.row_group(place).num_rows for place in self._row_groups)
         if self._form == "arrow":
             reader = self._arrow([])
             # Of the first column alone, as batches are unpacked to be counted.
@@ -105,7 +109,10 @@ class BinaryFile:
 
     def _stored_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            yield from self._parquet().iter_batches(_PARQUET_ROWS, columns=columns, use_threads=False)
+            some = None if self._row_groups is None else list(self._row_groups)
+            yield from self._parquet().iter_batches(
+                _PARQUET_ROWS, row_groups=some, columns=columns, use_threads=False
+            )
         elif self._form == "arrow":
             reader = self._arrow(sorted(self.names.index(name) for name in columns))
             yield from (reader.get_batch(place) for place in range(reader.num_record_batches))

@@ -194,12 +194,17 @@ class TableSource:
             from qmedoid.tables._text_types import infer_types
 
             table = infer_types(table, self.decimal, texts)
-        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
-        for name in set(table.column_names).intersection(*declared) if declared else ():
+        for name in self.declared_categories:
             table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
         if self._given_decimal is not None:
             table = table.replace_schema_metadata({DECIMAL: self._given_decimal})
         return Rows(table, rows)
+
+    @property
+    def declared_categories(self) -> frozenset[str]:
+        """Columns that all files which carry types say to be categories."""
+        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        return frozenset(self.names).intersection(*declared) if declared else frozenset()
 
     def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
         """Columns in which every point of the first rows may part thousands, where no other column shows points."""

@@ -1,0 +1,1 @@
+"""Fits of tables that are larger than memory: passes over partitions, whose summaries are merged."""

@@ -1,0 +1,80 @@
+"""How many rows a fit takes: by the memory that it may use, and by what there is."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from qmedoid.exceptions import ParameterError
+
+DEFAULT_MEMORY = 2 * 2**30
+"""Memory of a fit in passes, in bytes, where none is given."""
+MOST_ROWS = 1_000_000
+"""Rows of a fit at most: beyond, it takes hours and learns little."""
+LEAST_MEMORY = 2**29
+# The interpreter with its libraries, and what passes hold while they read.
+_BASE = 350 * 2**20
+# Bytes of a fit for every row, and for every cell of a row; measured by benchmarks/large_tables.py.
+_ROW_BYTES, _CELL_BYTES = 1500, 70
+# Bytes of a judged row, at the peak of sorting and calibrating.
+_JUDGED_BYTES = 400
+# Shares of the sample: rows of a rare class at most, and hard rows of the common one.
+RARE_SHARE, HARD_SHARE = 0.2, 0.2
+# Classes of fewer rows are all in the training part, and a sample has so many rows of every class at least.
+SMALL_CLASS = 50
+# Rows that calibrate, as a share of the table at most.
+_CALIBRATING = 0.1
+
+
+class Sizes(NamedTuple):
+    """Rows of the sample that is fitted, and rows that are judged, at most."""
+
+    sample: int
+    judged: int
+
+
+def sizes_for(memory: int, n_columns: int) -> Sizes:
+    """What fits in so many bytes."""
+    if memory < LEAST_MEMORY:
+        raise ParameterError(f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB.")
+    free = memory - _BASE
+    rows = int(free / (_ROW_BYTES + _CELL_BYTES * n_columns))
+    return Sizes(min(rows, MOST_ROWS), int(free / _JUDGED_BYTES / 2))
+
+
+def needed_bytes(n_rows: int, n_columns: int) -> int:
+    """Memory that a fit of all rows takes, about."""
+    return _BASE + n_rows * (_ROW_BYTES + _CELL_BYTES * n_columns)
+
+
+class Shares(NamedTuple):
+    """Shares of the rows that are held out and that calibrate."""
+
+    test: float
+    calibrate: float
+
+
+def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> Shares:
+    """Shares of a table; by default, no more rows are held out than can be judged in memory."""
+    test = asked if is_asked else min(asked, sizes.judged / n_rows)
+    if test * n_rows > 1.01 * sizes.judged:
+        most = sizes.judged / n_rows
+        raise ParameterError(
+            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory of "
+            f"this fit: give a share of at most {most:.3g}, or more --memory."
+        )
+    return Shares(test, min(_CALIBRATING, sizes.judged / n_rows))
+
+
+def class_rates(counts: Mapping[str, int], share: float, sizes: Sizes, rare: frozenset[str]) -> dict[str, float]:
+    """The rate at which rows of every label are drawn, where a `share` of the rows trains.
+
+    Rows of `rare` labels, if there are any, have their own part of the sample.
+    """
+    total = sum(counts.values())
+    n_rare = sum(counts[label] for label in rare)
+    if n_rare:
+        of_rare = min(1.0, RARE_SHARE * sizes.sample / (share * n_rare))
+        left = sizes.sample * (1.0 - HARD_SHARE) - of_rare * share * n_rare
+        of_common = min(1.0, left / (share * (total - n_rare)))
+        return {label: of_rare if label in rare else of_common for label in counts}
+    rate = min(1.0, sizes.sample / (share * total))
+    return {label: max(rate, min(1.0, SMALL_CLASS / (share * max(n, 1)))) for label, n in counts.items()}

@@ -1,0 +1,80 @@
+"""Which rows train, which calibrate, and which are held out: by chance, from the content of each row.
+
+Rows that are equal in all columns that are learnt from, or rows of one group, have one chance and go to one part: none
+is judged by a model that has seen its twin. In an order of time the latest rows are held out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.model.contract import Column
+from qmedoid.passes.keys import content_chances, key_of
+from qmedoid.tables import cells
+
+TRAIN, CALIBRATE, TEST = 0, 1, 2
+"""Parts of a table: rows that may be drawn for the fit, rows that calibrate it, rows that judge it."""
+
+
+@dataclass(frozen=True)
+class RowSplit:
+    """How a table is split.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        Drafts of the columns that are learnt from.
+    test, calibrate : float
+        Shares of the rows.
+    seed : int
+    group : str or None
+        Column whose equal cells keep rows together.
+    time : Column or None
+        Column that orders the rows; rows beyond `last` are held out then.
+    last : float
+        In the unit of `moments`.
+    """
+
+    columns: tuple[Column, ...]
+    test: float
+    calibrate: float
+    seed: int
+    group: str | None = None
+    time: Column | None = None
+    last: float = np.inf
+
+    def parts(self, read: Sequence[npt.NDArray | pa.Array], more: pa.RecordBatch) -> Codes:
+        """The part of every row, from its cells (see `read_cells`) and the batch with group and time columns."""
+        key = key_of("split", self.seed)
+        if self.group is not None:
+            shares = content_chances(key, [cells.texts(more.column(self.group))])
+        else:
+            shares = content_chances(key, list(read))
+        if self.time is None:
+            part = np.where(shares < self.test, TEST, np.where(shares < self.test + self.calibrate, CALIBRATE, TRAIN))
+        else:
+            part = np.where(shares < self.calibrate, CALIBRATE, TRAIN)
+            part = np.where(moments(more.column(self.time.name), self.time) > self.last, TEST, part)
+        return part.astype(np.intp)
+
+
+def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> list[npt.NDArray | pa.Array]:
+    """Cells of the columns as they count: numbers and dates by their values, categories as texts."""
+    found: list[npt.NDArray | pa.Array] = []
+    for column in columns:
+        given = batch.column(column.name)
+        is_category = column.kind == "category"
+        found.append(cells.texts(given) if is_category else cells.read(given, column.kind, column.spelling).values)
+    return found
+
+
+def moments(column: pa.Array | pa.ChunkedArray, of: Column) -> Array:
+    """Cells of a time column as numbers; NaN where one is missing."""
+    values = cells.read(column, of.kind, of.spelling).values
+    if of.kind != "date":
+        return values.astype(np.float64)
+    return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
