@@ -34,7 +34,9 @@ class Sizes(NamedTuple):
 def sizes_for(memory: int, n_columns: int) -> Sizes:
     """What fits in so many bytes."""
     if memory < LEAST_MEMORY:
-        raise ParameterError(f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB.")
+        raise ParameterError(
+            f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
+        )
     free = memory - _BASE
     rows = int(free / (_ROW_BYTES + _CELL_BYTES * n_columns))
     return Sizes(min(rows, MOST_ROWS), int(free / _JUDGED_BYTES / 2))
