@@ -46,7 +46,8 @@ class Asked(NamedTuple):
 @contextmanager
 def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.estimators._in_passes import PassSettings, count_rows
+    from qmedoid.estimators._in_passes import count_rows
+    from qmedoid.estimators._pass_sample import PassSettings
     from qmedoid.passes.sizes import DEFAULT_MEMORY, needed_bytes, sizes_for
     from qmedoid.tables.partitions import file_table
 
@@ -147,7 +148,8 @@ def _bar() -> Iterator[Any]:
 
 def run_passes(asked: Asked, classifier: Any, options: FitOptions) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
-    from qmedoid.estimators._in_passes import FittedSample, Sampled, fit_in_passes
+    from qmedoid.estimators._in_passes import fit_in_passes
+    from qmedoid.estimators._pass_sample import FittedSample, Sampled
 
     def fit_sample(sampled: Sampled) -> FittedSample:
         key = sampled.digest(__version__, _asked_of(options))

@@ -165,7 +165,7 @@ def _run_in_passes(passes: Any, classifier: Any, options: FitOptions, output: Pa
         passes.folder.remove()
     keeps(f"{output} was written before")
     seconds = round(time.perf_counter() - began, 1)
-    notes = [*found.notes, *_notes_of(model, options)]
+    notes = [*found.notes, *_notes_of(model, options, seldom=True)]
     page = _report(options, output, found.held_out if len(found.held_out) else None, None)
     if options.json:
         _print_document(model, output, notes, seconds, page, passes=tell_passes(found))
@@ -229,15 +229,16 @@ def _asked(options: FitOptions) -> Asked:
 
 def _notes(fitted: Any, model: TableModel, options: FitOptions) -> list[str]:
     """Notes about columns, classes, held-out rows and neighbors."""
-    return [note for note in fitted.notes_ if note not in fitted._left_out_notes] + _notes_of(model, options)
+    # The fit has noted a class that is hardly ever called.
+    notes = _notes_of(model, options, seldom=False)
+    return [note for note in fitted.notes_ if note not in fitted._left_out_notes] + notes
 
 
-def _notes_of(model: TableModel, options: FitOptions) -> list[str]:
+def _notes_of(model: TableModel, options: FitOptions, *, seldom: bool) -> list[str]:
     """Notes about what a saved model shows."""
     notes = left_out_notes(model.contract.left_out)
     if "held_out" in model.metrics:
-        # The fit has noted a class that is hardly ever called.
-        notes += report_notes(model, model.metrics["held_out"], seldom=False)
+        notes += report_notes(model, model.metrics["held_out"], seldom=seldom)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
     if model.n_neighbors:

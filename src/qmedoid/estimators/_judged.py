@@ -115,8 +115,8 @@ def _counted_columns(model: TableModel, found: Summary) -> tuple[tuple[Column, .
             if column.levels:
                 column = replace(column, levels=tuple(sorted({*column.levels, *names})))
             notes.append(
-                f"column {column.name!r}: {new:,} cells have a level that the sample does not ({some_of([*map(repr, names)])}): "
-                "they count as new ones"
+                f"column {column.name!r}: {new:,} cells have a level that the sample does not have "
+                f"({some_of([*map(repr, names)])}): they count as new ones"
             )
         columns.append(column)
     return tuple(columns), notes

@@ -60,8 +60,8 @@ def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> Sh
     if test * n_rows > 1.01 * sizes.judged:
         most = sizes.judged / n_rows
         raise ParameterError(
-            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory of "
-            f"this fit: give a share of at most {most:.3g}, or more --memory."
+            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory "
+            f"of this fit: give a share of at most {most:.3g}, or more --memory."
         )
     return Shares(test, min(_CALIBRATING, sizes.judged / n_rows))
 

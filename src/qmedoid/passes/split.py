@@ -77,8 +77,8 @@ class RowSplit:
             times = moments(more.column(self.time.name), self.time)
             if np.isnan(times).any():
                 raise DataError(
-                    f"The time column {self.time.name!r} is missing, or no {self.time.kind}, in {np.isnan(times).sum():,} "
-                    "rows of one batch: fill in or drop them."
+                    f"The time column {self.time.name!r} is missing, or no {self.time.kind}, in "
+                    f"{np.isnan(times).sum():,} rows of one batch: fill in or drop them."
                 )
             part = np.where(shares < self.calibrate, CALIBRATE, TRAIN)
             part = np.where(times > self.last, TEST, part)
