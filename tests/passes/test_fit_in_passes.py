@@ -63,7 +63,7 @@ def fitted(where: str, method: Any = RARE, *, runner: Any = None, **settings: An
 class Shuffled(LocalRunner):
     """Goes through the partitions from the last to the first, in one thread."""
 
-    def _summaries(self, one: Any, starts: list[int], lengths: Any) -> list[Any]:
+    def _summaries(self, one: Any, starts: list[int], lengths: Any) -> list[Any]:  # noqa: ARG002
         places = range(len(starts))
         found = {place: self._one(one, place, starts[place])[0] for place in reversed(places)}
         return [found[place] for place in places]
@@ -149,11 +149,12 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
         sampled.extend(sampled_rows.rows.tolist())
         raise InterruptedError
 
+    runner = LocalRunner(file_table(in_files(table, tmp_path / "first", 1)))
+    owner = MedoidClassifier(method=RARE, random_state=0)
+    settings = PassSettings("class", {}, test=0.0, sizes=Sizes(3_000, 20_000))
+    counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        runner = LocalRunner(file_table(in_files(table, tmp_path / "first", 1)))
-        owner = MedoidClassifier(method=RARE, random_state=0)
-        settings = PassSettings("class", {}, test=0.0, sizes=Sizes(3_000, 20_000))
-        fit_in_passes(owner, runner, count_rows(runner, "class"), settings, look)
+        fit_in_passes(owner, runner, counted, settings, look)
     others = sorted(set(range(N_ROWS)) - set(sampled))
     shops[others[0]], a[others[1]] = "a shop of its own", None
     table = table.set_column(2, "shop", pa.array(shops)).set_column(0, "a", pa.array(a))

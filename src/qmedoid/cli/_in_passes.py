@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,16 +21,6 @@ from qmedoid.tables.roles import Role
 
 # Bytes of a text that has not more rows than that.
 _SMALL_TEXT = 2**28
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
-
-
-def memory_of(text: str) -> int:
-    """Bytes, written as 2GB, 512 MB or a number; units are powers of 1024."""
-    found = _SIZE.fullmatch(text)
-    if found is None:
-        raise ParameterError(f"--memory must be a size such as 2GB or 512MB. Got {text!r} instead.")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 class Asked(NamedTuple):
@@ -48,10 +37,10 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
     from qmedoid.estimators._in_passes import count_rows
     from qmedoid.estimators._pass_sample import PassSettings
-    from qmedoid.passes.sizes import DEFAULT_MEMORY, needed_bytes, sizes_for
+    from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for
     from qmedoid.tables.partitions import file_table
 
-    memory = None if options.memory is None else memory_of(options.memory)
+    memory = None if options.memory is None else memory_bytes(options.memory)
     is_asked = memory is not None or options.resume or options.dask is not None
     if options.table == "-" or (options.max_rows is not None and not is_asked):
         if is_asked:

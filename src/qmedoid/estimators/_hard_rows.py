@@ -25,7 +25,7 @@ _PILOT_MEDOIDS = 8
 
 
 class RareSample(NamedTuple):
-    """A sample of a table with a rare class: rates by label, the labels that are rare, and how many hard rows to add."""
+    """A sample of a table with a rare class: rates by label, the rare labels, and how many hard rows to add."""
 
     rates: Mapping[str, float]
     rare: frozenset[str]

@@ -195,16 +195,14 @@ class _Fit:
 
     def _own_notes(self, n_sampled: int, n_training: int) -> list[str]:
         notes = [
-            f"the table was fitted in passes: {n_sampled:,} of {n_training:,} training rows are those of the model, and "
-            "all others are counted"
+            f"the table was fitted in passes: the model is that of {n_sampled:,} of {n_training:,} training rows, and "
+            "the others are counted"
         ]
         if self.labels.unlabeled:
             notes.append(f"{self.labels.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
         if self.shares.test < self.settings.test:
-            notes.append(
-                f"{100 * self.shares.test:.3g} % of the rows are held out, as many as can be judged in the memory of the "
-                "fit"
-            )
+            share = 100 * self.shares.test
+            notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
         return notes
 
 

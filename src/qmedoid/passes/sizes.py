@@ -1,5 +1,6 @@
 """How many rows a fit takes: by the memory that it may use, and by what there is."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -22,6 +23,18 @@ RARE_SHARE, HARD_SHARE = 0.2, 0.2
 SMALL_CLASS = 50
 # Rows that calibrate, as a share of the table at most.
 _CALIBRATING = 0.1
+
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
+
+
+def memory_bytes(memory: int | str) -> int:
+    """Bytes: a number of them, or a text such as ``"2GB"`` or ``"512 MB"``, with units that are powers of 1024."""
+    found = _SIZE.fullmatch(str(memory))
+    if found is None or isinstance(memory, bool):
+        raise ParameterError(f"The memory of a fit is a size such as 2GB or 512MB. Got {memory!r} instead.")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 class Sizes(NamedTuple):
