@@ -33,6 +33,10 @@ class MissingExtraError(QMedoidError, ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 
 
+class ClusterError(QMedoidError, RuntimeError):
+    """Workers of a cluster are not there, or die again and again; the message says what was being done."""
+
+
 class QMedoidWarning(UserWarning):
     """Something was adjusted so that work could go on; the message says what was done."""
 

@@ -33,6 +33,14 @@ class TableFacts(NamedTuple):
     categories: frozenset[str] = frozenset()
 
 
+def file_facts(table: FileTable) -> TableFacts:
+    """What all partitions of files have in common."""
+    return TableFacts(
+        table.description, table.names, table.schema, table.is_text, table.decimal, table.given_decimal,
+        table.categories,
+    )  # fmt: skip
+
+
 class PassTime(NamedTuple):
     """A pass that was run: its name, seconds, and partitions that had to be read."""
 
@@ -83,11 +91,7 @@ class LocalRunner:
     @property
     def facts(self) -> TableFacts:
         """What is known of the table without reading its rows."""
-        table = self.table
-        return TableFacts(
-            table.description, table.names, table.schema, table.is_text, table.decimal, table.given_decimal,
-            table.categories,
-        )  # fmt: skip
+        return file_facts(self.table)
 
     @property
     def description(self) -> str:

@@ -1,0 +1,3 @@
+from typing import Any
+
+def compute(*args: Any, traverse: bool = ..., scheduler: str | None = ...) -> tuple[Any, ...]: ...
