@@ -158,6 +158,12 @@ def test_the_page_on_exports_says_what_its_benchmark_left(docs_scripts):
     assert page == marked.fill(page, script.sections())
 
 
+def test_the_page_on_engines_says_what_its_benchmark_left(docs_scripts):
+    script, marked = docs_scripts("make_engines"), docs_scripts("marked_sections")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == marked.fill(page, script.sections())
+
+
 def test_the_page_on_reports_says_what_the_code_and_the_benchmark_say(docs_scripts):
     script, marked = docs_scripts("make_report"), docs_scripts("marked_sections")
     page = script.PAGE.read_text(encoding="utf-8")
