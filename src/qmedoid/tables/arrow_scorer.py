@@ -109,7 +109,22 @@ class ArrowScorer:
 
     See Also
     --------
-    arrow_scorer : makes one, with an example.
+    arrow_scorer : makes one.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> from qmedoid import EvidenceClassifier, arrow_scorer
+    >>> rows = pa.table({"a": [0.0, 0.1, 0.2, 1.0, 1.1, 1.2], "b": [5.0, 5.1, 5.2, 6.1, 6.0, 6.2]})
+    >>> model = EvidenceClassifier(random_state=0).fit(rows.to_pandas(), [0, 0, 0, 1, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sent = pickle.dumps(arrow_scorer(model.save(Path(folder) / "small.qmedoid")))
+    ...     scorer = pickle.loads(sent)
+    ...     print(scorer.schema(rows.schema).names[:2], len(scorer.reader(rows).read_all()))
+    ['prediction', 'score'] 6
     """
 
     path: str
