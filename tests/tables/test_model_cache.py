@@ -1,5 +1,6 @@
 """The models that a process keeps: by hash, each loaded once, and not too many of them."""
 
+import hashlib
 import multiprocessing
 import os
 import sys
@@ -53,6 +54,13 @@ def test_other_bytes_and_files_are_refused_and_not_kept(path, loads):
         with pytest.raises(ModelError, match=f"bytes are not those.*and {'0' * 64} is expected"):
             model_of_bytes(data, "0" * 64)
     assert loads == [path, path]
+
+
+@pytest.mark.usefixtures("loads")
+def test_bytes_that_are_no_model_are_refused_as_a_file_is():
+    data = b"no model"
+    with pytest.raises(ModelError, match="The saved model cannot be read: "):
+        model_of_bytes(data, hashlib.sha256(data).hexdigest())
 
 
 def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
