@@ -1,4 +1,4 @@
-"""Makes the figures of ``docs/how-to/engines.md``, from ``benchmarks/results/engines.csv``.
+"""Makes the figures of ``docs/how-to/engines.md``, from ``benchmarks/results/speed_engines.csv``.
 
 ``python docs/make_engines.py`` writes them into the page; with ``--check`` it writes nothing and fails when the page
 differs from what would be written.
@@ -11,7 +11,7 @@ from pathlib import Path
 from marked_sections import table, write_or_check
 
 PAGE = Path(__file__).parent / "how-to" / "engines.md"
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "engines.csv"
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "speed_engines.csv"
 
 
 def sections() -> dict[str, str]:
