@@ -1,6 +1,6 @@
 """The Arrow function in DuckDB and Polars beside ``qmedoid score``: 284,807 rows from Parquet file to Parquet file.
 
-Run as ``QMEDOID_DATA=... python benchmarks/speed_engines.py`` (about three minutes; needs creditcard.parquet, DuckDB and
+Run as ``QMEDOID_DATA=... python benchmarks/speed_engines.py`` (three minutes; needs creditcard.parquet, DuckDB and
 Polars). The models are one of evidence about heart disease, whose table is repeated, and one of rare events about card
 payments, fitted to a tenth of them. Each way runs in this process after a first, untimed call; times are medians.
 """
