@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -32,7 +32,7 @@ from qmedoid.tables.targets import label_codes
 # Classes that are named where another was asked for.
 _CLASSES = 10
 # Options that change no model.
-_OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", *ROLES)
+_OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
 
 
 def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
@@ -167,22 +167,27 @@ class OneFit(NamedTuple):
 
 
 class Fitting(NamedTuple):
-    """What every fit of a command has in common: options and roles, how columns are read, and validation rows."""
+    """What every fit of a command has in common: options and roles, how columns are read, and validation rows.
+
+    `totals` are the rows of every label in the whole table, where the rows of a fit are a sample of it.
+    """
 
     options: FitOptions
     roles: dict[str, Role]
     inferred: Inferred
     validation: Labeled | None
+    totals: Mapping[str, int] | None = None
 
-    def fit(self, classifier: Any, train: Labeled, groups: Any) -> tuple[Any, TableModel]:
+    def fit(self, classifier: Any, train: Labeled, groups: Any, weights: Array | None = None) -> tuple[Any, TableModel]:
         """The fitted classifier, and its model as it is saved: under the names of the file and with its row numbers."""
         options = self.options
         fitted = classifier.set_params(positive=_positive(train, options))
-        fitted._settled = self.inferred
+        fitted._settled, fitted._totals = self.inferred, self.totals
         validation = {} if self.validation is None else _validation(train, self.validation, options)
         labels = np.array(train.target.to_pylist())
         table = train.table.drop_columns([options.target])
-        weights = None if options.weight_column is None else row_weights(train, options.weight_column)
+        if options.weight_column is not None:
+            weights = row_weights(train, options.weight_column)
         try:
             fitted.fit(table, labels, groups=groups, sample_weight=weights, **validation)
         except MemoryError as error:

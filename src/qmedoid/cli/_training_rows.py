@@ -1,6 +1,6 @@
 """Rows for a fit: read in the roles of their columns, and split into training, validation and test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from qmedoid.tables.targets import class_labels
 from qmedoid.tables.units import find_units
 
 Rows = npt.NDArray[np.int64]
+MOST_ROWS = 5_000_000
+"""Rows that are read as a whole at most, where no number is asked for."""
 # Rows among which the names of the columns are looked for, below a title.
 _TITLES = 5
 
@@ -50,8 +52,8 @@ class ReadRows(NamedTuple):
     first_row: str
 
 
-def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> ReadRows:
-    """Read the table of a command as a fit takes it, or another one; of too many rows a sample."""
+def with_used_columns(options: TableOptions, asked: Mapping[str, Role]) -> dict[str, Role]:
+    """The roles of all columns: those that order, group or weigh the rows are not learnt from."""
     roles = dict(asked)
     for option, does in {"time_column": "orders", "group_column": "groups", "weight_column": "weighs"}.items():
         name = getattr(options, option, None)
@@ -63,19 +65,35 @@ def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | Non
                 f"{roles[name]!r}: leave one out."
             )
         roles[name] = "ignore"
-    check_roles(("The options", roles), target=options.target)
+    return check_roles(("The options", roles), target=options.target)
+
+
+def fit_roles(options: TableOptions) -> dict[str, Role]:
+    """The roles of all columns of the table of a fit."""
+    return with_used_columns(options, asked_roles(options))
+
+
+def check_names(
+    names: Sequence[str], description: str, needed: Sequence[str], hint: Callable[[str], str] | None = None
+) -> None:
+    """Refuse a table that lacks a column."""
+    for name in needed:
+        if name not in names:
+            way_out = did_you_mean(name, names) if hint is None else hint(name)
+            has = some_of([repr(one) for one in names])
+            raise DataError(f"There is no column {name!r} in {description}.{way_out} It has {has}.")
+
+
+def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> ReadRows:
+    """Read the table of a command as a fit takes it, or another one; of too many rows a sample."""
+    roles = with_used_columns(options, asked)
     needed = [*([] if options.target is None else [options.target]), *(roles if other is None else ())]
     source = open_table(other or options.table, delimiter=options.delimiter, decimal=options.decimal)
     with closing(source):
-        for name in needed:
-            if name not in source.names:
-                has = some_of([repr(one) for one in source.names])
-                raise DataError(
-                    f"There is no column {name!r} in {source.description}.{_way_out(name, source)} It has {has}."
-                )
+        check_names(source.names, source.description, needed, lambda name: _way_out(name, source))
         # A number would lose part of the cells of these.
         texts = [name for name, role in roles.items() if role in ("category", "date")]
-        table, rows = source.read(options.max_rows, np.random.default_rng(options.seed), texts=texts)
+        table, rows = source.read(options.max_rows or MOST_ROWS, np.random.default_rng(options.seed), texts=texts)
         notes, known, first_row = source.notes, source.n_rows, source.first_row
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
 from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
+from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
 from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating, shown
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
 from qmedoid.cli.options import FitOptions
@@ -65,6 +66,10 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     check_target(output)
     if options.report is not None:
         check_report(options.report)
+    with asked_passes(options, output) as passes:
+        if passes is not None:
+            _run_in_passes(passes, classifier, options, output, began)
+            return
     asked = _asked(options)
     classifier.set_params(roles=asked.fitting.roles, date_order=options.date_order)
     train, held_out = asked.train, asked.held_out
@@ -95,29 +100,18 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         notes += [note for note in lacking if note not in notes]
     if novelty is not None:
         novelty.warn()
-    page = _report(options, output, held_out, comparison)
+    page = _report(options, output, None if held_out is None else held_out.table, comparison)
     if options.json:
-        print_json(
-            {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
-             "classes": list(model.decision.classes), "positive": fitted.positive_,
-             "columns": len(model.contract.columns),
-             "left_out": dict(model.contract.left_out), "notes": notes,
-             "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
-             "parameters": dict(model.parameters), "seconds": seconds, **metrics,
-             "novelty": None if novelty is None else novelty.as_dict(),
-             "time_limit": None if options.time_limit is None
-             else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
-             "comparison": None if comparison is None else comparison.to_dict(),
-             "cross_validation": None if crossed is None else crossed.to_dict(),
-             "report": None if page is None else {"path": str(page.path), "bytes": page.bytes}}
+        _print_document(
+            model, output, notes, seconds, page,
+            novelty=None if novelty is None else novelty.as_dict(),
+            time_limit=None if options.time_limit is None
+            else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
+            comparison=None if comparison is None else comparison.to_dict(),
+            cross_validation=None if crossed is None else crossed.to_dict(),
         )  # fmt: skip
         return
-    for one in notes:
-        note(one)
-    if "held_out" in metrics:
-        print_metrics(metrics["held_out"], _title(metrics["held_out"]))
-    if model.decision.operating is not None:
-        print_operating(model.decision.operating, model.decision.classes[1])
+    _print_figures(model, notes)
     if comparison is not None:
         rows = f"{comparison.n_rows:,} held-out rows"
         print_comparison(comparison, f"compared on the {rows}: fits of the same {len(train.table):,} training rows")
@@ -132,6 +126,61 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         print(f"report written to {shown(page.path)} ({page.bytes:,} bytes).")
 
 
+def _print_document(
+    model: TableModel, output: Path, notes: list[str], seconds: float, page: Any, **more: Mapping[str, Any] | None
+) -> None:
+    """The JSON document of a fit."""
+    optional = dict.fromkeys(("novelty", "time_limit", "comparison", "cross_validation", "passes"))
+    classes = list(model.decision.classes)
+    print_json(
+        {"model": str(output), "method": model.deciders[0], "refinement": model.refinement, "classes": classes,
+         "positive": classes[1] if len(classes) == 2 else None, "columns": len(model.contract.columns),
+         "left_out": dict(model.contract.left_out), "notes": notes,
+         "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
+         "parameters": dict(model.parameters), "seconds": seconds, **model.metrics, **optional, **more,
+         "report": None if page is None else {"path": str(page.path), "bytes": page.bytes}}
+    )  # fmt: skip
+
+
+def _print_figures(model: TableModel, notes: list[str]) -> None:
+    """Notes, figures of held-out rows, and the operating point."""
+    for one in notes:
+        note(one)
+    if "held_out" in model.metrics:
+        print_metrics(model.metrics["held_out"], _title(model.metrics["held_out"]))
+    if model.decision.operating is not None:
+        print_operating(model.decision.operating, model.decision.classes[1])
+
+
+def _run_in_passes(passes: Any, classifier: Any, options: FitOptions, output: Path, began: float) -> None:
+    """Fit a table in passes, save the model, and print what came of it."""
+    classifier.set_params(roles=dict(passes.settings.roles), date_order=options.date_order)
+    found = run_passes(passes, classifier, options)
+    metrics: dict[str, Any] = {"training_rows": found.training_rows}
+    if found.report is not None:
+        metrics["held_out"] = found.report
+    model = replace(found.model, metrics=metrics)
+    save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
+    if passes.folder is not None:
+        passes.folder.remove()
+    keeps(f"{output} was written before")
+    seconds = round(time.perf_counter() - began, 1)
+    notes = [*found.notes, *_notes_of(model, options, seldom=True)]
+    page = _report(options, output, found.held_out if len(found.held_out) else None, None)
+    if options.json:
+        _print_document(model, output, notes, seconds, page, passes=tell_passes(found))
+        return
+    _print_figures(model, notes)
+    spent = ", ".join(f"{one.name} {one.seconds:.1f} s" for one in found.times)
+    print(f"passes over {found.rows:,} rows: {spent}.")
+    print(
+        f"{model.deciders[0]} model of {found.sampled:,} of {found.training_rows:,} training rows and "
+        f"{len(model.contract.columns)} columns saved in {shown(output)} ({seconds:g} s)."
+    )
+    if page is not None:
+        print(f"report written to {shown(page.path)} ({page.bytes:,} bytes).")
+
+
 def check_report(path: Path) -> None:
     """Refuse a page that cannot be written, before the fit."""
     from qmedoid.model_report.writing import check_output
@@ -139,7 +188,7 @@ def check_report(path: Path) -> None:
     check_output(path)
 
 
-def _report(options: FitOptions, model: Path, held_out: Labeled | None, comparison: Any) -> Any:
+def _report(options: FitOptions, model: Path, held_out: Any, comparison: Any) -> Any:
     """The page that was asked for."""
     if options.report is None:
         return None
@@ -151,7 +200,7 @@ def _report(options: FitOptions, model: Path, held_out: Labeled | None, comparis
 
         baselines = comparison_table(comparison, f"Fits of the same training rows, on the {comparison.n_rows:,} rows "
                                      "that were held out.")  # fmt: skip
-    return report_fit(options, model, None if held_out is None else held_out.table, baselines)
+    return report_fit(options, model, held_out, baselines)
 
 
 def _asked(options: FitOptions) -> Asked:
@@ -180,11 +229,16 @@ def _asked(options: FitOptions) -> Asked:
 
 def _notes(fitted: Any, model: TableModel, options: FitOptions) -> list[str]:
     """Notes about columns, classes, held-out rows and neighbors."""
-    notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
-    notes += left_out_notes(model.contract.left_out)
+    # The fit has noted a class that is hardly ever called.
+    notes = _notes_of(model, options, seldom=False)
+    return [note for note in fitted.notes_ if note not in fitted._left_out_notes] + notes
+
+
+def _notes_of(model: TableModel, options: FitOptions, *, seldom: bool) -> list[str]:
+    """Notes about what a saved model shows."""
+    notes = left_out_notes(model.contract.left_out)
     if "held_out" in model.metrics:
-        # The fit has noted a class that is hardly ever called.
-        notes += report_notes(model, model.metrics["held_out"], seldom=False)
+        notes += report_notes(model, model.metrics["held_out"], seldom=seldom)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
     if model.n_neighbors:

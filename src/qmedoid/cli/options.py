@@ -47,7 +47,7 @@ Delimiter = Annotated[Text, typer.Option(help="Field separator of a CSV file (de
 Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detected by default).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
-MaxRows = Annotated[int, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
+MaxRows = Annotated[int | None, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
 Budgets = Annotated[
     Names, typer.Option(help="Alerts to look at, such as 10,100,1%: precision and recall of each; with commas between.")
 ]
@@ -239,6 +239,16 @@ class FitOptions(PointOptions, TrainingOptions):
         Path | None, typer.Option(help="Page to write: the model, and what it shows on the held-out rows.")
     ] = None
     cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
+    max_rows: MaxRows = None
+    memory: Annotated[
+        Text, typer.Option(metavar="SIZE", help="Fit in passes a table that needs more memory, such as 2GB.")
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what passes have finished, and go on where a fit was stopped.")
+    ] = False
+    dask: Annotated[
+        Text, typer.Option(metavar="WHERE", help="Run passes on Dask workers: local, or a scheduler such as tcp://…")
+    ] = None
     time_limit: Annotated[
         Number,
         typer.Option(metavar="SECONDS", help="Leave out what would end later: trees, neighbors, circuit, folds."),

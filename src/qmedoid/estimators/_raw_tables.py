@@ -280,7 +280,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.variational_ = best.circuit
         self._set_cut(rows.data.codes, best.held_out, rows.data.groups, rows.data.weights)
         expected = self.expected_
-        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+        is_whole = self._totals is None  # of a sample the cut is chosen later
+        if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
         known = given.select([column.name for column in self.contract_.columns])

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.clusters.extra import is_collection
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._collections import fit_collection
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
 from qmedoid.estimators._raw_tables import RawTableClassifier
@@ -259,16 +261,26 @@ class MedoidClassifier(RawTableClassifier):
     @with_callbacks
     @one_blas_thread
     def fit(
-        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        memory: int | str | None = None,
     ) -> Self:
         """Find the kinds of the columns, encode them, fit and calibrate the method, and train circuits if asked for.
 
         Parameters
         ----------
         X : data frame, Arrow table, dict of columns, array or sparse matrix of shape (n, M)
-            A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
+            A sparse table of at most 2²⁷ cells (1 GiB) is made dense. A Dask data frame or array is fitted as a whole
+            if `memory` allows, else in passes over its partitions: a sample of the rows is fitted, and all rows are
+            counted, or calibrate it.
         y : array-like of shape (n,)
-            Class labels, numbers or strings.
+            Class labels, numbers or strings. Of a Dask collection a Dask series or array, or the name of a column.
         X_val, y_val : optional
             Rows on which configuration, α, circuits and operating point are chosen instead of by cross-validation.
             Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
@@ -280,8 +292,16 @@ class MedoidClassifier(RawTableClassifier):
             How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
             Not together with X_val.
+        memory : int or str, optional
+            What the fit of a Dask collection may use in this process, in bytes or as ``"2GB"``, the default.
         """
         allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        if is_collection(X):
+            others = {"X_val": X_val, "groups": groups, "sample_weight": sample_weight}
+            fit_collection(self, X, y, memory, others)
+            return self
+        if memory is not None:
+            raise ParameterError("memory= is for Dask collections: a table in memory is fitted as it is.")
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
         if X_val is not None and (sample_weight is not None or self.class_weight is not None):

@@ -43,8 +43,9 @@ class Summary:
 class Pass(Protocol):
     """What is done with every partition; an object that can be sent to another process."""
 
-    name: str
-    """Short, for progress bars."""
+    @property
+    def name(self) -> str:
+        """Short, for progress bars."""
 
     @property
     def facts(self) -> Mapping[str, Any]:

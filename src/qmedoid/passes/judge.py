@@ -1,15 +1,15 @@
 """The last pass: scores of rows that the fit has not seen, and counts of all training rows, column by column."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.seen_rows import KEY_BYTES
 from qmedoid.model.table import TableModel
@@ -35,8 +35,7 @@ _DAY = 86_400_000_000.0
 class JudgePass:
     """Scores of rows that calibrate or judge a model, and what training rows hold.
 
-    Rows of the fit's sample are not judged, whatever part they are in. Raw rows that are held out are kept if their
-    chance is below `held_rate`.
+    Of the rows that are held out, raw ones are kept if their chance is below `held_rate`.
     """
 
     reading: RawReading
@@ -44,7 +43,6 @@ class JudgePass:
     model: TableModel
     digest: str
     split: RowSplit
-    sampled: npt.NDArray[np.int64]
     held_rate: float
     seed: int
     name: str = "judge"
@@ -54,52 +52,72 @@ class JudgePass:
         """What a summary depends on."""
         return {
             "target": self.target, "reading": list(self.reading), "model": self.digest, "split": repr(self.split),
-            "sampled": str(key_of(self.sampled.tobytes())), "held_rate": self.held_rate.hex(), "seed": self.seed,
+            "held_rate": self.held_rate.hex(), "seed": self.seed,
         }  # fmt: skip
 
     def summarize(self, source: TableSource, first_row: int) -> Summary:
         """Judge the rows of a partition."""
-        plain, classes = self.model.before_calibration(), self.model.decision.classes
-        key, hash_key = key_of(HELD_OUT, self.seed), bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
-        tally = _Tally(self.model, self.split.columns)
+        plain, classes, time = self.model.before_calibration(), self.model.decision.classes, self.split.time
+        hash_key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
+        key, tally = key_of(HELD_OUT, self.seed), _Tally(self.model, self.split.columns)
         judged, held, places = list[pa.RecordBatch](), list[pa.RecordBatch](), []
         for batch, row in self.reading.batches(source, first_row):
             codes = label_codes(batch.column(self.target), classes)
             read = self.reading.in_kinds(batch, self.split.columns)
             columns = tally.read(read)
-            part = self.split.parts(columns, batch)
-            tally.add(columns, (part != TEST) & (codes >= 0), codes)
-            if self.split.time is not None and self.split.time.kind == "date":
-                tally.add_days(moments(batch.column(self.split.time.name), self.split.time)[(part != TEST) & (codes >= 0)])
+            part, draws = self.split.parts(columns, batch)
+            is_training = (part != TEST) & (codes >= 0)
+            tally.add(columns, is_training, codes)
+            if time is not None and time.kind == "date":
+                tally.add_days(moments(batch.column(time.name), time)[is_training])
             numbers = np.arange(row, row + batch.num_rows)
-            chosen = np.flatnonzero((part != TRAIN) & (codes >= 0) & ~np.isin(numbers, self.sampled))
+            chosen = np.flatnonzero((part != TRAIN) & (codes >= 0))
             if len(chosen):
                 some = read.take(pa.array(chosen))
-                scores = decide_batch(plain, some, Issues(trusts_points=True))[0].scores
-                judged.append(
-                    judged_batch(numbers[chosen], part[chosen], codes[chosen], scores, keyed_hashes(plain, some, hash_key))
-                )
+                decided = decide_batch(plain, some, Issues(trusts_points=True))[0]
+                hashes = keyed_hashes(plain, some, hash_key)
+                whose = numbers[chosen], part[chosen], codes[chosen], hashes, draws[chosen], decided.by_circuit
+                judged.append(_judged_batch(whose, decided.scores))
             shown = np.flatnonzero((part == TEST) & (chances(key, row, batch.num_rows) < self.held_rate))
             if len(shown):
                 held.append(batch.take(pa.array(shown)))
                 places.append(shown + row)
         rows = {
-            JUDGED: pa.Table.from_batches(judged, judged_schema(len(classes))),
+            JUDGED: pa.Table.from_batches(judged, _judged_schema(len(classes))),
             HELD_OUT: kept_rows(held, self.reading.schema(source), places),
         }
         return Summary(tally.counts(), rows)
 
 
-def judged_schema(n_classes: int) -> pa.Schema:
-    """Columns of judged rows."""
+def _judged_schema(n_classes: int) -> pa.Schema:
+    """Columns of judged rows: place, part, class, hash of the cells, of what belongs together, and scores."""
+    named = [(ROW, pa.int64()), ("part", pa.int8()), ("code", pa.int16()), ("hash", pa.int64()), ("draw", pa.int64())]
     scores = [(f"score {place}", pa.float64()) for place in range(n_classes)]
-    return pa.schema([(ROW, pa.int64()), ("part", pa.int8()), ("code", pa.int16()), ("hash", pa.int64()), *scores])
+    return pa.schema([*named, ("by circuit", pa.bool_()), *scores])
 
 
-def judged_batch(numbers: Codes, part: Codes, codes: Codes, scores: Any, hashes: Any) -> pa.RecordBatch:
-    """Judged rows: place, part, class, hash of the cells, and scores before calibration."""
-    arrays = [numbers.astype(np.int64), part.astype(np.int8), codes.astype(np.int16), hashes, *scores.T]
-    return pa.record_batch([pa.array(one) for one in arrays], judged_schema(scores.shape[1]))
+def _judged_batch(whose: Sequence[npt.NDArray[Any]], scores: Array) -> pa.RecordBatch:
+    schema = _judged_schema(scores.shape[1])
+    arrays = [pa.array(one).cast(field.type) for one, field in zip([*whose, *scores.T], schema, strict=True)]
+    return pa.record_batch(arrays, schema)
+
+
+class JudgedRows(NamedTuple):
+    """Rows that no fit has seen: classes (n,), scores before calibration (n, C), hashes, and who decided."""
+
+    codes: Codes
+    scores: Array
+    hashes: npt.NDArray[np.int64]
+    draws: npt.NDArray[np.int64]
+    by_circuit: Flags
+
+    @classmethod
+    def of(cls, judged: pa.Table, part: int) -> "JudgedRows":
+        """The rows of one part."""
+        rows = judged.filter(pa.array(judged.column("part").to_numpy() == part))
+        named = [rows.column(name).to_numpy() for name in ("code", "hash", "draw", "by circuit")]
+        scores = [rows.column(name).to_numpy() for name in rows.column_names if name.startswith("score ")]
+        return cls(named[0].astype(np.intp), np.column_stack(scores), *named[1:])
 
 
 class _Tally:
@@ -128,11 +146,10 @@ class _Tally:
 
     def add(self, columns: list[Any], rows: Flags, codes: Codes) -> None:
         """Count some rows of a batch."""
-        labels, counts = np.unique(codes, return_counts=True)
-        names = {UNKNOWN: "unknown", MISSING: "missing"}
-        self._add("labels", Counter({names.get(code, str(code)): n for code, n in zip(labels.tolist(), counts.tolist(), strict=True)}))
-        own = np.bincount(codes[rows], minlength=1)
-        self._add("training", Counter({str(code): int(n) for code, n in enumerate(own.tolist()) if n}))
+        self._add(
+            "left out", Counter({"unknown": int((codes == UNKNOWN).sum()), "missing": int((codes == MISSING).sum())})
+        )
+        self._add("training", Counter({"": int(rows.sum())}))
         absent: Counter[str] = Counter()
         for column, encoding, values in zip(self._columns, self._encodings, columns, strict=True):
             if column.kind == "category":
@@ -144,7 +161,9 @@ class _Tally:
                 known = ~np.isnat(some) if column.kind == "date" else cells.is_usable(some)
                 absent[column.name] += int(len(some) - known.sum())
                 if column.kind == "boolean":
-                    self._add(f"levels:{column.name}", Counter({"0": int((some == 0).sum()), "1": int((some == 1).sum())}))
+                    self._add(
+                        f"levels:{column.name}", Counter({"0": int((some == 0).sum()), "1": int((some == 1).sum())})
+                    )
         self._add("missing", absent)
 
     def add_days(self, moments: npt.NDArray[Any]) -> None:

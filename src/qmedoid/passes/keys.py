@@ -1,5 +1,6 @@
 """Chance that depends on nothing but a seed and the place of a row, or its content: hashes as uniform numbers."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -44,8 +45,8 @@ def chances(key: np.uint64, first_row: int, n_rows: int) -> Array:
         return uniform(mixed(mixed(places * _STEP + key) + key))
 
 
-def content_chances(key: np.uint64, columns: list[pa.Array | pa.ChunkedArray]) -> Array:
-    """The chance of every row by its cells, shape (n,): rows with equal cells have the same.
+def content_hashes(key: np.uint64, columns: Sequence[pa.Array | pa.ChunkedArray | npt.NDArray[Any]]) -> Bits:
+    """The hash of every row by its cells, shape (n,): rows with equal cells have the same.
 
     Numbers are compared as numbers, dates as moments, and all else as texts.
     """
@@ -53,7 +54,7 @@ def content_chances(key: np.uint64, columns: list[pa.Array | pa.ChunkedArray]) -
         hashes = np.full(len(columns[0]), key)
         for column in columns:
             hashes = mixed((hashes + _STEP) ^ cell_bits(column))
-        return uniform(mixed(hashes + key))
+        return mixed(hashes + key)
 
 
 def cell_bits(column: pa.Array | pa.ChunkedArray | npt.NDArray[Any]) -> Bits:

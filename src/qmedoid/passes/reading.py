@@ -27,9 +27,7 @@ class RawReading(NamedTuple):
     as_text: bool
     decimal: str = "."
 
-    def batches(
-        self, source: TableSource, first_row: int, columns: Sequence[str] | None = None
-    ) -> Iterator[RowBatch]:
+    def batches(self, source: TableSource, first_row: int, columns: Sequence[str] | None = None) -> Iterator[RowBatch]:
         """Batches of some columns of a partition, or of all."""
         names = source.names if columns is None else columns
         types = dict.fromkeys(names, pa.string()) if self.as_text else None
@@ -44,11 +42,11 @@ class RawReading(NamedTuple):
             [(name, pa.string() if self.as_text or pa.types.is_null(kind) else kind) for name, kind in fields]
         )
 
-    def in_kinds(self, batch: pa.RecordBatch, columns: Sequence[Column]) -> pa.RecordBatch:
+    def in_kinds(self, batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> pa.RecordBatch:
         """Some columns, with decimal points in plain numbers that were read as text."""
         found = []
         for column in columns:
-            given = batch.column(column.name)
+            given = cells.one_chunk(batch.column(column.name))
             if self.decimal == "," and column.kind == "number" and not column.spelling and cells.is_text(given.type):
                 given = comma_numbers(given)
             found.append(given)

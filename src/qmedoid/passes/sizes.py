@@ -1,5 +1,6 @@
 """How many rows a fit takes: by the memory that it may use, and by what there is."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -24,6 +25,18 @@ SMALL_CLASS = 50
 _CALIBRATING = 0.1
 
 
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
+
+
+def memory_bytes(memory: int | str) -> int:
+    """Bytes: a number of them, or a text such as ``"2GB"`` or ``"512 MB"``, with units that are powers of 1024."""
+    found = _SIZE.fullmatch(str(memory))
+    if found is None or isinstance(memory, bool):
+        raise ParameterError(f"The memory of a fit is a size such as 2GB or 512MB. Got {memory!r} instead.")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
 class Sizes(NamedTuple):
     """Rows of the sample that is fitted, and rows that are judged, at most."""
 
@@ -34,7 +47,9 @@ class Sizes(NamedTuple):
 def sizes_for(memory: int, n_columns: int) -> Sizes:
     """What fits in so many bytes."""
     if memory < LEAST_MEMORY:
-        raise ParameterError(f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB.")
+        raise ParameterError(
+            f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
+        )
     free = memory - _BASE
     rows = int(free / (_ROW_BYTES + _CELL_BYTES * n_columns))
     return Sizes(min(rows, MOST_ROWS), int(free / _JUDGED_BYTES / 2))
@@ -58,8 +73,8 @@ def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> Sh
     if test * n_rows > 1.01 * sizes.judged:
         most = sizes.judged / n_rows
         raise ParameterError(
-            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory of "
-            f"this fit: give a share of at most {most:.3g}, or more --memory."
+            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory "
+            f"of this fit: give a share of at most {most:.3g}, or more --memory."
         )
     return Shares(test, min(_CALIBRATING, sizes.judged / n_rows))
 

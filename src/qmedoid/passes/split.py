@@ -6,18 +6,29 @@ is judged by a model that has seen its twin. In an order of time the latest rows
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column
-from qmedoid.passes.keys import content_chances, key_of
+from qmedoid.passes.keys import content_hashes, key_of, uniform
 from qmedoid.tables import cells
+
+Cells: TypeAlias = npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
 TRAIN, CALIBRATE, TEST = 0, 1, 2
 """Parts of a table: rows that may be drawn for the fit, rows that calibrate it, rows that judge it."""
+
+
+class Split(NamedTuple):
+    """The part of every row, and a hash that rows which belong together share, each of shape (n,)."""
+
+    part: Codes
+    draws: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -47,24 +58,36 @@ class RowSplit:
     time: Column | None = None
     last: float = np.inf
 
-    def parts(self, read: Sequence[npt.NDArray | pa.Array], more: pa.RecordBatch) -> Codes:
+    def parts(self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table) -> Split:
         """The part of every row, from its cells (see `read_cells`) and the batch with group and time columns."""
-        key = key_of("split", self.seed)
+        shared = list(read)
         if self.group is not None:
-            shares = content_chances(key, [cells.texts(more.column(self.group))])
-        else:
-            shares = content_chances(key, list(read))
+            names = cells.texts(more.column(self.group))
+            if names.null_count:
+                raise DataError(
+                    f"The group column {self.group!r} is missing in {names.null_count:,} rows of one batch: fill in or "
+                    "drop them."
+                )
+            shared = [names]
+        draws = content_hashes(key_of("split", self.seed), shared)
+        shares = uniform(draws)
         if self.time is None:
             part = np.where(shares < self.test, TEST, np.where(shares < self.test + self.calibrate, CALIBRATE, TRAIN))
         else:
+            times = moments(more.column(self.time.name), self.time)
+            if np.isnan(times).any():
+                raise DataError(
+                    f"The time column {self.time.name!r} is missing, or no {self.time.kind}, in "
+                    f"{np.isnan(times).sum():,} rows of one batch: fill in or drop them."
+                )
             part = np.where(shares < self.calibrate, CALIBRATE, TRAIN)
-            part = np.where(moments(more.column(self.time.name), self.time) > self.last, TEST, part)
-        return part.astype(np.intp)
+            part = np.where(times > self.last, TEST, part)
+        return Split(part.astype(np.intp), draws.view(np.int64))
 
 
-def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> list[npt.NDArray | pa.Array]:
+def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> list[Cells]:
     """Cells of the columns as they count: numbers and dates by their values, categories as texts."""
-    found: list[npt.NDArray | pa.Array] = []
+    found: list[Cells] = []
     for column in columns:
         given = batch.column(column.name)
         is_category = column.kind == "category"

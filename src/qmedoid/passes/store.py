@@ -52,6 +52,20 @@ class SummaryFolder:
         with atomic_file(self.path / (key + SUFFIX)) as file:
             file.write(packed(summary))
 
+    def get_bytes(self, name: str, key: str) -> bytes | None:
+        """What `put_bytes` kept under a name and key; None where it is not there, or not whole."""
+        try:
+            data = (self.path / f"{name}-{key}{SUFFIX}").read_bytes()
+        except FileNotFoundError:
+            return None
+        content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+        return content if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() == digest else None
+
+    def put_bytes(self, name: str, key: str, content: bytes) -> None:
+        """Keep some bytes with their hash, by one atomic replace."""
+        with atomic_file(self.path / f"{name}-{key}{SUFFIX}") as file:
+            file.write(content + hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest())
+
     def remove(self) -> None:
         """Remove the summaries, and the folder if nothing else is in it."""
         for file in self.path.glob("*" + SUFFIX):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._detect import Bytes
-from qmedoid.tables.arrow import BATCH_ROWS, as_category, in_types
+from qmedoid.tables.arrow import BATCH_ROWS, in_types
 from qmedoid.tables.source import TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
@@ -113,6 +113,7 @@ class FileTable:
     first_row: str
     categories: frozenset[str]
     partitions: tuple[FilePartition, ...]
+    n_bytes: int
 
     @property
     def n_rows(self) -> int | None:
@@ -134,7 +135,7 @@ def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             parts += _of_parquet(whole) if is_parquet else [replace(whole, n_rows=_known(whole))]
         return FileTable(
             source.description, source.names, source.schema, source.is_text, source.decimal, decimal, source.first_row,
-            source.declared_categories, tuple(parts),
+            source.declared_categories, tuple(parts), source.n_bytes or 0,
         )  # fmt: skip
 
 
@@ -158,10 +159,3 @@ def _of_parquet(whole: FilePartition) -> list[FilePartition]:
             parts.append(replace(whole, row_groups=range(first, place + 1), n_rows=rows))
             first, rows = place + 1, 0
     return parts or [replace(whole, n_rows=0)]
-
-
-def as_declared(table: pa.Table, of: FileTable) -> pa.Table:
-    """A table read from partitions, with what its files say to be categories as such."""
-    for name in of.categories:
-        table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
-    return table

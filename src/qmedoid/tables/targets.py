@@ -41,7 +41,7 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
             f"A target of type {shortened(str(column.type))} holds no classes. Give a column of names, whole numbers "
             "or truth values."
         )
-    spellings = [_spelling(label) for label in classes]
+    spellings = [label_spelling(label) for label in classes]
     # Where "1" and "01" are two classes, 1.0 is neither.
     places = {text: code for code, text in enumerate(spellings) if spellings.count(text) == 1}
     exact = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
@@ -50,7 +50,7 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     def code(value: Any) -> int:
         if isinstance(value, str) and value in exact:
             return exact[value]
-        text = "" if value is None else _spelling(value)
+        text = "" if value is None else label_spelling(value)
         return MISSING if text in ("", "nan") else places.get(text, 0 if against_rest else UNKNOWN)
 
     encoded = column.dictionary_encode()
@@ -102,7 +102,7 @@ def _labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     )
 
 
-def _spelling(value: Any) -> str:
+def label_spelling(value: Any) -> str:
     """One text for all ways to write a label."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()

@@ -1,0 +1,176 @@
+"""``qmedoid fit`` of a table that is larger than the memory of a fit: in passes, which can be taken up again."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from qmedoid._version import __version__
+from qmedoid.cli._fitting import Fitting, share_or_file
+from qmedoid.cli._output import progress_bar
+from qmedoid.cli._training_rows import MOST_ROWS, Labeled, check_names, fit_roles
+from qmedoid.cli.options import FitOptions
+from qmedoid.exceptions import ParameterError
+from qmedoid.storage.model_file import model_bytes, read_model
+from qmedoid.tables.roles import Role
+
+# Bytes of a text that has not more rows than that.
+_SMALL_TEXT = 2**28
+
+
+class Asked(NamedTuple):
+    """A fit in passes: who goes through the partitions, what was counted, and settings."""
+
+    runner: Any
+    counted: Any
+    settings: Any
+    folder: Any
+
+
+@contextmanager
+def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
+    """What a fit in passes needs; None where the table is to be read as a whole."""
+    from qmedoid.estimators._in_passes import count_rows
+    from qmedoid.estimators._pass_sample import PassSettings
+    from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for
+    from qmedoid.tables.partitions import file_table
+
+    memory = None if options.memory is None else memory_bytes(options.memory)
+    is_asked = memory is not None or options.resume or options.dask is not None
+    if options.table == "-" or (options.max_rows is not None and not is_asked):
+        if is_asked:
+            raise ParameterError(
+                "A pipe can be read once, and a fit in passes reads its table several times: give files."
+            )
+        yield None
+        return
+    table = file_table(options.table, delimiter=options.delimiter, decimal=options.decimal)
+    n_columns = len(table.names)
+    sizes_for(memory or DEFAULT_MEMORY, n_columns)  # too little memory is refused before anything is read
+    is_small = (table.n_rows or 0) <= MOST_ROWS if table.n_rows is not None else table.n_bytes <= _SMALL_TEXT
+    if memory is None and is_small:
+        yield None
+        return
+    roles = fit_roles(options)
+    check_names(table.names, table.description, [options.target, *roles])
+    test = share_or_file("--test", options.test)
+    folder = None
+    if options.resume:
+        from qmedoid.passes.store import SummaryFolder
+
+        folder = SummaryFolder(parts_folder(output))
+    with _bar() as on_rows, _runner(options, table, folder, on_rows) as runner:
+        counted = count_rows(runner, options.target)
+        fits = needed_bytes(counted.labels.n_rows, n_columns) <= (memory or 0)
+        if fits or (memory is None and counted.labels.n_rows <= MOST_ROWS):
+            yield None
+            return
+        _refuse(options, test)
+        settings = PassSettings(
+            options.target, roles, float(test), _is_given(options), memory or DEFAULT_MEMORY, options.group_column,
+            options.time_column, options.date_order, options.seed,
+        )  # fmt: skip
+        yield Asked(runner, counted, settings, folder)
+
+
+def parts_folder(output: Path) -> Path:
+    """Where summaries of finished partitions are kept."""
+    return output.with_name(output.name + ".parts")
+
+
+def _is_given(options: FitOptions) -> bool:
+    return options.test != type(options).test
+
+
+def _refuse(options: FitOptions, test: float | str) -> None:
+    """Refuse what a fit in passes has not."""
+    if isinstance(test, str):
+        raise ParameterError(
+            "The table is fitted in passes, and --test is a share of its rows then: leave it out, and run 'qmedoid "
+            f"evaluate MODEL {test}' on the model."
+        )
+    lacking = ("valid", "compare", "cv", "weight_column", "class_weight", "paper")
+    given = next((name for name in lacking if getattr(options, name) not in (None, False)), None)
+    if given is not None:
+        raise ParameterError(
+            f"--{given.replace('_', '-')} is for tables that fit in memory, and this one is fitted in passes: leave it "
+            "out, give more --memory, or fit a sample with --max-rows."
+        )
+
+
+@contextmanager
+def _runner(options: FitOptions, table: Any, folder: Any, on_rows: Any) -> Iterator[Any]:
+    if options.dask is not None:
+        from qmedoid.passes.dask_runner import dask_files
+
+        with dask_files(options.dask, table, folder, on_rows) as runner:
+            yield runner
+        return
+    from qmedoid.passes.runner import LocalRunner
+
+    yield LocalRunner(table, folder, on_rows)
+
+
+@contextmanager
+def _bar() -> Iterator[Any]:
+    """A bar for every pass; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with progress_bar() as bar:
+        tasks: dict[str, Any] = {}
+
+        def on_rows(name: str, rows: int, total: int | None) -> None:
+            for other, task in tasks.items():
+                bar.update(task, visible=other == name)
+            if name not in tasks:
+                tasks[name] = bar.add_task(f"pass: {name}", total=total)
+            bar.update(tasks[name], completed=rows, total=total)
+
+        yield on_rows
+
+
+def run_passes(asked: Asked, classifier: Any, options: FitOptions) -> Any:
+    """Fit in passes; the fit of the sample is kept as well where passes are."""
+    from qmedoid.estimators._in_passes import fit_in_passes
+    from qmedoid.estimators._pass_sample import FittedSample, Sampled
+
+    def fit_sample(sampled: Sampled) -> FittedSample:
+        key = sampled.digest(__version__, _asked_of(options))
+        known = None if asked.folder is None else asked.folder.get_bytes("fit", key)
+        if known is not None:
+            head, _, content = known.partition(b"\n")
+            return FittedSample(read_model(content).model, json.loads(head))
+        roles: dict[str, Role] = dict(asked.settings.roles)
+        train = Labeled(
+            sampled.table, pa.chunked_array([pa.array(sampled.labels.tolist())]), sampled.rows, roles, sampled.table
+        )
+        fitting = Fitting(options, roles, sampled.inferred, None, sampled.totals)
+        fitted, model = fitting.fit(classifier, train, sampled.groups, sampled.weights)
+        notes = [one for one in fitted.notes_ if one not in fitted._left_out_notes]
+        if asked.folder is not None:
+            asked.folder.put_bytes("fit", key, json.dumps(notes).encode() + b"\n" + model_bytes(model))
+        return FittedSample(model, notes)
+
+    return fit_in_passes(classifier, asked.runner, asked.counted, asked.settings, fit_sample)
+
+
+def _asked_of(options: FitOptions) -> str:
+    """Options that change the model, as text."""
+    left = ("output", "report", "json", "memory", "resume", "dask", "table")
+    asked: Mapping[str, Any] = {name: value for name, value in vars(options).items() if name not in left}
+    return hashlib.blake2b(repr(sorted(asked.items())).encode(), digest_size=16).hexdigest()
+
+
+def tell_passes(found: Any) -> dict[str, Any]:
+    """What the passes did, by name and fit for JSON."""
+    return {
+        "rows": found.rows,
+        "sampled": found.sampled,
+        "passes": [{"name": one.name, "seconds": round(one.seconds, 3), "read": one.read} for one in found.times],
+    }

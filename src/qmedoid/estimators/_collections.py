@@ -1,0 +1,103 @@
+"""Fits of Dask collections: as a whole where they fit in memory, else in passes on the workers."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from qmedoid.estimators._in_passes import Counted, all_rows, count_rows, fit_in_passes
+from qmedoid.estimators._pass_sample import FittedSample, PassSettings, Sampled, with_places
+from qmedoid.exceptions import ParameterError, warn
+from qmedoid.model.table import TableModel
+from qmedoid.passes.base import ROW
+from qmedoid.passes.runner import Runner
+from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes
+from qmedoid.tables.roles import Role
+from qmedoid.tables.targets import class_labels
+
+
+def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, Any]) -> None:
+    """Fit a `MedoidClassifier` to a Dask data frame or array, and set its fitted attributes.
+
+    Parameters
+    ----------
+    owner : MedoidClassifier
+    X, y : Dask collections; y may be the name of a column of X
+    memory : int, str or None
+        What the fit may use in this process.
+    refused : dict
+        Other parameters of the fit, by name; they are for tables in memory.
+    """
+    from qmedoid.clusters.extra import require_dask
+
+    require_dask("A fit of Dask collections")
+    from qmedoid.passes.dask_runner import DaskRunner
+
+    given = next((name for name, value in refused.items() if value is not None), None)
+    if given is not None:
+        raise ParameterError(f"{given} is for tables in memory, and X is a Dask collection: leave it out.")
+    limit = DEFAULT_MEMORY if memory is None else memory_bytes(memory)
+    runner = DaskRunner.of_collections(X, y)
+    target = runner.target
+    assert target is not None, "collections have a target"
+    counted = count_rows(runner, target)
+    names = None if hasattr(X, "columns") else [name for name in runner.facts.names if name != target]
+    fitted = clone(owner)
+    n_rows, n_columns = counted.labels.n_rows, len(runner.facts.names)
+    if needed_bytes(n_rows, n_columns) <= limit:
+        _fit_whole(fitted, runner, counted, target, names)
+    else:
+        _fit_in_passes(fitted, runner, counted, target, names, limit)
+    if counted.labels.unlabeled:
+        fitted._note(f"{counted.labels.unlabeled:,} rows have no class in {target!r} and are left out")
+    parameters = owner.get_params(deep=False)
+    vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
+
+
+def _fit_whole(fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None) -> None:
+    """Fit all rows, which are brought here: the fit of a table in memory."""
+    table = all_rows(runner, counted, target)
+    _, labels = class_labels(table.column(target), target)
+    fitted.fit(_rows_of(table.drop_columns([target, ROW]), names), np.array(labels.to_pylist()))
+
+
+def _fit_in_passes(
+    fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None, memory: int
+) -> None:
+    roles: dict[str, Role] = {**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})}
+    seed = int(check_random_state(fitted.random_state).randint(2**31))
+    settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed)
+
+    def fit_sample(sampled: Sampled) -> FittedSample:
+        fitted._settled, fitted._totals = sampled.inferred, sampled.totals
+        rows = _rows_of(sampled.table.drop_columns([target]), names)
+        fitted.fit(rows, sampled.labels, sample_weight=sampled.weights)
+        return FittedSample(with_places(fitted.table_model(), sampled.rows), [])
+
+    found = fit_in_passes(fitted, runner, counted, settings, fit_sample)
+    _adopt(fitted, found.model)
+    fitted.notes_ += found.notes
+    for note in found.notes:
+        warn(f"{note[0].upper()}{note[1:]}.")
+
+
+def _adopt(fitted: Any, model: TableModel) -> None:
+    """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
+    fitted.models_ = list(model.models)
+    fitted.model_ = fitted.models_[0]
+    fitted.contract_, fitted._training = model.contract, model.training
+    fitted._set_decision(model.decision)
+    if model.importances is not None:
+        before = fitted._importances
+        fitted._importances = model.importances
+        shares = np.divide(model.importances, before, out=np.ones_like(before), where=before > 0)
+        fitted.feature_importances_[fitted.feature_importances_ > 0] *= shares[before > 0]
+
+
+def _rows_of(table: pa.Table, names: list[str] | None) -> Any:
+    """The rows as a fit takes them: a table, or an array where the collection is one."""
+    if names is None:
+        return table
+    return np.column_stack([table.column(name).to_numpy() for name in names])

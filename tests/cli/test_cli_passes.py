@@ -1,0 +1,138 @@
+"""`qmedoid fit` in passes: bounded memory, the same model after kills, and refusals before work is lost."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import qmedoid
+from qmedoid.passes import sizes
+
+N_ROWS = 20_000
+# A process that fits few rows in the least memory, as the tables of tests are small.
+SMALL = """
+import sys
+from qmedoid.passes import sizes
+sizes._ROW_BYTES = {bytes}
+from qmedoid.cli import main
+sys.argv = ["qmedoid", *sys.argv[1:]]
+main()
+"""
+ROW_BYTES = 50_000
+OPTIONS = ("--target", "class", "--memory", "512MB", "--seed", "3", "--refine", "never", "--method", "rare")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of Parquet files with a rare class."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, N_ROWS))
+    is_fraud = rng.random(N_ROWS) < 1.0 / (1.0 + np.exp(5.5 - 2.0 * a))
+    table = pa.table({"a": a, "b": b, "class": np.where(is_fraud, "fraud", "normal")})
+    made = tmp_path_factory.mktemp("passes") / "table"
+    made.mkdir()
+    for number in range(10):
+        pq.write_table(table.slice(number * 2_000, 2_000), made / f"{number}.parquet")
+    return made
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    """The least memory has room for few rows."""
+    monkeypatch.setattr(sizes, "_ROW_BYTES", ROW_BYTES)
+
+
+def test_a_table_that_needs_more_memory_is_fitted_in_passes(cli, folder, tmp_path, few_rows):
+    printed = cli.ok("fit", folder, *OPTIONS, "-o", tmp_path / "model", "--alert-rate", "5%", "--json").json
+    passes = printed["passes"]
+    assert [one["name"] for one in passes["passes"]] == ["count", "sample", "hard rows", "judge"]
+    assert passes["rows"] == N_ROWS == printed["training_rows"] + printed["held_out"]["rows"]
+    assert passes["sampled"] < 5_000
+    assert printed["held_out"]["roc_auc"] > 0.85
+    assert 0.03 < printed["held_out"]["alert_rate"] < 0.07
+    saved = qmedoid.load(tmp_path / "model")
+    table = pq.read_table(folder)
+    assert saved.predict(table).shape == (N_ROWS,)
+    # Medoids are numbered by their places in the whole table.
+    rows = saved.model.method.medoid_rows
+    records = saved.model.records[0]
+    assert rows.max() > 5_000
+    assert table["a"].take(pa.array(rows)).to_pylist() == [record["a"] for record in records]
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_a_table_that_fits_in_memory_is_fitted_as_it_was(cli, folder, tmp_path):
+    some = folder / "0.parquet"
+    plain = ("fit", some, "--target", "class", "--seed", "3", "--method", "evidence", "--refine", "never", "--json")
+    whole = cli.ok(*plain, "-o", tmp_path / "whole").json
+    limited = cli.ok(*plain, "-o", tmp_path / "limited", "--memory", "4GB").json
+    assert limited["passes"] is None
+    assert limited["held_out"] == whole["held_out"]
+    assert qmedoid.load(tmp_path / "whole").predict_proba(pq.read_table(some)).tobytes() == (
+        qmedoid.load(tmp_path / "limited").predict_proba(pq.read_table(some)).tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--memory", "a lot"), "a size such as 2GB"),
+        (("--memory", "10MB"), "at least 512 MB"),
+        (("--cv", "3"), "--cv is for tables that fit in memory"),
+        (("--compare",), "--compare is for tables that fit in memory"),
+        (("--valid", "0.2"), "--valid is for tables that fit in memory"),
+        (("--test", "other.csv"), "qmedoid evaluate MODEL other.csv"),
+        (("--target", "clas"), "Did you mean 'class'?"),
+        (("--time-column", "when"), "There is no column 'when'"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, few_rows, options, words):
+    outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "model", *options)
+    assert outcome.code in (2, 3)
+    assert words in outcome.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_pipe_cannot_be_read_twice(cli, tmp_path):
+    outcome = cli("fit", "-", *OPTIONS, "-o", tmp_path / "model", stdin=b"a,class\n1,x\n")
+    assert outcome.code == 2
+    assert "A pipe can be read once" in outcome.err
+
+
+def start(folder, model, *options):
+    """Begin a fit in a process of its own."""
+    script = SMALL.format(bytes=ROW_BYTES)
+    command = [sys.executable, "-c", script, "fit", str(folder), *OPTIONS, "-o", str(model), "--json", *options]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+
+
+def test_a_killed_fit_goes_on_and_gives_the_same_model(folder, tmp_path):
+    began = time.perf_counter()
+    out, err = start(folder, tmp_path / "plain").communicate()
+    took = time.perf_counter() - began
+    assert out, err.decode()
+    chance, model = random.Random(0), tmp_path / "resumed"
+    for _ in range(3):
+        child = start(folder, model, "--resume")
+        try:
+            child.wait(chance.uniform(0.5, 0.9) * took)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+        child.communicate()
+        if model.exists():
+            break
+    out, err = start(folder, model, "--resume").communicate()
+    printed = json.loads(out)
+    assert sum(one["read"] for one in printed["passes"]["passes"]) <= 40
+    assert model.read_bytes() == (tmp_path / "plain").read_bytes()
+    assert not list(tmp_path.glob("*.parts")), "what is finished is removed"
