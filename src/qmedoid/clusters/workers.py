@@ -189,7 +189,7 @@ class _ClusterRun:
         place = self._place_of(future)
         if place is None:
             return None
-        self._progress = time.monotonic()
+        self._progress = self._worker_seen = time.monotonic()
         if future.status == "error":
             error = future.exception()
             if isinstance(error, KilledWorker):
