@@ -110,9 +110,7 @@ class BinaryFile:
     def _stored_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
             some = None if self._row_groups is None else list(self._row_groups)
-            yield from self._parquet().iter_batches(
-                _PARQUET_ROWS, row_groups=some, columns=columns, use_threads=False
-            )
+            yield from self._parquet().iter_batches(_PARQUET_ROWS, row_groups=some, columns=columns, use_threads=False)
         elif self._form == "arrow":
             reader = self._arrow(sorted(self.names.index(name) for name in columns))
             yield from (reader.get_batch(place) for place in range(reader.num_record_batches))
