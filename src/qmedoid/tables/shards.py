@@ -6,7 +6,7 @@ depend on, so that a task that runs twice, or is killed and runs again, leaves t
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -203,7 +203,7 @@ def _sendable(tally: FileTally) -> FileTally:
     return tally._replace(difference=replace(tally.difference, contract=Contract(())))
 
 
-def added_up(parts: list[PartResult], model: TableModel) -> FileTally:
+def added_up(parts: Sequence[PartResult], model: TableModel) -> FileTally:
     """What was counted in the files that were scored now, as if they were one table."""
     difference, novelty = Difference(model.contract), NoveltyCounts()
     predicted = dict.fromkeys(map(str, model.decision.classes), 0)
