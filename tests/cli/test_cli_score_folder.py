@@ -16,6 +16,7 @@ from small_tables import replaced, small_table, write
 from qmedoid.exceptions import DataError
 from qmedoid.tables import shards
 from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.score_plan import PartTotals
 from qmedoid.tables.shards import Recipe, ScoreTask, score_part
 
 N_FILES = 7
@@ -278,8 +279,10 @@ class TestTask:
         # The model, and what it says of columns, stay where they are.
         assert len(message) < 8000 < two.model.stat().st_size
         back = pickle.loads(message)
-        model = task.recipe.table_model()
-        assert shards.added_up([back], model).scored(model).prevalence.n_rows == back.facts.rows == 15
+        totals = PartTotals.none(task.recipe.table_model())
+        totals.add(back)
+        totals.add(pickle.loads(message))
+        assert totals.now.log_odds.n_rows == totals.now.novelty.rows == totals.rows == 2 * back.facts.rows == 30
         again = score_part(task)
         assert (again.tally, again.facts, again.output) == (None, part.facts, part.output)
 

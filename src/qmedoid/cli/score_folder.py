@@ -25,8 +25,8 @@ from qmedoid.cli.score import (
 )
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.tables.result_folder import BAD_ROWS
-from qmedoid.tables.score_plan import ScorePlan, plan_scoring
-from qmedoid.tables.shards import PartResult, Recipe, ScoreTask, added_up, score_part
+from qmedoid.tables.score_plan import PartTotals, ScorePlan, plan_scoring
+from qmedoid.tables.shards import PartResult, Recipe, ScoreTask, score_part
 
 if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
@@ -56,17 +56,17 @@ def run_folder(options: ScoreOptions, run_tasks: RunTasks | None = None) -> None
     estimates = options.json and cut.found is None and can_estimate(cut.model)
     plan = plan_scoring(recipe, options.table, options.output, shard=shard, resume=options.resume, force=options.force,
                         prevalence=estimates)  # fmt: skip
-    parts = list[PartResult]()
+    totals = PartTotals.none(cut.model)
     try:
         with reading_bar("scoring") as progress:
             for part in (run_tasks or _run_here)(plan.tasks, progress):
-                parts.append(part)
-                keeps(_done(len(parts), plan))
+                totals.add(part)
+                keeps(_done(totals, plan))
     except QMedoidError:
-        if parts:
-            note(f"{_done(len(parts), plan)}.")
+        if totals.scored + totals.skipped:
+            note(f"{_done(totals, plan)}.")
         raise
-    _report(options, cut, plan, parts)
+    _report(options, cut, plan, totals)
 
 
 def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
@@ -93,12 +93,12 @@ def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
 def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
     """Run the tasks one after the other; the bar shows bytes of all of them."""
     sizes = [Path(task.input).stat().st_size for task in tasks]
-    rows = before = 0
+    total, rows, before = sum(sizes), 0, 0
     for task, size in zip(tasks, sizes, strict=True):
 
         def advance(more: int, read: int, _: int | None, rows: int = rows, before: int = before) -> None:
             if progress is not None:
-                progress(rows + more, before + read, sum(sizes))
+                progress(rows + more, before + read, total)
 
         part = score_part(task, advance)
         rows, before = rows + (part.facts.rows if part.tally else 0), before + size
@@ -106,20 +106,16 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
         yield part
 
 
-def _done(count: int, plan: ScorePlan) -> str:
-    return f"{count:,} of {len(plan.tasks):,} files are done, and --resume goes on from there"
+def _done(totals: PartTotals, plan: ScorePlan) -> str:
+    return f"{totals.scored + totals.skipped:,} of {len(plan.tasks):,} files are done, and --resume goes on from there"
 
 
-def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, parts: Sequence[PartResult]) -> None:
+def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, totals: PartTotals) -> None:
     """Say what was done: totals of all results, and of the rows scored now whether they were to be expected."""
-    model = cut.model
-    tally = added_up(parts, model)
-    scored, files = tally.scored(model), plan.finish(parts)
-    predicted = dict.fromkeys(map(str, model.decision.classes), 0)
-    for part in parts:
-        predicted = {label: count + part.facts.predicted.get(label, 0) for label, count in predicted.items()}
-    rows, bad_rows = sum(part.facts.rows for part in parts), sum(part.facts.bad_rows for part in parts)
-    tally.difference.raise_or_warn("warn")
+    model, rows, predicted = cut.model, totals.rows, totals.predicted
+    scored, files = totals.now.scored(model), plan.finish(totals)
+    keeps(f"{options.output} was written before")
+    scored.difference.raise_or_warn("warn")
     # How many of the highest scores there are says nothing of a drift, and no rows do not either.
     drift = warn_of_drift(model, scored) if options.top is None and scored.rows else None
     warn_of_ties(options.top, predicted[str(model.decision.classes[1])], rows)
@@ -130,7 +126,7 @@ def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, parts: Sequ
         print_json(
             {
                 "rows": rows,
-                "bad_rows": bad_rows,
+                "bad_rows": totals.bad_rows,
                 "bad_rows_file": aside,
                 "predicted": predicted,
                 **alerts_dict(model, predicted, rows, drift),
@@ -147,7 +143,7 @@ def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, parts: Sequ
     if files["scored"]:
         tell_scored(model, scored, drift, cut.found)
         cut.tell(options, scored.rows)
-    tell_bad_rows(bad_rows, aside)
+    tell_bad_rows(totals.bad_rows, aside)
     tell(f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {options.output}, "
          f"{files['skipped']:,} were done before: {rows:,} rows in all.")  # fmt: skip
     if files["removed"]:

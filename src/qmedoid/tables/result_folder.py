@@ -13,6 +13,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError, some_of
 from qmedoid.storage.atomic import atomic_file, remove_all_leftovers
+from qmedoid.tables._detect import SUFFIXES
 
 FORMAT = 1
 """Number of the format of results in a folder; those of another number are not taken for done."""
@@ -88,7 +89,8 @@ def result_facts(file: Path) -> ResultFacts | None:
 
 
 def _without_ending(name: str) -> str:
-    return re.sub(r"(\.[A-Za-z0-9]{1,7}){1,2}$", "", name) or name
+    plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", name, flags=re.IGNORECASE)
+    return next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
 
 
 @dataclass

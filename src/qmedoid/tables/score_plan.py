@@ -1,4 +1,4 @@
-"""The files of a table as tasks of scoring: all of them, or the K-th of N shards, into one folder."""
+"""The files of a table as tasks of scoring: all of them, or the K-th of N shards, into one folder; and their totals."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,66 @@ from typing import Any
 import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, ParameterError, some_of
+from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
+from qmedoid.tables.difference import Difference
+from qmedoid.tables.novelty import NoveltyCounts
 from qmedoid.tables.result_folder import MANIFEST, ResultFolder
+from qmedoid.tables.score_file import FileTally
 from qmedoid.tables.shards import PartResult, Recipe, ScoreTask
 from qmedoid.tables.source import find_files, open_table
+
+
+@dataclass
+class PartTotals:
+    """What became of tasks, added up one by one, in memory that does not grow with their number.
+
+    Attributes
+    ----------
+    rows, bad_rows, predicted
+        Over all results, those that were there already among them.
+    now : FileTally
+        What was counted in the files that were scored now, as if they were one table.
+    scored, skipped, removed : int
+        Files scored now, files whose results were there, and results of another content that were removed.
+    """
+
+    rows: int
+    bad_rows: int
+    predicted: dict[str, int]
+    now: FileTally
+    scored: int = 0
+    skipped: int = 0
+    removed: int = 0
+
+    @classmethod
+    def none(cls, model: TableModel) -> "PartTotals":
+        """Nothing so far."""
+        counts = dict.fromkeys(map(str, model.decision.classes), 0)
+        return cls(0, 0, counts, FileTally(0, 0, counts, Difference(model.contract), NoveltyCounts(), None))
+
+    def add(self, part: PartResult) -> None:
+        """Add what became of one more task."""
+        facts = part.facts
+        self.rows, self.bad_rows = self.rows + facts.rows, self.bad_rows + facts.bad_rows
+        self.predicted = _sums(self.predicted, facts.predicted)
+        self.removed += part.removed
+        if part.tally is None:
+            self.skipped += 1
+            return
+        self.scored += 1
+        now, new = self.now, part.tally
+        now.novelty.merge(new.novelty, facts.input)
+        log_odds = now.log_odds or new.log_odds
+        if log_odds is not None and now.log_odds is not None and new.log_odds is not None:
+            log_odds.merge(new.log_odds)
+        self.now = FileTally(now.rows + new.rows, now.bad_rows + new.bad_rows, _sums(now.predicted, new.predicted),
+                             now.difference.merged(new.difference), now.novelty, log_odds)  # fmt: skip
+
+
+def _sums(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {label: count + more.get(label, 0) for label, count in counts.items()}
 
 
 @dataclass(frozen=True)
@@ -38,17 +93,16 @@ class ScorePlan:
     tasks: tuple[ScoreTask, ...]
     removed: int
 
-    def finish(self, parts: Sequence[PartResult]) -> dict[str, Any]:
-        """Write the manifest when all tasks are done; returned are the totals of this shard, for JSON."""
+    def finish(self, totals: PartTotals) -> dict[str, Any]:
+        """Write the manifest when all tasks are done; returned is what was done, for JSON."""
         manifest = ResultFolder(self.folder).write_manifest(self.recipe.as_dict(), self.inputs)
-        new = [part for part in parts if part.tally is not None]
         return {
             "inputs": len(self.inputs),
-            "scored": len(new),
-            "skipped": len(parts) - len(new),
-            "removed": self.removed + sum(part.removed for part in parts),
+            "scored": totals.scored,
+            "skipped": totals.skipped,
+            "removed": self.removed + totals.removed,
             "missing": len(manifest["missing"]),
-            "rows_scored": sum(part.facts.rows for part in new),
+            "rows_scored": totals.now.rows,
             "manifest": str(self.folder / MANIFEST),
         }
 

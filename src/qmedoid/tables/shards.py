@@ -6,7 +6,7 @@ depend on, so that a task that runs twice, or is killed and runs again, leaves t
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ModelError, QMedoidError
-from qmedoid.metrics.prevalence import LogOddsHistogram
 from qmedoid.model.contract import Contract
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_file
 from qmedoid.tables.bad_rows import OnBadRow
-from qmedoid.tables.difference import Difference, OnMismatch
-from qmedoid.tables.novelty import NoveltyCounts
+from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.result_folder import ResultFacts, bad_rows_file, full_recipe, remove_result, result_facts
 from qmedoid.tables.score_file import FileTally, tally_file
 from qmedoid.tables.scoring import OnProgress
@@ -201,22 +199,3 @@ def _state(path: Path) -> tuple[int, int, int]:
 def _sendable(tally: FileTally) -> FileTally:
     """The counts without the contract, which everybody who has the model has, too."""
     return tally._replace(difference=replace(tally.difference, contract=Contract(())))
-
-
-def added_up(parts: Sequence[PartResult], model: TableModel) -> FileTally:
-    """What was counted in the files that were scored now, as if they were one table."""
-    difference, novelty = Difference(model.contract), NoveltyCounts()
-    predicted = dict.fromkeys(map(str, model.decision.classes), 0)
-    rows = bad_rows = 0
-    log_odds: LogOddsHistogram | None = None
-    for part in parts:
-        if (tally := part.tally) is None:
-            continue
-        rows, bad_rows = rows + tally.rows, bad_rows + tally.bad_rows
-        predicted = {label: count + tally.predicted.get(label, 0) for label, count in predicted.items()}
-        difference = difference.merged(tally.difference)
-        novelty.merge(tally.novelty, part.facts.input)
-        if tally.log_odds is not None:
-            log_odds = log_odds or LogOddsHistogram()
-            log_odds.merge(tally.log_odds)
-    return FileTally(rows, bad_rows, predicted, difference, novelty, log_odds)
