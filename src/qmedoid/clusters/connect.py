@@ -31,10 +31,14 @@ def connected(where: str) -> Iterator[Client]:
             yield client
         return
     if "://" not in where:
-        raise ParameterError(f"--dask must be {LOCAL!r} or the address of a scheduler, such as tcp://host:8786. Got {where!r} instead.")
+        raise ParameterError(
+            f"--dask must be {LOCAL!r} or the address of a scheduler, such as tcp://host:8786. Got {where!r} instead."
+        )
     try:
         client = Client(where, timeout=_ANSWER)
     except (OSError, ValueError, TimeoutError) as error:
-        raise ClusterError(f"No Dask scheduler answers at {where}: {error}. Check the address, or start one.") from error
+        raise ClusterError(
+            f"No Dask scheduler answers at {where}: {error}. Check the address, or start one."
+        ) from error
     with client:
         yield client
