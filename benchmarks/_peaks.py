@@ -12,7 +12,7 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 _POLL = 0.02
 
 
-class TooLarge(RuntimeError):
+class TooLargeError(RuntimeError):
     """A command was stopped because it took more memory than it was allowed to."""
 
 
@@ -61,7 +61,7 @@ def measured(command: Sequence[str], most: float = float("inf")) -> Run:
             if peak > most:
                 process.kill()
                 process.wait()
-                raise TooLarge(f"{peak:.0f} MB")
+                raise TooLargeError(f"{peak:.0f} MB")
             time.sleep(_POLL)
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)

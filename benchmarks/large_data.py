@@ -107,13 +107,16 @@ def write(out: Path, part: str, seed: int, number: int, n_rows: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, required=True, help="rows of all files")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the files")
+    parser.add_argument("--rows", type=int, help="rows of all files")
+    parser.add_argument("--out", type=Path, help="folder of the files")
     parser.add_argument("--files", type=int, help="number of files; by default, 1,000,000 rows a file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--from", dest="part", choices=PARTS, default="base", help="card rows that are drawn")
     parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args()
+    if asked.rows is None or asked.out is None:
+        parser.print_help()
+        return
     n_files = asked.files or -(-asked.rows // 1_000_000)
     bounds = [asked.rows * k // n_files for k in range(n_files + 1)]
     asked.out.mkdir(parents=True, exist_ok=True)

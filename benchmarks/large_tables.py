@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from _peaks import TooLarge, measured
+from _peaks import TooLargeError, measured
 from _timing import RESULTS, write_table
 
 MOST_MB = 16_000
@@ -62,7 +62,7 @@ def fit_row(folder: Path, name: str, fit: Fit) -> dict[str, object]:
     asked = ["--target", TARGET, "--max-rows", str(fit.rows), "--json", "-o", str(model), *fit.options]
     try:
         run = measured([sys.executable, "-m", "qmedoid", "fit", str(folder / "train" / fit.files), *asked], MOST_MB)
-    except TooLarge:
+    except TooLargeError:
         empty = [column for table in FRESH for column in figures(table, 0.0, 0.0, 0.0, 0.0)]
         return {
             "run": name, "method": "stopped", "rows read": fit.rows, "rows fitted": "", "wall s": "", "core s": "",
