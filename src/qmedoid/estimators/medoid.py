@@ -24,6 +24,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.registry import METHODS
+from qmedoid.tables.lazy_scoring import takes_collections
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
@@ -316,11 +317,13 @@ class MedoidClassifier(RawTableClassifier):
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
+    @takes_collections
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
         matrix = self._matrix(X)
         return np.where(self.model_.decide(matrix)[1], "circuit", self.method_)
 
+    @takes_collections
     def novelty(self, X: Any) -> Array:
         """How far every row lies from the training rows, shape (n,); above 1 for rows unlike them.
 
