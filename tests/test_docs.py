@@ -66,8 +66,12 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
 
 
 def has_code(page: Path) -> bool:
-    """Whether a page has code that is run here; the first steps and the tutorials have a test of their own."""
-    return page.parent.name != "tutorials" and page.stem != "start" and "```python" in page.read_text(encoding="utf-8")
+    """Whether a page has code that is run here; first steps, tutorials and engines have a test of their own."""
+    return (
+        page.parent.name != "tutorials"
+        and page.stem not in ("start", "engines")
+        and "```python" in page.read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if has_code(page)], ids=name_of)
@@ -150,6 +154,12 @@ def test_the_page_on_json_says_what_the_schemas_say(docs_scripts):
 
 def test_the_page_on_exports_says_what_its_benchmark_left(docs_scripts):
     script, marked = docs_scripts("make_export"), docs_scripts("marked_sections")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == marked.fill(page, script.sections())
+
+
+def test_the_page_on_engines_says_what_its_benchmark_left(docs_scripts):
+    script, marked = docs_scripts("make_engines"), docs_scripts("marked_sections")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == marked.fill(page, script.sections())
 

@@ -10,6 +10,7 @@ import pytest
 import qmedoid
 
 PUBLIC = [
+    "ArrowScorer",
     "Comparison",
     "Contract",
     "CorrelationGroups",
@@ -30,6 +31,7 @@ PUBLIC = [
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
+    "arrow_scorer",
     "check_table",
     "compact_swap_test",
     "compare",

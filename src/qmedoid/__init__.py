@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.studies.compare import compare
     from qmedoid.studies.comparison import Comparison
+    from qmedoid.tables.arrow_scorer import ArrowScorer, arrow_scorer
     from qmedoid.tables.checking import check_table
     from qmedoid.tables.diff import ModelDiff, diff
     from qmedoid.tables.effect import Effect
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
+    "ArrowScorer": "qmedoid.tables.arrow_scorer",
     "Comparison": "qmedoid.studies.comparison",
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
@@ -53,6 +55,7 @@ _HOMES = {
     "SwapTest": "qmedoid.geometry.overlap",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
+    "arrow_scorer": "qmedoid.tables.arrow_scorer",
     "check_table": "qmedoid.tables.checking",
     "compare": "qmedoid.studies.compare",
     "compact_swap_test": "qmedoid.geometry.overlap",
@@ -64,6 +67,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ArrowScorer",
     "Comparison",
     "Contract",
     "CorrelationGroups",
@@ -84,6 +88,7 @@ __all__ = [
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
+    "arrow_scorer",
     "check_table",
     "compact_swap_test",
     "compare",

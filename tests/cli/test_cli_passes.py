@@ -50,7 +50,8 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(sizes, "_ROW_BYTES", ROW_BYTES)
 
 
-def test_a_table_that_needs_more_memory_is_fitted_in_passes(cli, folder, tmp_path, few_rows):
+@pytest.mark.usefixtures("few_rows")
+def test_a_table_that_needs_more_memory_is_fitted_in_passes(cli, folder, tmp_path):
     printed = cli.ok("fit", folder, *OPTIONS, "-o", tmp_path / "model", "--alert-rate", "5%", "--json").json
     passes = printed["passes"]
     assert [one["name"] for one in passes["passes"]] == ["count", "sample", "hard rows", "judge"]
@@ -94,7 +95,8 @@ def test_a_table_that_fits_in_memory_is_fitted_as_it_was(cli, folder, tmp_path):
         (("--time-column", "when"), "There is no column 'when'"),
     ],
 )
-def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, few_rows, options, words):
+@pytest.mark.usefixtures("few_rows")
+def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, options, words):
     outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "model", *options)
     assert outcome.code in (2, 3)
     assert words in outcome.err

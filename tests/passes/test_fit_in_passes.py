@@ -206,3 +206,14 @@ def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
     owner = MedoidClassifier(class_weight="balanced")
     with pytest.raises(ParameterError, match="Weights of classes are not for a fit in passes"):
         fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}), lambda _: None)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("n_partitions", [1, 5])
+def test_dask_collections_give_the_same_model(n_partitions: int, one_file: InPasses) -> None:
+    dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
+    from qmedoid.passes.dask_runner import DaskRunner
+
+    frame = dd.from_pandas(made_table().to_pandas(), npartitions=n_partitions)
+    found = fitted("", runner=DaskRunner.of_collections(frame, "class"))
+    assert found.report == one_file.report
+    assert model_bytes(found.model) == model_bytes(one_file.model)

@@ -106,10 +106,14 @@ def _refuse(options: FitOptions, test: float | str) -> None:
 @contextmanager
 def _runner(options: FitOptions, table: Any, folder: Any, on_rows: Any) -> Iterator[Any]:
     if options.dask is not None:
-        from qmedoid.passes.dask_runner import dask_files
+        from qmedoid.clusters.extra import require_dask
 
-        with dask_files(options.dask, table, folder, on_rows) as runner:
-            yield runner
+        require_dask("--dask")
+        from qmedoid.clusters.connect import connected
+        from qmedoid.passes.dask_runner import DaskRunner
+
+        with connected(options.dask) as client:
+            yield DaskRunner.of_files(table, client, folder=folder, on_rows=on_rows)
         return
     from qmedoid.passes.runner import LocalRunner
 

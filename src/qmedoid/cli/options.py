@@ -277,8 +277,12 @@ class ScoreOptions(CutOptions):
     """Options of ``score``."""
 
     output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
-    ]
+        str,
+        typer.Option(
+            "--output", "-o",
+            help="File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
+        ),
+    ]  # fmt: skip
     columns: Annotated[
         Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
     ] = None
@@ -307,6 +311,12 @@ class ScoreOptions(CutOptions):
     ] = "refuse"
     bad_rows: Annotated[
         Text, typer.Option(metavar="FILE", help="File for rows set aside. Default: OUT with .bad-rows.csv.")
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Into a folder: score only files whose results are missing or out of date.")
+    ] = False
+    shard: Annotated[
+        Text, typer.Option(metavar="K/N", help="Into a folder: score the K-th of N parts of the input files.")
     ] = None
 
 

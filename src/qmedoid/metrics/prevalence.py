@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 
 # Log-likelihood that is still missing when the iteration stops: a thousandth of a standard error.
@@ -73,6 +73,21 @@ class LogOddsHistogram:
         bins = np.minimum(((within + _RANGE) / _WIDTH).astype(np.intp), len(self._counts) - 1)
         self._counts += np.bincount(bins, minlength=len(self._counts))
         self._sums += np.bincount(bins, weights=within, minlength=len(self._counts))
+
+    def merge(self, other: "LogOddsHistogram") -> None:
+        """Count the records of another histogram."""
+        self._counts += other._counts
+        self._sums += other._sums
+
+    def __getstate__(self) -> tuple[Codes, Array, Array]:
+        """The bins that are not empty, which are few in a part of a table."""
+        filled = np.flatnonzero(self._counts)
+        return filled, self._counts[filled], self._sums[filled]
+
+    def __setstate__(self, state: tuple[Codes, Array, Array]) -> None:
+        self.__init__()  # type: ignore[misc]
+        filled, counts, sums = state
+        self._counts[filled], self._sums[filled] = counts, sums
 
     @property
     def n_rows(self) -> int:

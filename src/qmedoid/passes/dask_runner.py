@@ -15,8 +15,9 @@ from qmedoid.passes.base import Pass, Summary, merge
 from qmedoid.passes.runner import OnRows, PassTime, TableFacts, file_facts
 from qmedoid.passes.store import SummaryFolder
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables._memory import MemoryFile
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
-from qmedoid.tables.partitions import FilePartition, FileTable, MemoryFile
+from qmedoid.tables.partitions import FilePartition, FileTable
 from qmedoid.tables.source import TableSource
 
 # Names of the target, where it has none that is free.

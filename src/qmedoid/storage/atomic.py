@@ -232,6 +232,14 @@ def remove_leftovers(target: Path) -> None:
                 _remove_abandoned(target.with_name(name))
 
 
+def remove_all_leftovers(folder: Path) -> None:
+    """Remove what killed writers of any target in a folder left."""
+    for name in os.listdir(folder):  # noqa: PTH208
+        if PART.fullmatch(name):
+            with contextlib.suppress(OSError):
+                _remove_abandoned(folder / name)
+
+
 def _remove_abandoned(part: Path) -> None:
     if fcntl is None:
         if time.time() - part.stat().st_mtime > _ABANDONED:

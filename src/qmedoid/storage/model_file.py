@@ -118,24 +118,34 @@ def load_file(path: str | Path) -> ModelFile:
     if path.is_dir():
         raise ModelError(f"{str(path)!r} is a folder, and a saved model is a file, such as heart{SUFFIX}: pass that.")
     try:
-        return read_model(_file_bytes(path))
-    except FormatError as error:
-        raise ModelError(
-            f"The saved model {str(path)!r} has format {error}, and this version of qmedoid reads format {FORMAT}. Fit "
-            "and save it again, or update with: pip install --upgrade qmedoid"
-        ) from None
+        content = _file_bytes(path)
     except RefusedError as refused:
-        where = f"{refused.role}: " if refused.role else ""
-        raise ModelError(
-            f"The saved model {str(path)!r} cannot be read: {where}{refused}. Save it again, or restore the file from "
-            "a copy."
-        ) from None
+        raise _cannot_be_read(f"The saved model {str(path)!r}", refused) from None
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             raise ModelError(f"There is no saved model at {str(path)!r}: nothing is there. Check the path.") from None
         raise ModelError(
             f"The saved model {str(path)!r} cannot be opened: {error.strerror}. Check the path and its permissions."
         ) from None
+    return load_bytes(content, f"The saved model {str(path)!r}")
+
+
+def load_bytes(content: bytes, subject: str = "The saved model") -> ModelFile:
+    """Load a model from the bytes of its file, as `load_file` does; `subject` names it in errors."""
+    try:
+        return read_model(content)
+    except FormatError as error:
+        raise ModelError(
+            f"{subject} has format {error}, and this version of qmedoid reads format {FORMAT}. Fit and save it again, "
+            "or update with: pip install --upgrade qmedoid"
+        ) from None
+    except RefusedError as refused:
+        raise _cannot_be_read(subject, refused) from None
+
+
+def _cannot_be_read(subject: str, refused: RefusedError) -> ModelError:
+    where = f"{refused.role}: " if refused.role else ""
+    return ModelError(f"{subject} cannot be read: {where}{refused}. Save it again, or restore the file from a copy.")
 
 
 def model_bytes(model: TableModel, *, circuits: bool = False, raw_rows: bool = True) -> bytes:

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -38,6 +38,9 @@ class BrokenContractError(ContractError):
     def __init__(self, message: str, difference: dict[str, Any]) -> None:
         super().__init__(message)
         self.difference = difference
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.difference)
 
 
 @dataclass(frozen=True)
@@ -98,17 +101,32 @@ class Difference:
             },
         }
 
+    def merged(self, other: "Difference") -> "Difference":
+        """How a table of several parts differs, of which these are two."""
+        issues = Issues()
+        for one in (self, other):
+            if one.issues is not None:
+                issues.merge(one.issues)
+        changes: dict[str, Any] = {"issues": issues}
+        for name in ("missing", "extra", "repeated"):
+            changes[name] = tuple(dict.fromkeys([*getattr(self, name), *getattr(other, name)]))
+        for name in ("renames", "suggestions", "kinds"):
+            changes[name] = {**getattr(self, name), **getattr(other, name)}
+        return replace(self, **changes)
+
     def renamed(self, table: Any) -> Any:
         """A table or batch with its renamed columns under the names of the contract."""
         if not self.renames:
             return table
         return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
 
-    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str | None = None, subject: str = _SUBJECT) -> None:
+    def raise_or_warn(
+        self, on_mismatch: OnMismatch, *, way_out: str | None = None, subject: str = _SUBJECT, warns: bool = True
+    ) -> None:
         """Raise `BrokenContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
 
         Cells that the model cannot fill in are an error in any case. `way_out` ends the message: what can be done;
-        `subject` begins it: which rows are not like which.
+        `subject` begins it: which rows are not like which. Without `warns` it is the caller who warns.
         """
         lines = self.lines()
         if not lines:
@@ -120,7 +138,7 @@ class Difference:
             after = ": columns that are not there then count as missing." if self.missing else "."
             go_on = _NO_FILL if self.has_refused_cells else f"Make it so, or go on with on_mismatch='warn'{after}"
             raise BrokenContractError(f"{message}\n{way_out or go_on}", self.as_dict())
-        if breaking or notes:
+        if warns and (breaking or notes):
             warn(message)
 
     def _lines(self) -> tuple[list[str], list[str]]:

@@ -43,6 +43,19 @@ class ColumnIssues:
             self.respelt += len(respelt)
             _add_examples(self.respelt_examples, respelt)
 
+    def merge(self, other: "ColumnIssues") -> None:
+        """Add the counts of more rows."""
+        for name in ("missing", "refused", "unseen", "untrained", "wrong", "huge", "respelt"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("unseen_levels", "untrained_levels"):
+            levels = getattr(self, name)
+            for level in getattr(other, name):
+                if len(levels) < NAMED_LEVELS:
+                    levels[level] = None
+        for name in ("wrong_examples", "respelt_examples"):
+            _add_examples(getattr(self, name), pa.array(getattr(other, name), pa.string()))
+        self.grouped = self.grouped or other.grouped
+
 
 def _add_examples(examples: list[str], found: pa.Array) -> None:
     new = [text for text in found.slice(0, EXAMPLES).to_pylist() if text not in examples]
@@ -65,3 +78,10 @@ class Issues:
     def column(self, name: str) -> ColumnIssues:
         """The counts of a column."""
         return self.columns.setdefault(name, ColumnIssues())
+
+    def merge(self, other: "Issues") -> None:
+        """Add what another part of the table held."""
+        self.rows += other.rows
+        self.shows_points |= other.shows_points
+        for name, issues in other.columns.items():
+            self.column(name).merge(issues)

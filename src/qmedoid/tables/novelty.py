@@ -35,7 +35,10 @@ _SHOWN = 5
 
 
 class Outside(NamedTuple):
-    """Values of an encoded column beyond its limits, in `rows` rows; `row` holds the one farthest out, `value`."""
+    """Values of an encoded column beyond its limits, in `rows` rows; `row` holds the one farthest out, `value`.
+
+    The row is that of the table, or of a `file` where each file of a table was scored by itself.
+    """
 
     column: str
     rows: int
@@ -44,11 +47,12 @@ class Outside(NamedTuple):
     lowest: float
     highest: float
     is_date: bool = False
+    file: str | None = None
 
     def line(self, n_rows: int) -> str:
         """The values in words."""
         value, lowest, highest = (_shown(one, self.is_date) for one in (self.value, self.lowest, self.highest))
-        where = f"is {value} in row {self.row}"
+        where = f"is {value} in row {self.row}" + ("" if self.file is None else f" of {self.file}")
         if self.rows > 1:
             where += f", and far out in {self.rows - 1:,} more of {n_rows:,} rows"
         return f"{self.column!r} {where}: the training rows had {lowest} to {highest}"
@@ -132,7 +136,10 @@ class NoveltyReport:
             "status": self.status,
             "compared_rows": self.compared,
             "outside_rows": self.outside_rows,
-            "outside": [one._asdict() for one in self.outside],
+            "outside": [
+                {name: value for name, value in one._asdict().items() if name != "file" or value is not None}
+                for one in self.outside
+            ],
             "shifted": [one._asdict() for one in self.shifted],
             "far_share": self.far_share,
             "far_expected": self.far_expected,
@@ -157,65 +164,89 @@ class _Counts:
         bins, far = novelty.counted(part, model.layout.is_read, model.method)
         self.bins, self.far = self.bins + bins, self.far + far
 
+    def merge(self, other: "_Counts") -> None:
+        self.rows, self.far, self.bins = self.rows + other.rows, self.far + other.far, self.bins + other.bins
+
 
 @dataclass
-class NoveltyTally:
-    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow.
+class NoveltyCounts:
+    """What was counted in the rows of a table or of a part of it; it holds no model, and can be sent elsewhere.
 
     `outside` has, by place among the columns with limits, how far out the farthest value is, and what is said of it.
+    Bins and distances were counted in all of the first rows, and in every 16th row.
     """
 
-    model: TableModel
     rows: int = 0
     outside_rows: int = 0
     outside: dict[int, tuple[float, Outside]] = field(default_factory=dict)
-    _all: _Counts = field(default_factory=_Counts)
-    _thin: _Counts = field(default_factory=_Counts)
+    first: _Counts = field(default_factory=_Counts)
+    thin: _Counts = field(default_factory=_Counts)
+
+    def merge(self, other: "NoveltyCounts", file: str) -> None:
+        """Add the rows of one more file of the table."""
+        self.rows += other.rows
+        self.outside_rows += other.outside_rows
+        for place, (excess, worst) in other.outside.items():
+            self.add_outside(place, excess, worst._replace(file=file))
+        self.first.merge(other.first)
+        self.thin.merge(other.thin)
+
+    def add_outside(self, place: int, excess: float, worst: Outside) -> None:
+        """Add values beyond the limits of a column, and keep the one that is farthest out."""
+        before = self.outside.get(place, (0.0, worst._replace(rows=0)))
+        kept = before if before[0] >= excess else (excess, worst)
+        self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + worst.rows)
+
+
+@dataclass
+class NoveltyTally:
+    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
+
+    model: TableModel
+    counts: NoveltyCounts = field(default_factory=NoveltyCounts)
 
     def add(self, columns: Columns, rows: Codes | None = None) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about.
 
         `rows` are their places in the table, where rows between them were left out.
         """
-        novelty, n_rows = self.model.novelty, len(columns[0])
+        novelty, n_rows, counts = self.model.novelty, len(columns[0]), self.counts
         if novelty is None or not n_rows:
             return
         self._add_outside(novelty, columns, rows)
-        if self.rows < _SHORT:
-            self._all.add(self.model, novelty, columns, slice(0, _SHORT - self.rows))
-        self._thin.add(self.model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
-        self.rows += n_rows
+        if counts.rows < _SHORT:
+            counts.first.add(self.model, novelty, columns, slice(0, _SHORT - counts.rows))
+        counts.thin.add(self.model, novelty, columns, slice(-counts.rows % _EVERY, n_rows, _EVERY))
+        counts.rows += n_rows
 
     def _add_outside(self, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
         found = novelty.outside(columns, self.model.layout.is_read)
         if not found:
             return
-        self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
+        self.counts.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
         are_days = _are_days(self.model)
         for place, rows in found.items():
             column = int(novelty.limited[place])
             excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
-            place_in_table = self.rows + row if places is None else int(places[row])
+            place_in_table = self.counts.rows + row if places is None else int(places[row])
             worst = Outside(
-                self.model.layout.names[column], 0, place_in_table, float(columns[column][row]),
+                self.model.layout.names[column], int(rows.sum()), place_in_table, float(columns[column][row]),
                 float(novelty.lowest[place]), float(novelty.highest[place]), are_days[column],
             )  # fmt: skip
-            before = self.outside.get(place, (0.0, worst))
-            kept = before if before[0] >= excess[row] else (float(excess[row]), worst)
-            self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + int(rows.sum()))
+            self.counts.add_outside(place, float(excess[row]), worst)
 
     def report(self) -> NoveltyReport:
         """All of it compared with the training rows."""
-        novelty = self.model.novelty
+        novelty, tallied = self.model.novelty, self.counts
         if novelty is None:
-            return NoveltyReport("unknown", self.rows)
-        counts = self._all if self.rows <= _SHORT else self._thin
-        usual = _RARE_ROWS * self.rows / novelty.n_rows
-        ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
+            return NoveltyReport("unknown", tallied.rows)
+        counts = tallied.first if tallied.rows <= _SHORT else tallied.thin
+        usual = _RARE_ROWS * tallied.rows / novelty.n_rows
+        ordered = sorted(tallied.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
         outside = tuple(one for _, (excess, one) in ordered if one.rows > usual or excess > _FAR_OUT)
-        found = NoveltyReport("unlike", self.rows, counts.rows, self.outside_rows, outside)
-        if self.rows < ENOUGH_ROWS:
+        found = NoveltyReport("unlike", tallied.rows, counts.rows, tallied.outside_rows, outside)
+        if tallied.rows < ENOUGH_ROWS:
             return found if outside else replace(found, status="too few")
         found = replace(found, shifted=self._shifted(novelty, counts))
         if novelty.far is not None and self.model.method is not None:

@@ -4,14 +4,12 @@ import hashlib
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._detect import Bytes
-from qmedoid.tables.arrow import BATCH_ROWS, in_types
 from qmedoid.tables.source import TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
@@ -58,30 +56,6 @@ class FilePartition:
         hashed = hashlib.blake2b(repr((self.row_groups, self.delimiter, self.decimal)).encode(), digest_size=16)
         hashed.update(file_digest(self.path))
         return hashed.hexdigest()
-
-
-class MemoryFile:
-    """A table in memory that is read as files are."""
-
-    is_text = False
-    first_line = None
-    decimal = "."
-
-    def __init__(self, table: pa.Table, name: str) -> None:
-        self.name, self.notes, self.n_taken = name, list[str](), 0
-        self._table, self.n_rows = table, table.num_rows
-        self.names, self.schema = tuple(table.column_names), table.schema
-        self.categories = frozenset[str]()
-
-    def batches(self, columns: list[str], types: dict[str, Any]) -> Any:
-        """Batches of some columns; see `TableSource.batches`."""
-        row = 0
-        for batch in self._table.select(columns).to_batches(max_chunksize=BATCH_ROWS):
-            yield in_types(batch, types, self.name, row)
-            row += batch.num_rows
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 _DIGESTS: dict[tuple[str, int, int], bytes] = {}

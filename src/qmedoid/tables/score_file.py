@@ -1,6 +1,6 @@
 """Tables in files to files of decisions, batch by batch, and what a whole table says of its classes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,7 +13,7 @@ from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.bad_rows import NAMES, OnBadRow, bad_rows_sink, set_aside
 from qmedoid.tables.difference import Difference, OnMismatch
-from qmedoid.tables.novelty import NoveltyReport
+from qmedoid.tables.novelty import NoveltyCounts, NoveltyReport, NoveltyTally
 from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.scoring import OnProgress, TableReading
 from qmedoid.tables.writing import TEXT_SUFFIXES, Sink, check_output, open_sink
@@ -36,7 +36,31 @@ class ScoredFile(NamedTuple):
     prevalence: PrevalenceEstimate | None
 
 
-def score_file(
+class FileTally(NamedTuple):
+    """What was counted while a file was scored; those of several files can be added up."""
+
+    rows: int
+    bad_rows: int
+    predicted: dict[str, int]
+    difference: Difference
+    novelty: NoveltyCounts
+    log_odds: LogOddsHistogram | None
+
+    def scored(self, model: TableModel) -> ScoredFile:
+        """What the counts say."""
+        estimate, priors = None, model.decision.expected_priors
+        if self.log_odds is not None and self.rows and priors is not None:
+            estimate = self.log_odds.estimate(float(priors[1]))
+        novelty = NoveltyTally(model, self.novelty).report()
+        return ScoredFile(self.rows, self.bad_rows, self.predicted, self.difference, novelty, estimate)
+
+
+def score_file(model: TableModel, where: str, out: str, **how: Any) -> ScoredFile:
+    """Score a table into a file, by one atomic replace, or to standard output (``"-"``); `how` as in `tally_file`."""
+    return tally_file(model, where, out, **how).scored(model)
+
+
+def tally_file(
     model: TableModel,
     where: str,
     out: str,
@@ -51,31 +75,39 @@ def score_file(
     force: bool = False,
     prevalence: bool = False,
     on_progress: OnProgress | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+    facts: Callable[[int, int, dict[str, int]], Mapping[str, str]] | None = None,
+    warns: bool = True,
     **dialect: Any,
-) -> ScoredFile:
-    """Score a table into a file, by one atomic replace, or to standard output (``"-"``).
+) -> FileTally:
+    """Score a table into a file, and count what its rows were called.
 
     Carried columns go through to the output, before the results; `add` names further results of
     `qmedoid.tables.results.ADDED`, with `n_reasons` columns among the reasons. A table that breaks the contract is
     refused, or scored as well as possible; one without rows gives results without rows. Only `force` overwrites a file
-    that holds something else than results. With `prevalence` that of the second class is estimated.
+    that holds something else than results. With `prevalence` log-odds are counted, which show that of the second class.
 
     Rows that cannot be decided about (`qmedoid.tables.bad_rows`) refuse the table, are kept with empty results and a
     column ``flag`` that says why, or are left out and written to the file `bad_rows`, as they were.
+
+    Of a file that is a part of a table, `types` are those of carried columns in all parts. `facts` makes what the foot
+    of a Parquet file says, of rows, bad rows and predicted classes. Without `warns` nothing is said of the difference.
     """
     check_output(out, where, force=force)
     if bad_rows is not None:
         check_output(bad_rows, where, force=force, columns=NAMES)
     columns = ResultColumns.of(model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
-    as_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
-    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
+    is_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
+    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, types=types, **dialect) as reading:
         columns.check_carried(carried, reading.source.names)
         # A row that is set aside is written with all its cells, where there is no line of text to write.
         others: Sequence[str] = [] if bad_rows is None or reading.source.is_all_text else reading.source.names
         extra = list(dict.fromkeys([*carried, *others]))
+        # Whatever a text holds, all parts of a table have columns of the same type.
+        as_text = is_text or types is not None
 
-        def write(lenient: bool) -> ScoredFile:
-            how: dict[str, Any] = {"as_text": as_text, "verbatim": as_text, "on_progress": on_progress}
+        def write(lenient: bool) -> FileTally:
+            how: dict[str, Any] = {"as_text": as_text, "verbatim": is_text, "on_progress": on_progress}
             parts = reading.decided(lenient, extra, **how)
             counts, n_bad = np.zeros(len(model.decision.classes), dtype=np.int64), 0
             log_odds = LogOddsHistogram() if prevalence else None
@@ -93,28 +125,31 @@ def score_file(
                             set_aside(aside, part.bad, origin, more)
                     yield columns.batch(more.select(list(carried)), part, origin[:2], keep_bad=on_bad_row == "flag")
 
+            def predicted() -> dict[str, int]:
+                return {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
+
+            def foot() -> Mapping[str, str]:
+                return {} if facts is None else facts(int(counts.sum()), n_bad, predicted())
+
             with bad_rows_sink(bad_rows, safe_csv=safe_csv) as aside:
                 batches = results(aside)
                 first = next(batches, None)
                 if first is None:
                     first = columns.nothing(reading.schema(carried, as_text=as_text))
-                with open_sink(out, first.schema, safe_csv=safe_csv, harmless=("decided_by",)) as sink:
+                said = None if facts is None else foot
+                with open_sink(out, first.schema, safe_csv=safe_csv, harmless=("decided_by",), facts=said) as sink:
                     sink.write(first)
                     for batch in batches:
                         sink.write(batch)
                     # Before the file is put in its place: a table that is refused leaves none behind.
-                    difference = reading.check()
-            predicted = {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
-            estimate = None
-            if log_odds is not None and counts.any() and (priors := model.decision.expected_priors) is not None:
-                estimate = log_odds.estimate(float(priors[1]))
-            return ScoredFile(int(counts.sum()), n_bad, predicted, difference, reading.novelty.report(), estimate)
+                    difference = reading.check(warns=warns)
+            return FileTally(int(counts.sum()), n_bad, predicted(), difference, reading.novelty.counts, log_odds)
 
         # What went to a pipe cannot be taken back.
         is_pipe = any(
             one == "-" or (Path(one).exists() and not Path(one).is_file()) for one in (out, bad_rows) if one is not None
         )
-        scored: ScoredFile = reading.in_kind(write, once=is_pipe)
+        scored: FileTally = reading.in_kind(write, once=is_pipe)
     return scored
 
 

@@ -44,12 +44,17 @@ class TableReading:
         *,
         all_columns: bool = False,
         on_bad_row: OnBadRow = "refuse",
+        types: Mapping[str, pa.DataType] | None = None,
         **dialect: Any,
     ) -> None:
         self.model, self.on_mismatch, self.on_bad_row = model, on_mismatch, on_bad_row
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
         self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
+        for name, kind in (types or {}).items():
+            # The file is a part of a table, whose other files may have these columns in other types.
+            place = self.source.schema.get_field_index(name)
+            self.source.schema = self.source.schema.set(place, pa.field(name, kind))
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
         self.issues, self.novelty = Issues(), NoveltyTally(model)
@@ -150,7 +155,7 @@ class TableReading:
         except CellTypeError:
             return run(True)
 
-    def check(self) -> Difference:
+    def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         if self.source.is_text:
             known = {self._names.get(name, name): name for name in training_sizes(self.model, self._places)}
@@ -159,7 +164,7 @@ class TableReading:
             if grouped:
                 note_grouped(self.issues, self.model, {known[name]: one for name, one in grouped.items()})
         difference = replace(self._difference, issues=self.issues)
-        difference.raise_or_warn(self.on_mismatch)
+        difference.raise_or_warn(self.on_mismatch, warns=warns)
         return difference
 
 

@@ -16,11 +16,12 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
+from qmedoid.tables._memory import MemoryFile
 from qmedoid.tables._records import BlockRecords, Written
 from qmedoid.tables._thousands import Grouped
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
 
-TableFile: TypeAlias = TextFile | BinaryFile
+TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile
 
 
 class Rows(NamedTuple):
@@ -203,7 +204,7 @@ class TableSource:
     @property
     def declared_categories(self) -> frozenset[str]:
         """Columns that all files which carry types say to be categories."""
-        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        declared = [file.categories for file in self._files if not isinstance(file, TextFile)]
         return frozenset(self.names).intersection(*declared) if declared else frozenset()
 
     def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,12 +70,17 @@ def check_output(
 
 @contextmanager
 def open_sink(
-    where: str, schema: pa.Schema, *, safe_csv: bool = True, harmless: Collection[str] = ()
+    where: str,
+    schema: pa.Schema,
+    *,
+    safe_csv: bool = True,
+    harmless: Collection[str] = (),
+    facts: Callable[[], Mapping[str, str]] | None = None,
 ) -> Iterator[Sink]:
     """Write rows of a schema to a file by its ending, or as CSV to standard output (``"-"``).
 
     With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them; `harmless`
-    columns are known to hold none.
+    columns are known to hold none. `facts` are asked when all rows are written, and kept in the foot of a Parquet file.
     """
     ending = where.lower()
     with ExitStack() as stack:
@@ -93,6 +98,8 @@ def open_sink(
             groups = _RowGroups(writer)
             yield groups
             groups.flush()
+            if facts is not None:
+                writer.add_key_value_metadata(dict(facts()))
         elif ending.endswith((".feather", ".arrow")):
             yield stack.enter_context(pa.ipc.new_file(file, schema))
         else:

@@ -1,0 +1,152 @@
+"""``qmedoid score -o FOLDER/``: a file of decisions for every input file, a part of them or what is missing."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qmedoid.cli._cut import listed
+from qmedoid.cli._output import keeps, note, print_json, reading_bar, tell
+from qmedoid.cli._scored import (
+    alerts_dict,
+    can_estimate,
+    prevalence_dict,
+    tell_scored,
+    warn_of_drift,
+    warn_of_ties,
+)
+from qmedoid.cli.options import ScoreOptions
+from qmedoid.cli.score import (
+    AskedModel,
+    asked_additions,
+    asked_model,
+    asked_reasons,
+    tell_bad_rows,
+)
+from qmedoid.exceptions import ParameterError, QMedoidError
+from qmedoid.tables.result_folder import BAD_ROWS
+from qmedoid.tables.score_plan import PartTotals, ScorePlan, plan_scoring
+from qmedoid.tables.shards import PartResult, Recipe, ScoreTask, score_part
+
+if TYPE_CHECKING:
+    from qmedoid.tables.scoring import OnProgress
+
+RunTasks = Callable[[Sequence[ScoreTask], "OnProgress | None"], Iterable[PartResult]]
+"""Runs tasks in some place, and yields what became of each as it is done."""
+
+
+def run_folder(options: ScoreOptions, run_tasks: RunTasks | None = None) -> None:
+    """Score the files of a table one by one into a folder, and say what they were called.
+
+    `run_tasks` runs the tasks elsewhere than in this process.
+    """
+    shard = _asked_shard(options)
+    if options.bad_rows is not None:
+        raise ParameterError(
+            f"--bad-rows is one file, and in a folder every input has its own: they are written to "
+            f"{Path(options.output) / BAD_ROWS}. Leave it out."
+        )
+    cut = asked_model(options)
+    recipe = Recipe(
+        str(options.model.absolute()), cut.sha256, cut.prior, cut.point, cut.log_odds, tuple(listed(options.columns)),
+        tuple(asked_additions(options)), asked_reasons(options), options.on_mismatch, options.on_bad_row,
+        options.safe_csv, options.delimiter, options.decimal,
+    )  # fmt: skip
+    # Text shows no estimate, and need not wait for it.
+    estimates = options.json and cut.found is None and can_estimate(cut.model)
+    plan = plan_scoring(recipe, options.table, options.output, shard=shard, resume=options.resume, force=options.force,
+                        prevalence=estimates)  # fmt: skip
+    totals = PartTotals.none(cut.model)
+    try:
+        with reading_bar("scoring") as progress:
+            for part in (run_tasks or _run_here)(plan.tasks, progress):
+                totals.add(part)
+                keeps(_done(totals, plan))
+    except QMedoidError:
+        if totals.scored + totals.skipped:
+            note(f"{_done(totals, plan)}.")
+        raise
+    _report(options, cut, plan, totals)
+
+
+def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
+    """The shard K/N that is asked for; 1/1 is everything."""
+    if options.shard is None:
+        return 1, 1
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", options.shard)
+    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise ParameterError(
+            f"--shard must be K/N with K from 1 to N, such as 3/16: the third of 16 parts of the input files. Got "
+            f"{options.shard!r} instead."
+        )
+    whole = {"--top": options.top is not None, "--prevalence estimate": options.prevalence == "estimate"}
+    for name, is_given in whole.items():
+        if is_given:
+            raise ParameterError(
+                f"{name} is about the whole table, and --shard scores a part of it. Leave one of them out, or give the "
+                f"{'cut by --threshold or --alert-rate' if name == '--top' else 'prevalence as a number'}."
+            )
+    return number, count
+
+
+def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
+    """Run the tasks one after the other; the bar shows bytes of all of them."""
+    sizes = [Path(task.input).stat().st_size for task in tasks]
+    total, rows, before = sum(sizes), 0, 0
+    for task, size in zip(tasks, sizes, strict=True):
+
+        def advance(more: int, read: int, _: int | None, rows: int = rows, before: int = before) -> None:
+            if progress is not None:
+                progress(rows + more, before + read, total)
+
+        part = score_part(task, advance)
+        rows, before = rows + (part.facts.rows if part.tally else 0), before + size
+        advance(0, 0, None, rows, before)
+        yield part
+
+
+def _done(totals: PartTotals, plan: ScorePlan) -> str:
+    return f"{totals.scored + totals.skipped:,} of {len(plan.tasks):,} files are done, and --resume goes on from there"
+
+
+def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, totals: PartTotals) -> None:
+    """Say what was done: totals of all results, and of the rows scored now whether they were to be expected."""
+    model, rows, predicted = cut.model, totals.rows, totals.predicted
+    scored, files = totals.now.scored(model), plan.finish(totals)
+    keeps(f"{options.output} was written before")
+    scored.difference.raise_or_warn("warn")
+    # How many of the highest scores there are says nothing of a drift, and no rows do not either.
+    drift = warn_of_drift(model, scored) if options.top is None and scored.rows else None
+    warn_of_ties(options.top, predicted[str(model.decision.classes[1])], rows)
+    scored.novelty.warn()
+    aside = str(plan.folder / BAD_ROWS) if options.on_bad_row == "skip" else None
+    if options.json:
+        operating = model.decision.operating
+        print_json(
+            {
+                "rows": rows,
+                "bad_rows": totals.bad_rows,
+                "bad_rows_file": aside,
+                "predicted": predicted,
+                **alerts_dict(model, predicted, rows, drift),
+                "operating": None if operating is None else operating.as_dict(),
+                **cut.top_dict(options),
+                "prevalence": prevalence_dict(model, cut.found or scored.prevalence),
+                "novelty": scored.novelty.as_dict(),
+                "output": options.output,
+                "files": {"shard": options.shard, **files},
+                "difference": scored.difference.as_dict(),
+            }
+        )
+        return
+    if files["scored"]:
+        tell_scored(model, scored, drift, cut.found)
+        cut.tell(options, scored.rows)
+    tell_bad_rows(totals.bad_rows, aside)
+    tell(f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {options.output}, "
+         f"{files['skipped']:,} were done before: {rows:,} rows in all.")  # fmt: skip
+    if files["removed"]:
+        tell(f"results removed that are of another content, model or option: {files['removed']:,}.")
+    if files["missing"]:
+        tell(f"inputs without results so far, of other shards: {files['missing']:,} of {files['inputs']:,}.")

@@ -1,0 +1,337 @@
+"""Scoring into a folder: a file of results for every input file, named by all that it depends on."""
+
+import hashlib
+import json
+import os
+import pickle
+import sys
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.kills_score import kill_resumed, run
+from small_tables import replaced, small_table, write
+
+from qmedoid.exceptions import DataError
+from qmedoid.tables import shards
+from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.score_plan import PartTotals
+from qmedoid.tables.shards import Recipe, ScoreTask, score_part
+
+N_FILES = 7
+
+
+def numbered(seed):
+    """Rows whose id says which file they are of."""
+    table = small_table(n=12 + seed, seed=seed)
+    return replaced(table, "id", pa.array([f"{seed}-{row}" for row in range(len(table))]))
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for seed in range(N_FILES):
+        write(numbered(seed), folder / f"part-{seed}.parquet")
+    return folder
+
+
+def bytes_of(folder):
+    """The hash of every file of results, by its name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.parquet")}
+
+
+def by_input(folder):
+    """The file of results of each input, by the manifest."""
+    return {one["input"]: one["output"] for one in json.loads((folder / "_manifest.json").read_text())["results"]}
+
+
+class TestFolder:
+    def test_results_are_those_of_one_file(self, cli, two, inputs, tmp_path):
+        table, out = inputs / "*.parquet", tmp_path / "out"
+        options = ("--columns", "id,x1", "--add", "probabilities", "--alert-rate", "0.3", "--json")
+        whole = cli.ok("score", two.model, table, "-o", tmp_path / "one.parquet", *options).json
+        printed = cli.ok("score", two.model, table, "-o", f"{out}/", *options).json
+        names = by_input(out)
+        assert list(names) == [f"part-{seed}.parquet" for seed in range(N_FILES)]
+        parts = pa.concat_tables([pq.read_table(out / name) for name in names.values()])
+        assert parts.equals(pq.read_table(tmp_path / "one.parquet"))
+        # All counts add up, and a folder of results is read as one table.
+        for key in set(whole) - {"output"}:
+            assert printed[key] == whole[key], key
+        assert len(pq.read_table(out)) == whole["rows"]
+        assert printed["files"] == {
+            "shard": None, "inputs": 7, "scored": 7, "skipped": 0, "removed": 0, "missing": 0,
+            "rows_scored": whole["rows"], "manifest": f"{out}/_manifest.json",
+        }  # fmt: skip
+
+    def test_shards_are_the_whole(self, cli, two, inputs, tmp_path):
+        cli.ok("score", two.model, inputs, "-o", f"{tmp_path}/all/", "--columns", "id")
+        seen, rows = [], 0
+        for shard in ("2/3", "1/3", "3/3"):
+            printed = cli.ok("score", two.model, inputs, "-o", f"{tmp_path}/out/", "--columns", "id", "--shard", shard,
+                             "--json").json  # fmt: skip
+            seen.append((printed["files"]["scored"], printed["files"]["missing"]))
+            rows += printed["rows"]
+        assert seen == [(2, 5), (3, 2), (2, 0)]
+        assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "all")
+        assert rows == len(pq.read_table(tmp_path / "all"))
+        manifests = [(tmp_path / name / "_manifest.json").read_bytes() for name in ("all", "out")]
+        assert manifests[0] == manifests[1]
+        empty = cli.ok(
+            "score", two.model, inputs, "-o", f"{tmp_path}/out/", "--columns", "id", "--shard", "9/9", "--json"
+        )
+        assert (empty.json["rows"], empty.json["alert_rate"], empty.json["drift"]) == (0, None, None)
+
+    def test_resume_does_what_is_missing_or_changed(self, cli, two, inputs, tmp_path):
+        out = tmp_path / "out"
+        call = ("score", two.model, inputs / "*.parquet", "-o", f"{out}/", "--columns", "id", "--json")
+        first = cli.ok(*call).json
+        before, names = bytes_of(out), by_input(out)
+        times = {name: (out / name).stat().st_mtime_ns for name in before}
+        again = cli.ok(*call, "--resume").json
+        assert (again["files"]["scored"], again["files"]["skipped"]) == (0, 7)
+        assert (again["predicted"], again["rows"], again["alerts"]) == tuple(
+            first[key] for key in ("predicted", "rows", "alerts")
+        )
+        assert again["files"]["rows_scored"] == 0
+        (out / names["part-4.parquet"]).unlink()
+        missing = cli.ok(*call, "--resume").json
+        assert (missing["files"]["scored"], missing["files"]["rows_scored"]) == (1, 16)
+        assert bytes_of(out) == before
+        # With the time that it had: it is the content that counts.
+        changed = inputs / "part-2.parquet"
+        content, state = changed.read_bytes(), changed.stat()
+        write(numbered(3), changed)
+        os.utime(changed, ns=(state.st_atime_ns, state.st_mtime_ns))
+        other = cli.ok(*call, "--resume").json
+        assert (other["files"]["scored"], other["files"]["removed"]) == (1, 1)
+        assert names["part-2.parquet"] not in bytes_of(out)
+        assert len(pq.read_table(out)) == first["rows"] + 1
+        changed.write_bytes(content)
+        cli.ok(*call, "--resume")
+        assert bytes_of(out) == before
+        untouched = set(before) - {names["part-2.parquet"], names["part-4.parquet"]}
+        assert all((out / name).stat().st_mtime_ns == times[name] for name in untouched)
+
+    def test_other_results_are_refused_or_removed(self, cli, two, inputs, tmp_path):
+        out = tmp_path / "out"
+        call = ("score", two.model, inputs, "-o", f"{out}/")
+        cli.ok(*call)
+        before, model = bytes_of(out), tmp_path / "other"
+        cli.ok("fit", two.file, "--target", "y", "-o", model, "--method", "evidence", "--refine", "never")
+        refused = {
+            "--resume": call,
+            "the cut": (*call, "--resume", "--threshold", "0.3"),
+            "the prevalence": (*call, "--resume", "--prevalence", "0.3"),
+            "--columns, the types of carried columns": (*call, "--resume", "--columns", "id"),
+            "the model": ("score", model, inputs, "-o", f"{out}/", "--resume"),
+            "their input is not among": (
+                "score",
+                two.model,
+                inputs / "part-[1-4].parquet",
+                "-o",
+                f"{out}/",
+                "--resume",
+            ),
+        }
+        for word, arguments in refused.items():
+            outcome = cli(*arguments)
+            assert outcome.code == 2, word
+            assert word in outcome.err
+            assert "--force" in outcome.err
+            assert bytes_of(out) == before
+        removed = cli.ok(*call, "--resume", "--force", "--threshold", "0.3", "--json").json["files"]
+        assert (removed["removed"], removed["scored"]) == (7, 7)
+        assert len(bytes_of(out)) == 7
+        assert not set(bytes_of(out)) & set(before)
+        assert cli.ok(*call, "--force", "--json").json["files"]["removed"] == 7
+        assert cli.ok(*call, "--force", "--json").json["files"]["scored"] == 7
+        assert bytes_of(out) == before
+        few = cli.ok(*refused["their input is not among"], "--force", "--json").json["files"]
+        assert (few["removed"], few["skipped"]) == (3, 4)
+
+    def test_damaged_and_foreign_tables_are_refused(self, cli, two, inputs, tmp_path):
+        out = tmp_path / "out"
+        call = ("score", two.model, inputs, "-o", f"{out}/", "--resume")
+        cli.ok(*call)
+        before = bytes_of(out)
+        name = min(before)
+        (out / name).write_bytes((out / name).read_bytes()[:-5])
+        assert "cannot be read" in cli(*call).err
+        cli.ok(*call, "--force")
+        assert bytes_of(out) == before
+        (out / name).rename(out / ("renamed-" + name))
+        assert "cannot be read" in cli(*call).err
+        (out / ("renamed-" + name)).unlink()
+        write(small_table(), out / "mine.parquet")
+        for more in ((), ("--force",)):
+            outcome = cli(*call, *more)
+            assert (outcome.code, "mine.parquet" in outcome.err) == (2, True)
+        assert (out / "mine.parquet").exists()
+
+    def test_names_that_are_alike_stay_apart(self, cli, two, tmp_path):
+        table = small_table()
+        for path in ("a/x.parquet", "b/x.parquet", "a-x.parquet", "x.parquet", "x.csv", "Größe 1/é*.parquet"):
+            (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+            write(table, tmp_path / "in" / path)
+        printed = cli.ok(
+            "score", two.model, tmp_path / "in", "-o", f"{tmp_path}/out/", "--columns", "id", "--json"
+        ).json
+        assert (printed["files"]["scored"], printed["rows"]) == (6, 540)
+        assert len(by_input(tmp_path / "out")) == len(bytes_of(tmp_path / "out")) == 6
+        # An id that one file writes as text and another as a number is text in all results.
+        assert pq.read_table(tmp_path / "out").schema.field("id").type == pa.string()
+
+    def test_carried_columns_have_one_type(self, cli, two, tmp_path):
+        (tmp_path / "in").mkdir()
+        ids = {"a": [1, 2], "b": [1.5, 2.5], "c": [None, None]}
+        for name, values in ids.items():
+            write(replaced(small_table(n=2), "id", pa.array(values)), tmp_path / "in" / f"{name}.parquet")
+        write(small_table(n=2).slice(0, 0), tmp_path / "in" / "d.parquet")
+        outcome = cli.ok("score", two.model, tmp_path / "in", "-o", f"{tmp_path}/out/", "--columns", "id,x1")
+        schemas = [pq.read_schema(path).remove_metadata() for path in (tmp_path / "out").glob("*.parquet")]
+        assert len(schemas) == 4
+        assert all(schema.equals(schemas[0]) for schema in schemas), outcome.err
+        absent = cli("score", two.model, tmp_path / "in", "-o", f"{tmp_path}/out2/", "--columns", "idd")
+        assert (absent.code, (tmp_path / "out2").exists()) == (3, False)
+        assert "a.parquet: there is no column 'idd'" in absent.err
+
+    def test_bad_rows_and_refused_files(self, cli, two, tmp_path):
+        folder = tmp_path / "in"
+        folder.mkdir()
+        write(small_table(n=30), folder / "a.csv")
+        odd = write(small_table(n=30, seed=1), folder / "b.csv")
+        lines = odd.read_text().splitlines()
+        lines[3] += ",7"
+        odd.write_text("\n".join(lines) + "\n")
+        write(small_table(n=30, seed=2), folder / "c.csv")
+        call = ("score", two.model, folder, "-o", f"{tmp_path}/out/", "--json")
+        refused = cli(*call).json
+        assert refused["exit_code"] == 3
+        assert refused["error"].startswith("b.csv: ")
+        assert any("1 of 3 files are done" in one for one in refused["notes"])
+        assert len(bytes_of(tmp_path / "out")) == 1
+        skipping = (*call, "--on-bad-row", "skip")
+        assert cli(*skipping, "--resume").code == 2
+        skipped = cli.ok(*skipping, "--resume", "--force").json
+        aside = tmp_path / "out" / "_bad_rows"
+        assert (skipped["rows"], skipped["bad_rows"], skipped["bad_rows_file"]) == (89, 1, str(aside))
+        assert sorted(path.read_text().count("\n") for path in aside.iterdir()) == [1, 1, 2]
+        # Results without the file of their bad rows are not complete.
+        next(path for path in aside.iterdir() if path.name.startswith("b")).unlink()
+        again = cli.ok(*skipping, "--resume").json
+        assert (again["files"]["scored"], again["bad_rows"], len(list(aside.iterdir()))) == (1, 1, 3)
+        assert cli(*skipping, "--resume", "--bad-rows", "b.csv").code == 2
+
+    def test_the_highest_scores_and_the_prevalence_are_of_the_whole_table(self, cli, two, inputs, tmp_path):
+        table, out = inputs / "*.parquet", f"{tmp_path}/out/"
+        for asked in (("--top", "9"), ("--prevalence", "estimate")):
+            whole = cli.ok("score", two.model, table, "-o", tmp_path / "one.parquet", *asked, "--json").json
+            parts = cli.ok("score", two.model, table, "-o", out, *asked, "--json", "--force").json
+            assert {**parts, "output": "", "files": ""} == {**whole, "output": "", "files": ""}
+            outcome = cli("score", two.model, table, "-o", out, *asked, "--shard", "1/2")
+            assert (outcome.code, "whole table" in outcome.err) == (2, True)
+
+    def test_wrong_calls(self, cli, two, inputs, tmp_path):
+        out = f"{tmp_path}/out/"
+        wrong = {
+            "slash": ("score", two.model, inputs, "-o", tmp_path / "out", "--resume"),
+            "K/N": ("score", two.model, inputs, "-o", out, "--shard", "0/3"),
+            "from 1 to N": ("score", two.model, inputs, "-o", out, "--shard", "4/3"),
+            "pipe": ("score", two.model, "-", "-o", out),
+            "among the inputs": ("score", two.model, inputs, "-o", f"{inputs}/out/"),
+            "outside": ("score", two.model, inputs / "*.parquet", "-o", f"{inputs}/"),
+        }
+        before = sorted(tmp_path.rglob("*"))
+        for word, arguments in wrong.items():
+            outcome = cli(*arguments)
+            assert (outcome.code, word in outcome.err) == (2, True), (word, outcome.err)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_drift_and_novelty_are_of_the_rows_scored_now(self, cli, two, inputs, tmp_path):
+        call = ("score", two.model, inputs, "-o", f"{tmp_path}/out/", "--json")
+        assert not cli.ok(*call).json["novelty"]["outside"]
+        far = numbered(9)
+        write(replaced(far, "x1", pa.array([1e6] * len(far))), inputs / "far.parquet")
+        printed = cli.ok(*call, "--resume").json
+        (outside,) = printed["novelty"]["outside"]
+        assert (outside["file"], outside["rows"], outside["row"]) == ("far.parquet", 21, 0)
+        assert any("of far.parquet" in one for one in printed["notes"])
+        assert printed["files"]["rows_scored"] == 21 < printed["rows"]
+        quiet = cli.ok(*call, "--resume").json
+        assert (quiet["notes"], quiet["drift"], quiet["novelty"]["status"]) == ([], None, "too few")
+
+
+class TestTask:
+    @pytest.fixture
+    def task(self, two, inputs, tmp_path):
+        (tmp_path / "out").mkdir()
+        path = inputs / "part-3.parquet"
+        recipe = Recipe.of(two.model, carried=("id",), types={"id": pa.string()})
+        return ScoreTask(recipe, str(path), path.name, str(tmp_path / "out"), prevalence=True)
+
+    def test_tasks_and_results_can_be_sent(self, task, two):
+        sent = pickle.loads(pickle.dumps(task))
+        part = score_part(sent)
+        message = pickle.dumps(part)
+        # The model, and what it says of columns, stay where they are.
+        assert len(message) < 8000 < two.model.stat().st_size
+        back = pickle.loads(message)
+        totals = PartTotals.none(task.recipe.table_model())
+        totals.add(back)
+        totals.add(pickle.loads(message))
+        assert totals.now.log_odds.n_rows == totals.now.novelty.rows == totals.rows == 2 * back.facts.rows == 30
+        again = score_part(task)
+        assert (again.tally, again.facts, again.output) == (None, part.facts, part.output)
+
+    def test_a_file_that_changes_meanwhile_leaves_nothing(self, task, tmp_path, monkeypatch):
+        tally_file = shards.tally_file
+
+        def touching(*arguments, **how):
+            os.utime(task.input, ns=(0, 0))
+            return tally_file(*arguments, **how)
+
+        monkeypatch.setattr(shards, "tally_file", touching)
+        with pytest.raises(DataError, match=r"part-3\.parquet: the file changed while it was scored"):
+            score_part(task)
+        assert list((tmp_path / "out").iterdir()) == []
+
+    def test_a_model_that_changed_is_refused(self, task, cli, two, tmp_path):
+        path = tmp_path / "model"
+        path.write_bytes(two.model.read_bytes())
+        recipe = Recipe.of(path)
+        cli.ok("fit", two.file, "--target", "y", "-o", path, "--method", "evidence", "--refine", "never")
+        with pytest.raises(Exception, match="not the one that scoring began with"):
+            score_part(ScoreTask(recipe, task.input, task.name, task.folder))
+
+    def test_errors_can_be_sent(self, task, inputs):
+        write(numbered(3).drop_columns(["x1"]), inputs / "part-3.parquet")
+        with pytest.raises(BrokenContractError, match="part-3") as caught:
+            score_part(task)
+        back = pickle.loads(pickle.dumps(caught.value))
+        assert (str(back), back.difference["missing"]) == (str(caught.value), ["x1"])
+
+
+def test_ids_are_each_there_once(cli, two, inputs, tmp_path):
+    """With shards, another order of them, a removed result and a resumed run."""
+    call = ("score", two.model, inputs, "-o", f"{tmp_path}/out/", "--columns", "id", "--resume")
+    for number in (4, 2, 2, 1, 3):
+        cli.ok(*call, "--shard", f"{number}/4")
+    wanted = chain.from_iterable(numbered(seed).column("id").to_pylist() for seed in range(N_FILES))
+    assert sorted(pq.read_table(tmp_path / "out").column("id").to_pylist()) == sorted(wanted)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_killed_runs_leave_whole_files_and_go_on(two, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for seed in range(40):
+        write(numbered(seed), folder / f"part-{seed}.parquet")
+    out = tmp_path / "out"
+    command = ["score", str(two.model), str(folder), "-o", f"{out}/", "--columns", "id", "--resume"]
+    run(command)
+    assert kill_resumed([command], out, 4, 0.05).kills == 4
+    ids = pq.read_table(out).column("id").to_pylist()
+    assert len(ids) == len(set(ids)) == sum(12 + seed for seed in range(40))

@@ -1,0 +1,80 @@
+"""The recipes for other engines run as they stand on their page, and give what the saved model says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from qmedoid import arrow_scorer, load
+from qmedoid.studies.catalog import locate
+
+PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "engines.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+PACKAGES = {"Spark": "pyspark", "Ray Data": "ray", "DuckDB": "duckdb", "Polars": "polars"}
+
+
+def blocks() -> dict[str, list[str]]:
+    """Blocks of Python by the heading that they stand below; those of the setup below none."""
+    first, *rest = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = {"": BLOCK.findall(first)}
+    return found | {part.partition("\n")[0]: BLOCK.findall(part) for part in rest if BLOCK.search(part)}
+
+
+RECIPES = [(engine, place) for engine, found in blocks().items() if engine for place in range(len(found))]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the model and the table of the page."""
+    folder = tmp_path_factory.mktemp("engines")
+    shutil.copy(locate("heart"), folder / "heart.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for block in blocks()[""]:
+            exec(block, {})
+    return folder
+
+
+def test_every_engine_has_a_recipe_of_about_ten_lines():
+    assert {engine for engine, _ in RECIPES} == set(PACKAGES)
+    assert all(len(block.strip().splitlines()) <= 12 for found in blocks().values() for block in found)
+
+
+@pytest.mark.parametrize(("engine", "place"), RECIPES)
+def test_recipes_give_the_results_of_the_saved_model(engine, place, made, tmp_path, monkeypatch):
+    package = PACKAGES[engine]
+    pytest.importorskip(package, reason=f"{engine} is not installed: pip install {package}")
+    if package == "pyspark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java: apt-get install default-jre-headless")
+    for name in ("heart.qmedoid", "patients.parquet"):
+        shutil.copy(made / name, tmp_path)
+    block = blocks()[engine][place]
+    if package in ("pyspark", "ray"):  # they leave processes behind until their own ends
+        surroundings = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", block]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=240, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    else:
+        monkeypatch.chdir(tmp_path)
+        exec(block, {})
+    expected = load(made / "heart.qmedoid").score_table(pq.read_table(made / "patients.parquet"), columns=["Age"])
+    found = pq.read_table(tmp_path / "decisions.parquet")
+    assert len(found) == 918
+    assert found.cast(expected.schema).equals(expected)
+
+
+def test_a_table_that_is_refused_leaves_no_file_in_duckdb(made, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install duckdb")
+    database = duckdb.connect()
+    rows = database.cursor().sql(f"SELECT * REPLACE (if(Age = 50, 'X', Sex) AS Sex) FROM '{made}/patients.parquet'")
+    decisions = arrow_scorer(made / "heart.qmedoid").reader(rows.to_arrow_reader(100))  # noqa: F841 - the query names it
+    with pytest.raises(duckdb.Error, match="unseen: 'Sex' has 1 level"):
+        database.sql(f"COPY (FROM decisions) TO '{tmp_path}/decisions.parquet'")
+    assert not list(tmp_path.iterdir())
