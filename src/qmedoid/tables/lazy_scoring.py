@@ -26,10 +26,12 @@ def takes_collections(method: Method) -> Method:
         if not is_collection(data):
             return method(self, data, *args, **how)
         require_dask("Scoring a Dask collection")
-        from qmedoid.clusters.lazy import lazy_values, nothing_of
+        from qmedoid.clusters.collections import nothing_of
+        from qmedoid.clusters.lazy import lazy_values
 
-        if not hasattr(self, "classes_"):
-            return method(self, nothing_of(data))  # which says that it is not fitted
+        # Columns that differ are refused now, and so is a model without this method; estimators want rows.
+        if hasattr(self, "contract") or not hasattr(self, "classes_"):
+            method(self, nothing_of(data), *args, **how)
         names, nothing = _result(self, method.__name__)
         return lazy_values(data, self, method.__name__, how, names, nothing)
 
@@ -44,7 +46,7 @@ def _result(owner: Any, method: str) -> tuple[str | list[Any], npt.NDArray[Any]]
     if method == "decided_by":
         deciders = owner.model.deciders if hasattr(owner, "model") else ("circuit", owner.method_)
         return "decided_by", np.array(deciders)[:0]
-    if method == "predict_proba" or len(classes) > 2 and method == "decision_function":
+    if method == "predict_proba" or (len(classes) > 2 and method == "decision_function"):
         return classes.tolist(), np.zeros((0, len(classes)))
     return {"decision_function": "margin"}.get(method, method), np.zeros(0)
 
