@@ -237,6 +237,7 @@ class TestFolder:
     def test_wrong_calls(self, cli, two, inputs, tmp_path):
         out = f"{tmp_path}/out/"
         wrong = {
+            "must end in": ("score", two.model, inputs, "-o", ""),
             "slash": ("score", two.model, inputs, "-o", tmp_path / "out", "--resume"),
             "K/N": ("score", two.model, inputs, "-o", out, "--shard", "0/3"),
             "from 1 to N": ("score", two.model, inputs, "-o", out, "--shard", "4/3"),

@@ -87,7 +87,7 @@ def run(options: ScoreOptions) -> None:
 
 def is_folder(output: str) -> bool:
     """Whether an output is a folder, for a file per input; one that is called like a file needs a slash."""
-    is_file = output == "-" or output.lower().endswith(SUFFIXES)
+    is_file = output in ("", "-") or output.lower().endswith(SUFFIXES)
     return output.endswith(("/", os.sep)) or (not is_file and Path(output).is_dir())
 
 
