@@ -109,13 +109,20 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     from qmedoid.clusters.extra import require_dask
 
     require_dask("A score of Dask collections")
-    from qmedoid.clusters.collections import by_rows, with_targets
+    from qmedoid.clusters.collections import by_rows, partitions_of, with_targets
     from qmedoid.clusters.workers import Workers
 
     if sample_weight is not None:
         raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
     X = by_rows(X)
-    tasks = [(place, *part) for place, part in enumerate(with_targets(X, X[y] if isinstance(y, str) else y))]
+    if isinstance(y, str):
+        # Taken from each partition: computed apart, the same rows may come in another order.
+        if y not in getattr(X, "columns", ()):
+            raise DataError(f"X has no column {y!r} with the classes.")
+        parts: list[tuple[Any, ...]] = [(one,) for one in partitions_of(X)]
+    else:
+        parts = with_targets(X, y)
+    tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
     counts = [found.result for found in Workers().results("score", _right_rows, owner, tasks)]
     n_rows = sum(n for _, n in counts)
     if n_rows == 0:
@@ -123,13 +130,12 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     return float(sum(right for right, _ in counts) / n_rows)
 
 
-def _right_rows(owner: Any, place: int, x: Any, y: Any) -> tuple[int, int]:
+def _right_rows(owner: Any, name: str | None, place: int, x: Any, y: Any = None) -> tuple[int, int]:
     """How many rows of a partition are classified rightly, and how many there are."""
-    if len(x) != len(y):
-        raise DataError(
-            f"Partition {place} (from 0) of X has {len(x)} rows, and that of y has {len(y)}: X and y must be split in "
-            "the same way."
-        )
+    from qmedoid.clusters.collections import check_same_rows
+
+    labels = y if name is None else x[name]
+    check_same_rows(place, x, labels)
     if len(x) == 0:
         return 0, 0
-    return int((owner.predict(x) == owner._meant(check_target(y, len(x)))).sum()), len(x)
+    return int((owner.predict(x) == owner._meant(check_target(labels, len(x)))).sum()), len(x)
