@@ -9,6 +9,7 @@ import pytest
 
 from qmedoid.exceptions import ClusterError
 
+dask = pytest.importorskip("dask", reason="pip install 'qmedoid[dask]'")
 distributed = pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
 
 from qmedoid.clusters import workers  # noqa: E402 (it imports Dask)
@@ -34,7 +35,11 @@ def refuse(_, number):
 @pytest.fixture(scope="module")
 def cluster():
     settings = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
-    with distributed.LocalCluster(n_workers=2, **settings) as found:
+    # The scheduler gives a task up at its first death, so that giving it out again is up to us.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=2, **settings) as found,
+    ):
         yield found
 
 
@@ -83,7 +88,7 @@ def test_an_error_of_a_task_is_raised_as_it_is(client):
 
 
 def test_without_workers_there_is_an_error():
-    settings = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60, "processes": False}
+    settings = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
     with (
         distributed.LocalCluster(n_workers=0, **settings) as empty,
         distributed.Client(empty, set_as_default=False) as client,
