@@ -318,6 +318,12 @@ class ScoreOptions(CutOptions):
     shard: Annotated[
         Text, typer.Option(metavar="K/N", help="Into a folder: score the K-th of N parts of the input files.")
     ] = None
+    dask: Annotated[
+        Text,
+        typer.Option(
+            metavar="WHERE", help="Into a folder: score files on Dask workers: local, or a scheduler, tcp://…"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

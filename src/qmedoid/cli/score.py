@@ -35,8 +35,9 @@ def run(options: ScoreOptions) -> None:
 
         run_folder(options)
         return
-    if options.resume or options.shard is not None:
-        given = "--resume" if options.resume else "--shard"
+    asked = {"--resume": options.resume, "--shard": options.shard, "--dask": options.dask}
+    given = next((name for name, value in asked.items() if value), None)
+    if given is not None:
         raise ParameterError(
             f"{given} is for a folder as output, with a file for every input file: write it with a slash at its end, "
             f"such as -o out/. Got -o {options.output} instead."

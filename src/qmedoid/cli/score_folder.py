@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from qmedoid.cli.score import (
     asked_reasons,
     tell_bad_rows,
 )
+from qmedoid.clusters.extra import require_dask
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.tables.result_folder import BAD_ROWS
 from qmedoid.tables.score_plan import PartTotals, ScorePlan, plan_scoring
@@ -35,11 +37,8 @@ RunTasks = Callable[[Sequence[ScoreTask], "OnProgress | None"], Iterable[PartRes
 """Runs tasks in some place, and yields what became of each as it is done."""
 
 
-def run_folder(options: ScoreOptions, run_tasks: RunTasks | None = None) -> None:
-    """Score the files of a table one by one into a folder, and say what they were called.
-
-    `run_tasks` runs the tasks elsewhere than in this process.
-    """
+def run_folder(options: ScoreOptions) -> None:
+    """Score the files of a table one by one into a folder, and say what they were called."""
     shard = _asked_shard(options)
     if options.bad_rows is not None:
         raise ParameterError(
@@ -59,7 +58,8 @@ def run_folder(options: ScoreOptions, run_tasks: RunTasks | None = None) -> None
     totals = PartTotals.none(cut.model)
     try:
         with reading_bar("scoring") as progress:
-            for part in (run_tasks or _run_here)(plan.tasks, progress):
+            run_tasks: RunTasks = _run_here if options.dask is None else partial(_run_on_dask, options.dask)
+            for part in run_tasks(plan.tasks, progress):
                 totals.add(part)
                 keeps(_done(totals, plan))
     except QMedoidError:
@@ -104,6 +104,30 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
         rows, before = rows + (part.facts.rows if part.tally else 0), before + size
         advance(0, 0, None, rows, before)
         yield part
+
+
+def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
+    """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
+    require_dask("--dask")
+    from qmedoid.clusters.connect import connected
+    from qmedoid.clusters.workers import Workers
+
+    sizes = [Path(task.input).stat().st_size for task in tasks]
+    rows = read = n_given = 0
+    found: dict[int, PartResult] = {}
+    with connected(where) as client:
+        for place, part in Workers(client).results("score", _score_on_worker, None, [(task,) for task in tasks]):
+            found[place] = part
+            rows, read = rows + (part.facts.rows if part.tally else 0), read + sizes[place]
+            if progress is not None:
+                progress(rows, read, sum(sizes))
+            while n_given in found:
+                yield found.pop(n_given)
+                n_given += 1
+
+
+def _score_on_worker(_: None, task: ScoreTask) -> PartResult:
+    return score_part(task)
 
 
 def _done(totals: PartTotals, plan: ScorePlan) -> str:

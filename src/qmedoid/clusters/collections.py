@@ -63,3 +63,22 @@ def with_targets(X: Any, y: Any) -> list[tuple[Delayed, ...]]:
             "equal numbers hold the same rows."
         )
     return list(zip(rows, targets, strict=True))
+
+
+def check_same_rows(place: int, x: Any, y: Any) -> None:
+    """Refuse a partition of X and one of y that do not hold the same rows in the same order, as far as they tell.
+
+    A shuffle may put the rows of a partition in another order every time it is computed, and collections that were
+    taken from one are computed apart: their lengths agree, and their rows do not.
+    """
+    if len(x) != len(y):
+        raise DataError(
+            f"Partition {place} (from 0) of X has {len(x)} rows, and that of y has {len(y)}: X and y must be split in "
+            "the same way."
+        )
+    if hasattr(x, "index") and hasattr(y, "index") and not x.index.equals(y.index):
+        raise DataError(
+            f"Partition {place} (from 0) of X has another index than that of y: their rows are not the same, or not in "
+            "the same order, as after a shuffle. Give the name of a column of X as y, or persist() the collection "
+            "that both are taken from. If rows belong together by their places alone, give y.to_dask_array()."
+        )

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from qmedoid.estimators._in_passes import Counted, all_rows, count_rows, fit_in_passes
+from qmedoid.estimators._inputs import check_target
 from qmedoid.estimators._pass_sample import FittedSample, PassSettings, Sampled, with_places
-from qmedoid.exceptions import ParameterError, warn
+from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.model.table import TableModel
 from qmedoid.passes.base import ROW
 from qmedoid.passes.runner import Runner
@@ -101,3 +102,40 @@ def _rows_of(table: pa.Table, names: list[str] | None) -> Any:
     if names is None:
         return table
     return np.column_stack([table.column(name).to_numpy() for name in names])
+
+
+def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Share of the rows of a Dask collection that are classified rightly, counted partition by partition."""
+    from qmedoid.clusters.extra import require_dask
+
+    require_dask("A score of Dask collections")
+    from qmedoid.clusters.collections import by_rows, partitions_of, with_targets
+    from qmedoid.clusters.workers import Workers
+
+    if sample_weight is not None:
+        raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
+    X = by_rows(X)
+    if isinstance(y, str):
+        # Taken from each partition: computed apart, the same rows may come in another order.
+        if y not in getattr(X, "columns", ()):
+            raise DataError(f"X has no column {y!r} with the classes.")
+        parts: list[tuple[Any, ...]] = [(one,) for one in partitions_of(X)]
+    else:
+        parts = with_targets(X, y)
+    tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
+    counts = [found.result for found in Workers().results("score", _right_rows, owner, tasks)]
+    n_rows = sum(n for _, n in counts)
+    if n_rows == 0:
+        raise DataError("Input X has no rows: pass at least one.")
+    return float(sum(right for right, _ in counts) / n_rows)
+
+
+def _right_rows(owner: Any, name: str | None, place: int, x: Any, y: Any = None) -> tuple[int, int]:
+    """How many rows of a partition are classified rightly, and how many there are."""
+    from qmedoid.clusters.collections import check_same_rows
+
+    labels = y if name is None else x[name]
+    check_same_rows(place, x, labels)
+    if len(x) == 0:
+        return 0, 0
+    return int((owner.predict(x) == owner._meant(check_target(labels, len(x)))).sum()), len(x)

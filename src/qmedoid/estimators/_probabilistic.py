@@ -23,6 +23,7 @@ from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
 from qmedoid.model.operating_point import probability
 from qmedoid.model.training_summary import TrainingSummary
+from qmedoid.tables.lazy_scoring import takes_collections
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -50,11 +51,13 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
+    @takes_collections
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C), in the order of `classes_`."""
         scores = self._shifted_scores(X)
         return self._in_order(self.decision_.probabilities(scores))
 
+    @takes_collections
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
         scores = self._shifted_scores(X)
@@ -63,6 +66,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         margins = self.decision_.margins(scores)
         return -margins if self._is_reversed else margins
 
+    @takes_collections
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
         scores = self._shifted_scores(X)

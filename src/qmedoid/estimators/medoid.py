@@ -14,7 +14,7 @@ from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.clusters.extra import is_collection
 from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._collections import fit_collection
+from qmedoid.estimators._collections import fit_collection, score_collection
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
 from qmedoid.estimators._raw_tables import RawTableClassifier
@@ -24,6 +24,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.registry import METHODS
+from qmedoid.tables.lazy_scoring import takes_collections
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
@@ -316,11 +317,13 @@ class MedoidClassifier(RawTableClassifier):
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
+    @takes_collections
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
         matrix = self._matrix(X)
         return np.where(self.model_.decide(matrix)[1], "circuit", self.method_)
 
+    @takes_collections
     def novelty(self, X: Any) -> Array:
         """How far every row lies from the training rows, shape (n,); above 1 for rows unlike them.
 
@@ -330,7 +333,12 @@ class MedoidClassifier(RawTableClassifier):
         return record_novelty(self.table_model(), list(self._matrix(X).T))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows that are classified rightly."""
+        """Share of the rows that are classified rightly; of Dask collections it is computed at once.
+
+        Of a Dask collection X, `y` is a Dask series or array in the partitions of X, or the name of a column of X.
+        """
+        if is_collection(X):
+            return score_collection(self, X, y, sample_weight)
         predicted = self.predict(X)
         meant = self._meant(check_target(y, len(predicted)))
         return float(np.average(predicted == meant, weights=sample_weight))

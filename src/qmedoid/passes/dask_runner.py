@@ -1,5 +1,6 @@
 """Passes on the workers of a Dask cluster: over files that the workers see, or over Dask data frames and arrays."""
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from qmedoid.clusters.collections import by_rows, nothing_of, partitions_of, series_name, with_targets
+from qmedoid.clusters.collections import by_rows, check_same_rows, nothing_of, partitions_of, series_name, with_targets
 from qmedoid.clusters.workers import Workers
 from qmedoid.exceptions import DataError
 from qmedoid.kernels._backend import thread_count
@@ -36,16 +37,12 @@ class RowLayout(NamedTuple):
         table = as_table(x, names=self.columns)
         if y is None:
             return table
-        if len(y) != len(table):
-            raise DataError(
-                f"Partition {place} (from 0) of X has {len(table)} rows, and that of y has {len(y)}: X and y must be "
-                "split in the same way."
-            )
+        check_same_rows(place, x, y)
         return table.append_column(self.target, as_table({self.target: y}).column(0))
 
-    def source(self, place: int, x: Any, y: Any = None) -> TableSource:
+    def source(self, place: int, table: pa.Table) -> TableSource:
         """A partition as files are read."""
-        source = TableSource([MemoryFile(self.table(place, x, y), f"partition {place}")], None)
+        source = TableSource([MemoryFile(table, f"partition {place}")], None)
         source.schema = self.schema
         return source
 
@@ -54,9 +51,13 @@ class RowLayout(NamedTuple):
 class DaskRunner:
     """Runs passes on Dask; made by `of_files` and `of_collections`.
 
-    A summary depends on its partition and on the place of its first row, so neither the number of workers nor their
-    death changes a result. The pass, with the models in it, goes to every worker once. Without a cluster, partitions
-    are read on threads of this process, as by `LocalRunner`.
+    A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
+    of workers nor their death changes a result. The pass, with the models in it, goes to every worker once. Without a
+    cluster, partitions are read on threads of this process, as by `LocalRunner`.
+
+    Rows of a collection that was shuffled have no order of their own: Dask may give them in another one whenever it is
+    computed. Rows that change between the passes of a runner are refused. Rows that are in another order for another
+    runner cannot be noticed: results are right then, but of another sample. Write such a collection to Parquet first.
 
     Attributes
     ----------
@@ -67,7 +68,7 @@ class DaskRunner:
 
     facts: TableFacts
     tasks: Sequence[tuple[Any, ...]]
-    summarize: Callable[..., Summary]
+    summarize: Callable[..., Any]
     layout: RowLayout | None = None
     lengths: Sequence[int | None] = ()
     workers: Workers = field(default_factory=Workers)
@@ -75,6 +76,8 @@ class DaskRunner:
     on_rows: OnRows | None = None
     times: list[PassTime] = field(default_factory=list)
     _digests: list[str] = field(default_factory=list)
+    # Hashes of the rows of partitions of collections, from the first pass that has read them.
+    _rows_seen: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def of_files(
@@ -165,8 +168,9 @@ class DaskRunner:
         total = None if None in lengths else sum(n for n in lengths if n is not None)
         done = sum(self._rows(summary, lengths[place]) for place, summary in enumerate(found) if summary is not None)
         tasks = [(starts[place], *self.tasks[place]) for place in left]
-        for number, summary in self.workers.results(one.name, self.summarize, (one, self.layout), tasks):
+        for number, (summary, rows) in self.workers.results(one.name, self.summarize, (one, self.layout), tasks):
             place = left[number]
+            self._check_rows(one, place, rows)
             found[place], key = summary, keys[place]
             if self.folder is not None and key is not None:
                 self.folder.put(key, summary)
@@ -175,6 +179,15 @@ class DaskRunner:
                 self.on_rows(one.name, done, total)
         self.times.append(PassTime(one.name, time.perf_counter() - began, len(left)))
         return [summary for summary in found if summary is not None]
+
+    def _check_rows(self, one: Pass, place: int, rows: str | None) -> None:
+        """Refuse a partition whose rows are others, or in another order, than in an earlier pass."""
+        if rows is not None and self._rows_seen.setdefault(place, rows) != rows:
+            raise DataError(
+                f"{one.name}: partition {place} (from 0) of {self.description} has other rows, or the same in another "
+                "order, than in an earlier pass. After a shuffle, or with random numbers, every computation may give "
+                "others: write the collection to Parquet and fit that, or persist() it, on workers that stay."
+            )
 
     def _rows(self, summary: Summary, length: int | None) -> int:
         return length or summary.total("rows")
@@ -198,14 +211,30 @@ def _workers(client: Any) -> Workers:
     return Workers(threads=threads) if client is None else Workers(client, threads=threads)
 
 
-def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> Summary:
+class Summarized(NamedTuple):
+    """The summary of a partition, and a hash of its rows in their order; None for files, which stay as they are."""
+
+    summary: Summary
+    rows: str | None
+
+
+def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> Summarized:
     with part.open() as source:
-        return shared[0].summarize(source, first_row)
+        return Summarized(shared[0].summarize(source, first_row), None)
 
 
-def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> Summary:
+def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> Summarized:
     one, layout = shared
-    return one.summarize(layout.source(place, x, y), first_row)
+    table = layout.table(place, x, y)
+    return Summarized(one.summarize(layout.source(place, table), first_row), _row_digest(table))
+
+
+def _row_digest(table: pa.Table) -> str:
+    """Hash of all cells in the order of the rows."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for batch in table.combine_chunks().to_batches():
+        hashed.update(batch.serialize())
+    return hashed.hexdigest()
 
 
 def _digest(_: None, part: FilePartition) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.clusters.extra import is_collection
 from qmedoid.exceptions import DataError, some_of
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables._dialect import check_unique
@@ -149,6 +150,10 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     """
     if hasattr(data, "collect"):
         raise DataError(f"The rows of a {type(data).__name__} are not there yet: collect() it first.")
+    if is_collection(data):
+        raise DataError(
+            f"The rows of a Dask {type(data).__name__} are not there yet, and are needed: compute() it first."
+        )
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):

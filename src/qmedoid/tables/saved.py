@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, row_slices
+from qmedoid.clusters.extra import is_collection
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
@@ -23,6 +24,7 @@ from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
+from qmedoid.tables.lazy_scoring import lazy_table, takes_collections
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.scoring import decide_batch, decide_rows
@@ -59,7 +61,10 @@ def load(path: str | Path) -> "SavedModel":
 class SavedModel(ExplainingMixin, ShowingMixin):
     """A model loaded from a file, that predicts and explains without scikit-learn.
 
-    Its methods take data frames, Arrow tables, arrays, or dictionaries of columns.
+    Its methods take data frames, Arrow tables, arrays, or dictionaries of columns. Those that return an array or a
+    table about every record (`predict`, `predict_proba`, `decision_function`, `decided_by`, `novelty`, `score_table`)
+    take Dask data frames and arrays as well, and return lazy ones: an array for an array; for a data frame a series or,
+    with a column for every class, a data frame with the classes as names. Its index is kept.
 
     Attributes
     ----------
@@ -109,11 +114,13 @@ class SavedModel(ExplainingMixin, ShowingMixin):
         """The operating point of two classes, with precision, recall and alert rate on held-out rows, if known."""
         return self.model.decision.operating
 
+    @takes_collections
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
         """Class of every record, shape (n,)."""
         predicted: npt.NDArray[Any] = self.classes_[self.decide(data, on_mismatch=on_mismatch).codes]
         return predicted
 
+    @takes_collections
     def predict_proba(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """Class probabilities, shape (n, C)."""
         if not self.model.decision.probabilistic:
@@ -123,11 +130,13 @@ class SavedModel(ExplainingMixin, ShowingMixin):
             )
         return self.model.decision.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
 
+    @takes_collections
     def decision_function(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """Margin of shape (n,) for two classes, above 0 for the second; scores of shape (n, C) for more."""
         decided = self.decide(data, on_mismatch=on_mismatch)
         return decided.margins if len(self.classes_) == 2 else decided.scores
 
+    @takes_collections
     def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
         """Who decides each record, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
         method, circuit = self.model.deciders
@@ -152,6 +161,7 @@ class SavedModel(ExplainingMixin, ShowingMixin):
         Parameters
         ----------
         data : data frame, Arrow table, dict of columns or array
+            Of a Dask data frame or array, the results are a lazy data frame.
         columns : sequence of str
             Columns of the data to carry through, before the results.
         add : sequence of str
@@ -164,6 +174,9 @@ class SavedModel(ExplainingMixin, ShowingMixin):
             Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
             a ``flag`` that says why, or are left out.
         """
+        if is_collection(data):
+            how = {"n_reasons": n_reasons, "on_mismatch": on_mismatch, "on_bad_row": on_bad_row}
+            return lazy_table(self, data, columns, add, **how)
         wanted = ResultColumns.of(self.model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
         given = as_table(data, names=self._plain_names(data))
         wanted.check_carried(columns, given.column_names)
@@ -181,6 +194,7 @@ class SavedModel(ExplainingMixin, ShowingMixin):
         table: pa.Table = self._checked(given, on_mismatch, results)
         return table
 
+    @takes_collections
     def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
 

@@ -1,0 +1,216 @@
+"""Workers of a Dask cluster killed at random moments: passes of a fit, scoring, and LightGBM's Dask fit as it is.
+
+Run as ``python benchmarks/dask_kills.py``. A cluster of 4 worker processes on this machine reads a folder of Parquet
+files of noised card rows; every so often one of its workers is killed (SIGKILL), until there were 20 kills. The work is
+repeated until then, and every round must give the bytes that it gives without kills, and every row once. LightGBM has
+the same kills and a time limit. Kills that were done, rounds, and the longest time without progress are written to
+``results/dask_kills.csv``. ``--kills 3 --rows 20000`` is a small run.
+"""
+
+import argparse
+import csv
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from distributed import Client, LocalCluster
+
+from qmedoid import MedoidClassifier
+from qmedoid.clusters.workers import Workers
+from qmedoid.passes.base import merge
+from qmedoid.passes.count import CountPass
+from qmedoid.passes.dask_runner import DaskRunner
+from qmedoid.passes.reading import RawReading
+from qmedoid.passes.sample import SamplePass
+from qmedoid.passes.store import packed
+from qmedoid.studies.datasets import load_dataset
+from qmedoid.tables.partitions import file_table
+from qmedoid.tables.saved import SavedModel
+
+WORKERS, FILES, LIMIT = 4, 24, 120.0
+RESULTS = Path(__file__).parent / "results" / "dask_kills.csv"
+Work = Callable[[Client, Path, Callable[[], None]], tuple[str, int]]
+"""Some work on a cluster: it says that it goes on, and returns a hash of what it made and how many rows that is of."""
+
+
+def write_rows(folder: Path, n_rows: int) -> None:
+    """Card rows, drawn with noise, in files; each row has a number of its own."""
+    X, y = card_rows()
+    rng = np.random.default_rng(0)
+    for number in range(FILES):
+        rows = rng.integers(0, len(X), n_rows // FILES)
+        values = X[rows] * (1.0 + 0.01 * rng.normal(size=(len(rows), X.shape[1])))
+        columns = {f"v{place}": values[:, place] for place in range(X.shape[1])}
+        ids = np.arange(len(rows)) + number * (n_rows // FILES)
+        pq.write_table(pa.table(columns | {"id": ids, "fraud": y[rows]}), folder / f"part-{number:03}.parquet")
+
+
+def card_rows() -> tuple[Any, Any]:
+    data = load_dataset("fraud")
+    return np.asarray(data.X, dtype=float), np.asarray(data.y).astype(np.int64)
+
+
+class Killer(Thread):
+    """Kills a running worker every so often, until it has killed as many as asked for."""
+
+    def __init__(self, cluster: LocalCluster, client: Client, kills: int, seed: int = 0) -> None:
+        super().__init__(daemon=True)
+        self._cluster, self._client, self._most, self._random = cluster, client, kills, random.Random(seed)
+        self.kills, self.stop = 0, Event()
+
+    def run(self) -> None:
+        while self.kills < self._most and not self.stop.wait(self._random.uniform(0.2, 3.0)):
+            there = self._client.nthreads()
+            # One that still starts is not killed: its nanny would give it up.
+            alive = [one.pid for one in self._cluster.workers.values() if one.worker_address in there and one.pid]
+            if alive:
+                try:
+                    os.kill(self._random.choice(alive), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                self.kills += 1
+
+
+def passes(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
+    """Two passes over the files: rows of every class, and a sample."""
+    runner = DaskRunner.of_files(file_table(str(folder)), client, on_rows=lambda *_: on())
+    reading = RawReading(False)
+    each = runner.each(CountPass(reading, "fraud"))
+    lengths = [one.total("rows") for one in each]
+    sample = runner.run(SamplePass(reading, "fraud", {"0": 0.05, "1": 1.0}, seed=0), lengths)
+    found = hashlib.sha256(packed(merge(each)) + packed(sample)).hexdigest()
+    return found, sum(lengths)
+
+
+def scoring(saved: SavedModel) -> Work:
+    """Lazy results about the files, hashed partition by partition, with the numbers of all rows."""
+
+    def work(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
+        results = saved.score_table(dd.read_parquet(folder), columns=["id"], add=["probabilities"])
+        found = {}
+        for place, part in Workers(client).results("score", hashed, None, [(one,) for one in results.to_delayed()]):
+            found[place] = part
+            on()
+        ids = np.concatenate([found[place][1] for place in sorted(found)])
+        assert len(np.unique(ids)) == len(ids), "a row was scored twice"
+        return hashlib.sha256("".join(found[place][0] for place in sorted(found)).encode()).hexdigest(), len(ids)
+
+    return work
+
+
+def hashed(_: None, frame: Any) -> tuple[str, Any]:
+    sink = pa.BufferOutputStream()
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest(), frame["id"].to_numpy()
+
+
+def lightgbm(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
+    """The fit of LightGBM on Dask, as it is."""
+    from lightgbm.dask import DaskLGBMClassifier
+
+    frame = dd.read_parquet(folder)
+    fitted = DaskLGBMClassifier(client=client, n_estimators=100, random_state=0, verbose=-1)
+    fitted.fit(frame.drop(columns=["fraud", "id"]), frame["fraud"])
+    on()
+    return hashlib.sha256(fitted.booster_.model_to_string().encode()).hexdigest(), len(frame)
+
+
+def under_kills(name: str, work: Work, folder: Path, kills: int, n_rows: int) -> dict[str, Any]:
+    """Work on a cluster that nobody disturbs, then again and again while its workers are killed."""
+    settings = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
+    with LocalCluster(n_workers=WORKERS, **settings) as cluster, Client(cluster) as client:
+        began = time.perf_counter()
+        wanted = work(client, folder, lambda: None)
+        alone = time.perf_counter() - began
+        assert wanted[1] == n_rows, "rows are missing"
+        last, gaps, same, rounds = time.perf_counter(), [0.0], 0, 0
+
+        def on() -> None:
+            nonlocal last
+            gaps.append(time.perf_counter() - last)
+            last = time.perf_counter()
+
+        killer = Killer(cluster, client, kills)
+        killer.start()
+        began = time.perf_counter()
+        try:
+            while killer.kills < kills or rounds == 0:
+                last = time.perf_counter()
+                same += work(client, folder, on) == wanted
+                rounds += 1
+        finally:
+            killer.stop.set()
+            killer.join()
+        return {
+            "work": name, "rows": n_rows, "kills": killer.kills, "rounds": rounds, "same bytes": same,
+            "seconds alone": f"{alone:.2f}", "seconds under kills": f"{time.perf_counter() - began:.1f}",
+            "longest without progress": f"{max(gaps):.1f}", "outcome": "ok" if same == rounds else "other results",
+        }  # fmt: skip
+
+
+def lightgbm_row(folder: Path, kills: int, n_rows: int) -> dict[str, Any]:
+    """LightGBM in a process of its own, which is ended after the time limit."""
+    command = [sys.executable, __file__, "--lightgbm-in", str(folder), "--kills", str(kills), "--rows", str(n_rows)]
+    began = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        printed, errors = child.communicate(timeout=LIMIT)
+        lines = [line for line in (printed if child.returncode == 0 else errors).strip().splitlines() if line]
+        outcome = lines[-1] if lines else f"ended with {child.returncode}"
+    except subprocess.TimeoutExpired:
+        outcome = f"not done after {LIMIT:g} seconds"
+        os.killpg(child.pid, signal.SIGKILL)  # the group of this child alone
+        child.communicate()
+    seconds = f"{time.perf_counter() - began:.1f}"
+    return {"work": "lightgbm.dask fit", "rows": n_rows, "seconds under kills": seconds, "outcome": outcome[:200]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=2_400_000)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--lightgbm-in", type=Path, default=None, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    n_rows = asked.rows // FILES * FILES
+    if asked.lightgbm_in is not None:
+        found = under_kills("lightgbm.dask fit", lightgbm, asked.lightgbm_in, asked.kills, n_rows)
+        print(f"{found['outcome']}: {found['rounds']} fits, {found['same bytes']} the same, {found['kills']} kills")
+        return
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_rows(folder, n_rows)
+        sample = dd.read_parquet(folder).partitions[0].compute()[:20_000]
+        model = MedoidClassifier(method="evidence", random_state=0).fit(sample.drop(columns=["fraud", "id"]), sample["fraud"])
+        works: dict[str, Work] = {"passes": passes, "scoring": scoring(SavedModel(model.table_model()))}
+        rows = [under_kills(name, work, folder, asked.kills, n_rows) for name, work in works.items()]
+        rows.append(lightgbm_row(folder, asked.kills, n_rows))
+    names = list(rows[0])
+    with asked.output.open("w", newline="") as file:
+        file.write(f"# python benchmarks/dask_kills.py --kills {asked.kills} --rows {asked.rows}\n")
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+    for row in rows:
+        print(row)
+
+
+if __name__ == "__main__":
+    main()
