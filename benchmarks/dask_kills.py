@@ -198,7 +198,9 @@ def main() -> None:
         folder = Path(place)
         write_rows(folder, n_rows)
         sample = dd.read_parquet(folder).partitions[0].compute()[:20_000]
-        model = MedoidClassifier(method="evidence", random_state=0).fit(sample.drop(columns=["fraud", "id"]), sample["fraud"])
+        model = MedoidClassifier(method="evidence", random_state=0).fit(
+            sample.drop(columns=["fraud", "id"]), sample["fraud"]
+        )
         works: dict[str, Work] = {"passes": passes, "scoring": scoring(SavedModel(model.table_model()))}
         rows = [under_kills(name, work, folder, asked.kills, n_rows) for name, work in works.items()]
         rows.append(lightgbm_row(folder, asked.kills, n_rows))

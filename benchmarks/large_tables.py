@@ -51,6 +51,8 @@ FITS = {
     "2M": Fit("part-0000[01].parquet", 2_000_000),
     "5M": Fit("part-0000[0-4].parquet", 5_000_000),
     "5M of all": Fit("*.parquet", 5_000_000),
+    "5M in passes": Fit("part-0000[0-4].parquet", 5_000_000, ("--memory", "2GB")),
+    "100M in passes": Fit("*.parquet", 100_000_000, ("--memory", "2GB")),
 }
 LIGHTGBM = {"LightGBM 200k": FITS["200k"], "LightGBM 1M": FITS["1M"], "LightGBM 5M": FITS["5M"]}
 SCORED_BY = "1M"
@@ -59,7 +61,8 @@ SCORED_BY = "1M"
 def fit_row(folder: Path, name: str, fit: Fit) -> dict[str, object]:
     """Fit a model with the command, and judge it on both fresh tables."""
     model = folder / f"{name.replace(' ', '_')}.qmedoid"
-    asked = ["--target", TARGET, "--max-rows", str(fit.rows), "--json", "-o", str(model), *fit.options]
+    limits = fit.options or ("--max-rows", str(fit.rows))
+    asked = ["--target", TARGET, "--json", "-o", str(model), *limits]
     try:
         run = measured([sys.executable, "-m", "qmedoid", "fit", str(folder / "train" / fit.files), *asked], MOST_MB)
     except TooLargeError:
@@ -69,8 +72,12 @@ def fit_row(folder: Path, name: str, fit: Fit) -> dict[str, object]:
             "peak MB": f"> {MOST_MB}", **dict.fromkeys(empty, ""),
         }  # fmt: skip
     document = json.loads(run.output)
+    n_fitted = document["training_rows"]
+    if document["passes"] is not None:
+        print(name, document["passes"], file=sys.stderr)
+        n_fitted = document["passes"]["sampled"]
     found: dict[str, object] = {
-        "run": name, "method": document["method"], "rows read": fit.rows, "rows fitted": document["training_rows"],
+        "run": name, "method": document["method"], "rows read": fit.rows, "rows fitted": n_fitted,
         "wall s": round(run.wall), "core s": round(run.core), "peak MB": round(run.peak),
     }  # fmt: skip
     for table in FRESH:

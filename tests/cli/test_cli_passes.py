@@ -109,6 +109,24 @@ def test_a_pipe_cannot_be_read_twice(cli, tmp_path):
     assert "A pipe can be read once" in outcome.err
 
 
+@pytest.mark.usefixtures("few_rows")
+def test_dask_workers_give_the_same_model(cli, folder, tmp_path):
+    pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
+    cli.ok("fit", folder, *OPTIONS, "-o", tmp_path / "here", "--json")
+    printed = cli.ok("fit", folder, *OPTIONS, "-o", tmp_path / "there", "--json", "--dask", "local").json
+    assert [one["read"] for one in printed["passes"]["passes"]] == [10] * 4
+    assert (tmp_path / "here").read_bytes() == (tmp_path / "there").read_bytes()
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_a_scheduler_that_is_not_there_is_named(cli, folder, tmp_path):
+    pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
+    for where, words in (("here", "or the address of a scheduler"), ("tcp://127.0.0.1:9", "No Dask scheduler answers")):
+        outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "model", "--memory", "640MB", "--dask", where)
+        assert outcome.code != 0
+        assert words in outcome.err
+
+
 def start(folder, model, *options):
     """Begin a fit in a process of its own."""
     script = SMALL.format(bytes=ROW_BYTES)
