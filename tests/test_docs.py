@@ -350,7 +350,7 @@ def test_defaults_in_the_tables_of_the_pages_are_those_of_the_code():
     options = {option: one.default for one in get_command(app).commands["fit"].params for option in one.opts}
     shown = table_defaults(DOCS / "command-line.md")
     assert shown == {name: options[name] for name in shown} | {"--medoids": evidence["n_medoids"]}
-    assert {"--test", "--method", "--refine", "--seed", "--max-rows"} < shown.keys()
+    assert {"--test", "--method", "--refine", "--seed"} < shown.keys()
 
 
 def defaults_of(estimator: type) -> dict[str, object]:
