@@ -27,7 +27,7 @@ sys.argv = ["qmedoid", *sys.argv[1:]]
 main()
 """
 ROW_BYTES = 50_000
-OPTIONS = ("--target", "class", "--memory", "512MB", "--seed", "3", "--refine", "never", "--method", "rare")
+OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", "never", "--method", "rare")
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_a_table_that_fits_in_memory_is_fitted_as_it_was(cli, folder, tmp_path):
     ("options", "words"),
     [
         (("--memory", "a lot"), "a size such as 2GB"),
-        (("--memory", "10MB"), "at least 512 MB"),
+        (("--memory", "10MB"), "at least 640 MB"),
         (("--cv", "3"), "--cv is for tables that fit in memory"),
         (("--compare",), "--compare is for tables that fit in memory"),
         (("--valid", "0.2"), "--valid is for tables that fit in memory"),

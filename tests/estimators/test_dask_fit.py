@@ -58,7 +58,7 @@ def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
     def fit(n):
         made = MedoidClassifier(method=method, operating_point={"alert_rate": 0.05}, positive="fraud", random_state=0)
         with pytest.warns(QMedoidWarning, match="fitted in passes"):
-            return made.fit(parts(frame, n), "class", memory="512MB")
+            return made.fit(parts(frame, n), "class", memory="640MB")
 
     one, many = fit(1), fit(6)
     rows = frame.drop(columns="class")

@@ -13,14 +13,14 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.cli._fitting import Fitting, share_or_file
 from qmedoid.cli._output import progress_bar
-from qmedoid.cli._training_rows import MOST_ROWS, Labeled, check_names, fit_roles
+from qmedoid.cli._training_rows import Labeled, check_names, fit_roles
 from qmedoid.cli.options import FitOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.storage.model_file import model_bytes, read_model
 from qmedoid.tables.roles import Role
 
-# Bytes of a text that has not more rows than that.
-_SMALL_TEXT = 2**28
+# Bytes of a text that is fitted as a whole, packed or not, without a look at its rows.
+_SMALL = 2**22
 
 
 class Asked(NamedTuple):
@@ -37,11 +37,11 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
     from qmedoid.estimators._in_passes import count_rows
     from qmedoid.estimators._pass_sample import PassSettings
-    from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for
+    from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
     from qmedoid.tables.partitions import file_table
 
-    memory = None if options.memory is None else memory_bytes(options.memory)
-    is_asked = memory is not None or options.resume or options.dask is not None
+    memory = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory)
+    is_asked = options.memory is not None or options.resume or options.dask is not None
     if options.table == "-" or (options.max_rows is not None and not is_asked):
         if is_asked:
             raise ParameterError(
@@ -50,15 +50,14 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         yield None
         return
     table = file_table(options.table, delimiter=options.delimiter, decimal=options.decimal)
-    n_columns = len(table.names)
-    sizes_for(memory or DEFAULT_MEMORY, n_columns)  # too little memory is refused before anything is read
-    is_small = (table.n_rows or 0) <= MOST_ROWS if table.n_rows is not None else table.n_bytes <= _SMALL_TEXT
-    if memory is None and is_small:
+    width = width_of(table.schema)
+    sizes_for(memory, width)  # too little memory is refused before anything is read
+    # How many rows a text has is not known before it is read.
+    if (table.n_bytes <= _SMALL) if table.n_rows is None else (needed_bytes(table.n_rows, width) <= memory):
         yield None
         return
     roles = fit_roles(options)
     check_names(table.names, table.description, [options.target, *roles])
-    test = share_or_file("--test", options.test)
     folder = None
     if options.resume:
         from qmedoid.passes.store import SummaryFolder
@@ -66,13 +65,12 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         folder = SummaryFolder(parts_folder(output))
     with _bar() as on_rows, _runner(options, table, folder, on_rows) as runner:
         counted = count_rows(runner, options.target)
-        fits = needed_bytes(counted.labels.n_rows, n_columns) <= (memory or 0)
-        if fits or (memory is None and counted.labels.n_rows <= MOST_ROWS):
+        if needed_bytes(counted.labels.n_rows, width) <= memory:
             yield None
             return
-        _refuse(options, test)
+        test = _test_share(options)
         settings = PassSettings(
-            options.target, roles, float(test), _is_given(options), memory or DEFAULT_MEMORY, options.group_column,
+            options.target, roles, test, options.test != type(options).test, memory, options.group_column,
             options.time_column, options.date_order, options.seed,
         )  # fmt: skip
         yield Asked(runner, counted, settings, folder)
@@ -83,12 +81,9 @@ def parts_folder(output: Path) -> Path:
     return output.with_name(output.name + ".parts")
 
 
-def _is_given(options: FitOptions) -> bool:
-    return options.test != type(options).test
-
-
-def _refuse(options: FitOptions, test: float | str) -> None:
-    """Refuse what a fit in passes has not."""
+def _test_share(options: FitOptions) -> float:
+    """The share of the rows that is held out; what a fit in passes has not is refused."""
+    test = share_or_file("--test", options.test)
     if isinstance(test, str):
         raise ParameterError(
             "The table is fitted in passes, and --test is a share of its rows then: leave it out, and run 'qmedoid "
@@ -101,6 +96,7 @@ def _refuse(options: FitOptions, test: float | str) -> None:
             f"--{given.replace('_', '-')} is for tables that fit in memory, and this one is fitted in passes: leave it "
             "out, give more --memory, or fit a sample with --max-rows."
         )
+    return test
 
 
 @contextmanager

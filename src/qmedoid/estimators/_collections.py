@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.model.table import TableModel
 from qmedoid.passes.base import ROW
 from qmedoid.passes.runner import Runner
-from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes
+from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, width_of
 from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import class_labels
 
@@ -46,8 +46,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
     counted = count_rows(runner, target)
     names = None if hasattr(X, "columns") else [name for name in runner.facts.names if name != target]
     fitted = clone(owner)
-    n_rows, n_columns = counted.labels.n_rows, len(runner.facts.names)
-    if needed_bytes(n_rows, n_columns) <= limit:
+    if needed_bytes(counted.labels.n_rows, width_of(runner.facts.schema)) <= limit:
         _fit_whole(fitted, runner, counted, target, names)
     else:
         _fit_in_passes(fitted, runner, counted, target, names, limit)

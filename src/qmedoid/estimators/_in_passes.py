@@ -28,7 +28,7 @@ from qmedoid.passes.judge import HELD_OUT, JUDGED, JudgedRows, JudgePass
 from qmedoid.passes.plan import Labels, labels_of
 from qmedoid.passes.runner import PassTime, Runner
 from qmedoid.passes.sample import SAMPLE, SamplePass
-from qmedoid.passes.sizes import HARD_SHARE, class_rates, shares_for, sizes_for
+from qmedoid.passes.sizes import HARD_SHARE, class_rates, shares_for, sizes_for, width_of
 from qmedoid.passes.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
 from qmedoid.storage.model_file import model_bytes
 from qmedoid.tables.kinds import DateOrder, infer_columns, kind_of_type
@@ -117,7 +117,7 @@ class _Fit:
     def __init__(self, owner: Any, runner: Runner, counted: Counted, settings: PassSettings) -> None:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
         self.reading, self.labels = reading_of(runner), counted.labels
-        self.sizes = settings.sizes or sizes_for(settings.memory, len(runner.facts.names))
+        self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
         self.shares = shares_for(self.labels.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
         self.rare = self._rare_texts()
         share = 1.0 - self.shares.test - self.shares.calibrate

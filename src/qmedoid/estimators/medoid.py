@@ -294,7 +294,7 @@ class MedoidClassifier(RawTableClassifier):
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
             Not together with X_val.
         memory : int or str, optional
-            What the fit of a Dask collection may use in this process, in bytes or as ``"2GB"``, the default.
+            What the fit of a Dask collection may use in this process, in bytes or as ``"4GB"``, the default.
         """
         allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if is_collection(X):

@@ -31,7 +31,9 @@ class Scaling:
 
     def apply(self, X: Array) -> Array:
         """Scaled copy of X, shape (n, M)."""
-        return (X - self.center) / self.scale
+        scaled = X - self.center
+        scaled /= self.scale
+        return scaled
 
 
 def fit_scaling(X: Array, kind: ScalingKind, *, weights: Array | None = None) -> Scaling:
@@ -55,7 +57,10 @@ def fit_standard(X: Array, *, weights: Array | None = None) -> Scaling:
     powers = column_powers(X)
     scaled = X * powers
     mean = w @ scaled / total
-    variance = w @ (scaled - mean) ** 2 / total
+    # In place: of long tables a copy is most of the memory of a fit.
+    scaled -= mean
+    np.square(scaled, out=scaled)
+    variance = w @ scaled / total
     deviation = np.sqrt(variance) / powers
     return Scaling(mean / powers, np.where(is_constant(mean, variance, len(X)), 1.0, deviation))
 

@@ -4,17 +4,23 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from qmedoid.exceptions import ParameterError
 
-DEFAULT_MEMORY = 2 * 2**30
-"""Memory of a fit in passes, in bytes, where none is given."""
+DEFAULT_MEMORY = 4 * 2**30
+"""Memory of a fit, in bytes, where none is given: a table that needs more is fitted in passes."""
 MOST_ROWS = 1_000_000
 """Rows of a fit at most: beyond, it takes hours and learns little."""
-LEAST_MEMORY = 2**29
+LEAST_MEMORY = 5 * 2**27
 # The interpreter with its libraries, and what passes hold while they read.
-_BASE = 350 * 2**20
-# Bytes of a fit for every row, and for every cell of a row; measured by benchmarks/large_tables.py.
-_ROW_BYTES, _CELL_BYTES = 1500, 70
+_BASE = 461 * 2**20
+# Bytes of a fit for every row, and for every number of a row: no fit of benchmarks/fit_memory.py takes more.
+_ROW_BYTES, _CELL_BYTES = 0, 220
+# Columns that models look at closely, and bytes of a number of any other one.
+_CLOSELY, _WIDE_BYTES = 500, 60
+# Numbers that a column becomes, about: of a category one for each level, up to some, and of a date its parts.
+_NUMBERS, _OTHERS = 1, 4
 # Bytes of a judged row, at the peak of sorting and calibrating.
 _JUDGED_BYTES = 400
 # Shares of the sample: rows of a rare class at most, and hard rows of the common one.
@@ -23,8 +29,6 @@ RARE_SHARE, HARD_SHARE = 0.2, 0.2
 SMALL_CLASS = 50
 # Rows that calibrate, as a share of the table at most.
 _CALIBRATING = 0.1
-
-
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
 
@@ -44,20 +48,29 @@ class Sizes(NamedTuple):
     judged: int
 
 
-def sizes_for(memory: int, n_columns: int) -> Sizes:
-    """What fits in so many bytes."""
+def width_of(schema: pa.Schema) -> int:
+    """Numbers that a row of a table becomes, about."""
+    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return sum(_NUMBERS if any(holds(one.type) for holds in plain) else _OTHERS for one in schema)
+
+
+def sizes_for(memory: int, width: int) -> Sizes:
+    """What fits in so many bytes; `width` is that of `width_of`."""
     if memory < LEAST_MEMORY:
         raise ParameterError(
             f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
         )
     free = memory - _BASE
-    rows = int(free / (_ROW_BYTES + _CELL_BYTES * n_columns))
-    return Sizes(min(rows, MOST_ROWS), int(free / _JUDGED_BYTES / 2))
+    return Sizes(min(int(free / _row_bytes(width)), MOST_ROWS), int(free / _JUDGED_BYTES / 2))
 
 
-def needed_bytes(n_rows: int, n_columns: int) -> int:
-    """Memory that a fit of all rows takes, about."""
-    return _BASE + n_rows * (_ROW_BYTES + _CELL_BYTES * n_columns)
+def needed_bytes(n_rows: int, width: int) -> int:
+    """Memory that a fit of all rows takes, about; `width` is that of `width_of`."""
+    return _BASE + n_rows * _row_bytes(width)
+
+
+def _row_bytes(width: int) -> int:
+    return _ROW_BYTES + _CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
 
 
 class Shares(NamedTuple):

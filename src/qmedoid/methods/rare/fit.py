@@ -185,8 +185,10 @@ def _fit_model(
     own_places = own_places and prototypes.own_places(len(X), groups)
     deltas = _in_blocks(scaled, own_places, lambda *rows: geometry.deltas(*rows).features)
     features = np.hstack([deltas, by_column])
+    del deltas, by_column  # of long tables these are most of the memory
     standard = fit_standard(features)
-    standardized = np.clip(standard.apply(features), -CLIP, CLIP)
+    standardized = standard.apply(features)
+    np.clip(standardized, -CLIP, CLIP, out=standardized)
     intercept, weights = fit_logistic(standardized, is_rare, share * strengths, row_weights=row_weights)
     if chosen is None:
         chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
@@ -230,8 +232,17 @@ def _in_blocks(
     def part(rows: slice) -> Array:
         return measure(scaled[rows], None if own_places is None else own_places.part(rows))
 
+    places = list(row_slices(scaled, _BLOCK_ROWS))
+    first = part(places[0])
+    found = np.empty((len(scaled), first.shape[1]))
+    found[places[0]] = first
+
+    def put(rows: slice) -> None:
+        found[rows] = part(rows)
+
     with ThreadPoolExecutor(thread_count(None)) as pool:
-        return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))
+        list(pool.map(put, places[1:]))
+    return found
 
 
 def _coarse_logits(
@@ -251,7 +262,8 @@ def _coarse_logits(
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
     intercept, weights = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
-    logits: Array = intercept + np.clip(standard.apply(by_column), -CLIP, CLIP) @ weights
+    scaled = standard.apply(by_column)
+    logits: Array = intercept + np.clip(scaled, -CLIP, CLIP, out=scaled) @ weights
     return logits
 
 
