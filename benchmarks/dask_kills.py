@@ -123,7 +123,7 @@ def hashed(_: None, frame: Any) -> tuple[str, Any]:
 
 
 def lightgbm(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
-    """The fit of LightGBM on Dask, as it is; only whether it ends is asked, as two of its models differ without kills."""
+    """The fit of LightGBM on Dask, as it is: whether it ends, as two of its models differ even without kills."""
     from lightgbm.dask import DaskLGBMClassifier
 
     # Held by the workers: read apart, rows and classes would be split in different ways, and are refused.
