@@ -336,3 +336,23 @@ def test_killed_runs_leave_whole_files_and_go_on(two, tmp_path):
     assert kill_resumed([command], out, 4, 0.05).kills == 4
     ids = pq.read_table(out).column("id").to_pylist()
     assert len(ids) == len(set(ids)) == sum(12 + seed for seed in range(40))
+
+
+class TestDask:
+    def test_results_have_the_same_bytes(self, cli, two, inputs, tmp_path):
+        pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
+        here, there = tmp_path / "here", tmp_path / "there"
+        plain = cli.ok("score", two.model, inputs, "-o", f"{here}/", "--columns", "id", "--json").json
+        found = cli.ok(
+            "score", two.model, inputs, "-o", f"{there}/", "--columns", "id", "--dask", "local", "--json"
+        ).json
+        assert bytes_of(there) == bytes_of(here)
+        own = ("output", "files")
+        assert {key: value for key, value in found.items() if key not in own} == {
+            key: value for key, value in plain.items() if key not in own
+        }
+
+    def test_it_is_for_folders(self, cli, two, inputs, tmp_path):
+        found = cli("score", two.model, inputs, "-o", tmp_path / "one.csv", "--dask", "local")
+        assert found.code == 2
+        assert "--dask is for a folder as output" in found.err

@@ -59,8 +59,8 @@ def with_targets(X: Any, y: Any) -> list[tuple[Delayed, ...]]:
     rows, targets = partitions_of(X), partitions_of(y)
     if len(rows) != len(targets):
         raise DataError(
-            f"X has {len(rows)} partitions and y has {len(targets)}: repartition one of them, so that partitions of "
-            "equal numbers hold the same rows."
+            f"X has {len(rows)} partitions and y has {len(targets)}, as where Dask reads several small files at once: "
+            "give the name of a column of X as y, or persist() the collection that both are taken from."
         )
     return list(zip(rows, targets, strict=True))
 
