@@ -105,6 +105,41 @@ def test_figures_are_of_all_held_out_rows(one_file: InPasses) -> None:
     assert abs(priors[classes.index("fraud")] - (whole == "fraud").mean()) < 0.02
 
 
+def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
+    n_rows = 60_000
+    table = made_table(n_rows)
+    owner, runner = (
+        MedoidClassifier(method=RARE, random_state=0),
+        LocalRunner(file_table(in_files(table, tmp_path / "table", 2))),
+    )
+    seen: list[Sampled] = []
+
+    def look(sampled: Sampled) -> FittedSample:
+        seen.append(sampled)
+        raise InterruptedError
+
+    counted = count_rows(runner, "class")
+    with pytest.raises(InterruptedError):
+        fit_in_passes(owner, runner, counted, PassSettings("class", {}, sizes=Sizes(6_000, 6_000)), look)
+    sampled, whole = seen[0], made_table(n_rows).to_pandas()
+    assert sampled.weights is not None
+    training = whole.iloc[sampled.rows]
+    assert training["class"].tolist() == sampled.labels.tolist()
+    n_train = 0.9 * n_rows  # a tenth calibrates
+    for kind in ("fraud", "normal"):
+        own = sampled.labels == kind
+        wanted = n_train * (whole["class"] == kind).mean()
+        assert abs(sampled.weights[own].sum() / wanted - 1) < 0.1
+        mean = np.average(training["a"][own], weights=sampled.weights[own])
+        assert abs(mean - whole["a"][whole["class"] == kind].mean()) < 0.1
+    # Normal rows that look like frauds are more than their share.
+    is_normal = sampled.labels == "normal"
+    assert (
+        training["a"][is_normal].mean()
+        > 2 * np.average(training["a"][is_normal], weights=sampled.weights[is_normal]) + 0.1
+    )
+
+
 def test_more_classes_and_text(tmp_path: Path) -> None:
     table = made_table()
     kinds = np.where(np.array(table["a"]) > 0.5, "high", np.where(np.array(table["a"]) < -0.5, "low", "middle"))
