@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from qmedoid import MedoidClassifier
+from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.estimators._in_passes import InPasses, count_rows, fit_in_passes
 from qmedoid.estimators._pass_sample import FittedSample, PassSettings, Sampled, with_places
 from qmedoid.estimators.rare import RareEventClassifier
@@ -103,6 +103,14 @@ def test_figures_are_of_all_held_out_rows(one_file: InPasses) -> None:
     whole = np.array(made_table()["class"].to_pylist())
     assert priors is not None
     assert abs(priors[classes.index("fraud")] - (whole == "fraud").mean()) < 0.02
+
+
+def test_new_rows_of_the_table_are_not_called_novel(one_file: InPasses) -> None:
+    fresh = made_table(20_000, seed=5)
+    report = SavedModel(one_file.model).novelty_report(fresh)
+    assert report.status == "none", report
+    other = fresh.set_column(0, "a", pa.array(np.array(fresh["a"]) + 0.5))
+    assert SavedModel(one_file.model).novelty_report(other).status != "none"
 
 
 def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:

@@ -283,7 +283,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         is_whole = self._totals is None  # of a sample the cut is chosen later
         if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
-        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
+        drawn = None if is_whole else rows.data.weights
+        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain, drawn)
         known = given.select([column.name for column in self.contract_.columns])
         self._records = tuple(tuple(plain_records(known, model.medoid_rows)) for model in method.models_)
         self.medoid_records_ = list(self._records[0])

@@ -49,7 +49,12 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
     return readings
 
 
-def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: Method | None = None) -> Novelty:
+def fit_novelty(
+    X: Array,
+    encodings: Sequence[Encoding] | None = None,
+    method: Method | None = None,
+    stands_for: Array | None = None,
+) -> Novelty:
     """Summarize training rows.
 
     Parameters
@@ -60,9 +65,11 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
         They say what to keep of each; all columns are numbers by default.
     method : Method, optional
         The model whose medoids distances are measured to.
+    stands_for : ndarray of shape (n,), optional
+        How many rows of the table each row stands for, where the rows are a sample of it at different rates.
     """
     readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
-    sample = X[_spaced(len(X), _MOST_ROWS)]
+    sample = X[_spaced(len(X), _MOST_ROWS, stands_for)]
     limited, (lowest, highest, low, high) = _all_limits(
         X, np.array([column for column, reading in enumerate(readings) if reading in ("number", "days")], dtype=np.intp)
     )
@@ -78,7 +85,7 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
         edges=edges,
         counts=counts,
-        far=None if method is None else _far(X, method),
+        far=None if method is None else _far(X, method, stands_for),
     )
 
 
@@ -152,10 +159,10 @@ def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, method: Method) -> Far | None:
+def _far(X: Array, method: Method, stands_for: Array | None) -> Far | None:
     """Distances of rows that are not medoids, to their nearest medoid."""
     others = np.setdiff1d(np.arange(len(X)), method.medoid_rows)
-    others = others[_spaced(len(others), _MOST_MEASURED)]
+    others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     if len(others) < _FEWEST_MEASURED:
         return None
     distances = nearest_distances(method, X[others])
@@ -163,6 +170,14 @@ def _far(X: Array, method: Method) -> Far | None:
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
 
 
-def _spaced(n_rows: int, most: int) -> Codes:
-    """At most `most` row numbers, evenly spaced."""
-    return np.arange(n_rows) if n_rows <= most else np.linspace(0, n_rows - 1, most).astype(np.intp)
+def _spaced(n_rows: int, most: int, stands_for: Array | None = None) -> Codes:
+    """At most `most` row numbers, evenly spaced; rows that stand for many occur as often as these would."""
+    if stands_for is None:
+        return np.arange(n_rows) if n_rows <= most else np.linspace(0, n_rows - 1, most).astype(np.intp)
+    n_drawn = min(n_rows, most)
+    ends = np.cumsum(stands_for)
+    return (
+        np.searchsorted(ends, ends[-1] * (np.arange(n_drawn) + 0.5) / n_drawn).astype(np.intp)
+        if n_drawn
+        else np.arange(0)
+    )
