@@ -145,6 +145,8 @@ def under_kills(name: str, work: Work, folder: Path, kills: int, n_rows: int) ->
     """Work on a cluster that nobody disturbs, then again and again while its workers are killed."""
     settings = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
     with LocalCluster(n_workers=WORKERS, **settings) as cluster, Client(cluster) as client:
+        # A worker that dies while it starts is given up by its nanny: others are started then.
+        cluster.adapt(minimum=WORKERS, maximum=WORKERS, interval="1s")
         began = time.perf_counter()
         wanted = work(client, folder, lambda: None)
         alone = time.perf_counter() - began

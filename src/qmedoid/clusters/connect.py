@@ -12,22 +12,27 @@ LOCAL = "local"
 """What asks for workers of this machine."""
 # Seconds until a scheduler must have answered.
 _ANSWER = 10.0
+# How often workers of this machine are counted.
+_WATCH = "1s"
 
 
 @contextmanager
 def connected(where: str) -> Iterator[Client]:
     """A client of the scheduler at an address, or of workers of this machine, one process for each core.
 
-    Workers of this machine listen on loopback alone, and end with the block.
+    Workers of this machine listen on loopback alone, are replaced when they die, and end with the block.
     """
     if where == LOCAL:
+        n_workers = thread_count(None)
         with (
             LocalCluster(
-                n_workers=thread_count(None), threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
                 silence_logs=50,
             ) as cluster,
             Client(cluster) as client,
         ):  # fmt: skip
+            # A worker that dies while it starts is given up by what watches it: others are started then.
+            cluster.adapt(minimum=n_workers, maximum=n_workers, interval=_WATCH)
             yield client
         return
     if "://" not in where:
