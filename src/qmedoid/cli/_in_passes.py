@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.cli._fitting import Fitting, share_or_file, with_time_limit
-from qmedoid.cli._output import note, progress_bar
+from qmedoid.cli._output import keeps, note, progress_bar
 from qmedoid.cli._training_rows import Labeled, check_group_type, check_names, fit_roles
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
@@ -76,11 +76,13 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         from qmedoid.passes.store import SummaryFolder
 
         folder = SummaryFolder(parts_folder(output))
+        keeps(f"finished partitions are in {folder.path}, and the same command goes on from there")
     with _bar() as on_rows, _runner(options, table, folder, on_rows) as runner:
         counted = count_rows(runner, options.target)
         if needed_bytes(counted.labels.n_rows, width) <= memory:
             if folder is not None:
                 folder.remove()
+                keeps("nothing was written")
             yield None
             return
         test = _test_share(options)
