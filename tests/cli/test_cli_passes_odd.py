@@ -175,3 +175,19 @@ def test_summaries_of_a_folder_that_another_fit_has_removed(tmp_path):
     SummaryFolder(tmp_path / "parts").remove()
     folder.remove()
     assert not (tmp_path / "parts").exists()
+
+
+def test_equal_rows_of_a_coarse_table_are_no_twins(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(0, 3, N_ROWS) for name in "abc"})
+    frame["class"] = np.where(rng.random(N_ROWS) < 1 / (1 + np.exp(2.0 - 2.0 * frame["a"])), "x", "y")
+    printed = cli.ok("fit", written(frame, tmp_path / "t"), *OPTIONS, "-o", tmp_path / "m").json
+    # The best that can be is known: a row of a = 0, 1 or 2 is of the likelier class.
+    likely = 1 / (1 + np.exp(-np.abs(2.0 * frame["a"] - 2.0)))
+    assert abs(printed["held_out"]["accuracy"] - likely.mean()) < 0.03
+    assert abs(printed["held_out"]["rows"] / N_ROWS - 0.25) < 0.02
+    assert printed["held_out"]["seen"]["rows"] == printed["held_out"]["rows"]
+    frame["much"] = rng.normal(size=N_ROWS)
+    frame = pd.concat([frame, frame.iloc[::2]], ignore_index=True)
+    printed = cli.ok("fit", written(frame, tmp_path / "twins"), *OPTIONS, "-o", tmp_path / "m").json
+    assert printed["held_out"]["seen"] == {"rows": 0, "checked": printed["held_out"]["rows"]}

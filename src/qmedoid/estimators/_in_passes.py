@@ -21,6 +21,7 @@ from qmedoid.estimators._judged import calibrate_judged, check_calibrating, judg
 from qmedoid.estimators._pass_sample import FitSample, PassSettings, in_types, reading_of, sample_of
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import is_coarse
 from qmedoid.model.contract import Column
 from qmedoid.model.table import TableModel
 from qmedoid.passes.base import ROW, Pass, Summary, merge
@@ -33,6 +34,7 @@ from qmedoid.passes.sizes import HARD_SHARE, class_rates, shares_for, sizes_for,
 from qmedoid.passes.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
 from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import model_bytes
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
 from qmedoid.tables.targets import label_codes
 
@@ -193,7 +195,10 @@ class _Fit:
             time = _time_column(table, settings.time, settings.date_order)
             each = self._each(table.column(settings.target))
             last = _last_of_training(moments(table.column(settings.time), time), each, self.shares.test)
-        return RowSplit(columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last)
+        by_place = settings.group is None and is_coarse(cell_codes(table, [column.name for column in columns]))
+        return RowSplit(
+            columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last, by_place
+        )
 
     def _each(self, target: pa.ChunkedArray) -> Array:
         """How many rows of the table each row of the sample stands for."""
@@ -203,7 +208,7 @@ class _Fit:
     def _training_rows(self, raw: pa.Table, split: RowSplit) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """Rows of the sample that train, and the hashes of what belongs together."""
         read = self.reading.in_kinds(raw, split.columns)
-        part, draws = split.parts(read_cells(read, split.columns), raw)
+        part, draws = split.parts(read_cells(read, split.columns), raw, raw.column(ROW).to_numpy())
         self._check_classes(label_codes(raw.column(self.settings.target).cast(pa.string()), tuple(self.rates)), part)
         return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
 
