@@ -166,7 +166,9 @@ def _tell_limit(limit: TimeLimit, model: TableModel) -> dict[str, Any] | None:
     """What came of a time limit, fit for JSON; None without one."""
     if math.isinf(limit.seconds):
         return None
-    left_out = model.parameters.get("time_limit", {}).get("left_out", [])
+    # Of a fit that was taken up again, the model knows what an earlier run had no time for.
+    known = model.parameters.get("time_limit", {}).get("left_out", [])
+    left_out = list(dict.fromkeys([*known, *limit.left_out]))
     return {"seconds": limit.seconds, "left_out": left_out, "exceeded": limit.is_up}
 
 
