@@ -13,6 +13,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights
 from qmedoid.cli.options import FitOptions, PointOptions
+from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean, number_of
@@ -119,6 +120,14 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     began = time.perf_counter()
     made = run()
     return made, time.perf_counter() - began
+
+
+def with_time_limit(model: TableModel, limit: TimeLimit) -> TableModel:
+    """A model that says what there was no time for."""
+    if not limit.left_out:
+        return model
+    left_out = {"seconds": limit.seconds, "left_out": list(limit.left_out)}
+    return replace(model, parameters={**model.parameters, "time_limit": left_out})
 
 
 class Judged(NamedTuple):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from qmedoid._version import __version__
-from qmedoid.cli._fitting import Fitting, share_or_file
-from qmedoid.cli._output import progress_bar
-from qmedoid.cli._training_rows import Labeled, check_names, fit_roles
+from qmedoid.cli._fitting import Fitting, share_or_file, with_time_limit
+from qmedoid.cli._output import keeps, note, progress_bar
+from qmedoid.cli._training_rows import Labeled, check_group_type, check_names, fit_roles
 from qmedoid.cli.options import FitOptions
+from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.storage.model_file import model_bytes, read_model
 from qmedoid.tables.roles import Role
 
 # Bytes of a text that is fitted as a whole, packed or not, without a look at its rows.
 _SMALL = 2**22
+# Notes about files that are shown one by one.
+_MOST_NOTES = 10
 
 
 class Asked(NamedTuple):
@@ -56,24 +59,59 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     if (table.n_bytes <= _SMALL) if table.n_rows is None else (needed_bytes(table.n_rows, width) <= memory):
         yield None
         return
+    if options.max_rows is not None:
+        if needed_bytes(options.max_rows, width) > memory:
+            raise ParameterError(
+                f"A fit of --max-rows {options.max_rows:,} rows needs about {needed_bytes(options.max_rows, width):,} "
+                "bytes: give more --memory or fewer rows, or leave --max-rows out for a fit in passes."
+            )
+        yield None
+        return
     roles = fit_roles(options)
     check_names(table.names, table.description, [options.target, *roles])
+    if options.group_column is not None:
+        check_group_type(options.group_column, table.schema.field(options.group_column).type)
     folder = None
     if options.resume:
         from qmedoid.passes.store import SummaryFolder
 
         folder = SummaryFolder(parts_folder(output))
+        keeps(f"finished partitions are in {folder.path}, and the same command goes on from there")
     with _bar() as on_rows, _runner(options, table, folder, on_rows) as runner:
         counted = count_rows(runner, options.target)
         if needed_bytes(counted.labels.n_rows, width) <= memory:
+            if folder is not None:
+                folder.remove()
+                keeps("nothing was written")
             yield None
             return
         test = _test_share(options)
+        _check_first_rows(table, counted.notes, roles)
         settings = PassSettings(
             options.target, roles, test, options.test != type(options).test, memory, options.group_column,
             options.time_column, options.date_order, options.seed,
         )  # fmt: skip
         yield Asked(runner, counted, settings, folder)
+
+
+def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
+    """Say how the files are read, and refuse rows of units below the header, as a fit in memory does."""
+    from qmedoid.tables.units import find_units
+
+    for one in notes[:_MOST_NOTES]:
+        note(one)
+    if len(notes) > _MOST_NOTES:
+        note(f"{len(notes) - _MOST_NOTES:,} more such notes about the files are left out.")
+    with table.partitions[0].open() as source:
+        first = next(
+            iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.is_text else {})), None
+        )
+    if first is not None and table.is_text:
+        from qmedoid.tables._text_types import infer_types
+
+        units = find_units(infer_types(pa.table(first), table.decimal, ()), roles)
+        if units is not None:
+            units.refuse_or_warn(table.first_row)
 
 
 def parts_folder(output: Path) -> Path:
@@ -135,7 +173,7 @@ def _bar() -> Iterator[Any]:
         yield on_rows
 
 
-def run_passes(asked: Asked, classifier: Any, options: FitOptions) -> Any:
+def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLimit) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
     from qmedoid.estimators._in_passes import fit_in_passes
     from qmedoid.estimators._pass_sample import FittedSample, Sampled
@@ -152,6 +190,7 @@ def run_passes(asked: Asked, classifier: Any, options: FitOptions) -> Any:
         )
         fitting = Fitting(options, roles, sampled.inferred, None, sampled.totals)
         fitted, model = fitting.fit(classifier, train, sampled.groups, sampled.weights)
+        model = with_time_limit(model, limit)
         notes = [one for one in fitted.notes_ if one not in fitted._left_out_notes]
         if asked.folder is not None:
             asked.folder.put_bytes("fit", key, json.dumps(notes).encode() + b"\n" + model_bytes(model))

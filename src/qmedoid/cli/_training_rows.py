@@ -218,9 +218,17 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
 def given_row_groups(data: Labeled, name: str) -> Any:
     """Groups of rows with the same value in a column."""
     column = data.table[name]
+    check_group_type(name, column.type)
     if column.null_count:
         raise DataError(f"The group column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
     return given_groups(cell_codes(data.table, [name])[:, 0], len(data.table))
+
+
+def check_group_type(name: str, kind: pa.DataType) -> None:
+    """Refuse a group column whose cells cannot be compared."""
+    if pa.types.is_nested(kind):
+        of_type = shortened(str(kind))
+        raise DataError(f"The group column {name!r} is of type {of_type}. Give a column of names or whole numbers.")
 
 
 def row_weights(data: Labeled, name: str) -> Array:

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
-from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
+from qmedoid.cli._fitting import (
+    Fitting,
+    Judged,
+    OneFit,
+    held_out_report,
+    make_classifier,
+    share_or_file,
+    timed,
+    with_time_limit,
+)
 from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
 from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating, shown
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
@@ -68,7 +77,7 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         check_report(options.report)
     with asked_passes(options, output) as passes:
         if passes is not None:
-            _run_in_passes(passes, classifier, options, output, began)
+            _run_in_passes(passes, classifier, options, output, limit, began)
             return
     asked = _asked(options)
     classifier.set_params(roles=asked.fitting.roles, date_order=options.date_order)
@@ -76,11 +85,8 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     (fitted, model), fit_seconds = timed(lambda: asked.fitting.fit(classifier, train, asked.groups))
     # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     seconds = round(time.perf_counter() - began, 1)
-    if limit.is_up:
-        warn(f"The fit took {seconds:g} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer.")
-    if limit.left_out:
-        parameters = {**model.parameters, "time_limit": {"seconds": limit.seconds, "left_out": list(limit.left_out)}}
-        model = replace(model, parameters=parameters)
+    _warn_if_up(limit, seconds)
+    model = with_time_limit(model, limit)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
     judged: Judged | None = None
@@ -105,8 +111,7 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         _print_document(
             model, output, notes, seconds, page,
             novelty=None if novelty is None else novelty.as_dict(),
-            time_limit=None if options.time_limit is None
-            else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
+            time_limit=_tell_limit(limit, model),
             comparison=None if comparison is None else comparison.to_dict(),
             cross_validation=None if crossed is None else crossed.to_dict(),
         )  # fmt: skip
@@ -152,10 +157,28 @@ def _print_figures(model: TableModel, notes: list[str]) -> None:
         print_operating(model.decision.operating, model.decision.classes[1])
 
 
-def _run_in_passes(passes: Any, classifier: Any, options: FitOptions, output: Path, began: float) -> None:
+def _warn_if_up(limit: TimeLimit, seconds: float) -> None:
+    if limit.is_up:
+        warn(f"The fit took {seconds:g} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer.")
+
+
+def _tell_limit(limit: TimeLimit, model: TableModel) -> dict[str, Any] | None:
+    """What came of a time limit, fit for JSON; None without one."""
+    if math.isinf(limit.seconds):
+        return None
+    # Of a fit that was taken up again, the model knows what an earlier run had no time for.
+    known = model.parameters.get("time_limit", {}).get("left_out", [])
+    left_out = list(dict.fromkeys([*known, *limit.left_out]))
+    return {"seconds": limit.seconds, "left_out": left_out, "exceeded": limit.is_up}
+
+
+def _run_in_passes(
+    passes: Any, classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float
+) -> None:
     """Fit a table in passes, save the model, and print what came of it."""
-    classifier.set_params(roles=dict(passes.settings.roles), date_order=options.date_order)
-    found = run_passes(passes, classifier, options)
+    classifier.set_params(roles=dict(passes.settings.roles), date_order=options.date_order, positive=options.positive)
+    found = run_passes(passes, classifier, options, limit)
+    _warn_if_up(limit, round(time.perf_counter() - began, 1))
     metrics: dict[str, Any] = {"training_rows": found.training_rows}
     if found.report is not None:
         metrics["held_out"] = found.report
@@ -168,7 +191,9 @@ def _run_in_passes(passes: Any, classifier: Any, options: FitOptions, output: Pa
     notes = [*found.notes, *_notes_of(model, options, seldom=True)]
     page = _report(options, output, found.held_out if len(found.held_out) else None, None)
     if options.json:
-        _print_document(model, output, notes, seconds, page, passes=tell_passes(found))
+        _print_document(
+            model, output, notes, seconds, page, passes=tell_passes(found), time_limit=_tell_limit(limit, model)
+        )
         return
     _print_figures(model, notes)
     spent = ", ".join(f"{one.name} {one.seconds:.1f} s" for one in found.times)

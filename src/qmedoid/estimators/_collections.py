@@ -48,10 +48,10 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
     fitted = clone(owner)
     if needed_bytes(counted.labels.n_rows, width_of(runner.facts.schema)) <= limit:
         _fit_whole(fitted, runner, counted, target, names)
+        if counted.labels.unlabeled:
+            fitted._note(f"{counted.labels.unlabeled:,} rows have no class in {target!r} and are left out")
     else:
         _fit_in_passes(fitted, runner, counted, target, names, limit)
-    if counted.labels.unlabeled:
-        fitted._note(f"{counted.labels.unlabeled:,} rows have no class in {target!r} and are left out")
     parameters = owner.get_params(deep=False)
     vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
 

@@ -1,6 +1,7 @@
 """Rows of a common class that are easily taken for rare ones: found in all rows of a table by a pilot model."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Flags
 from qmedoid.estimators._pass_sample import PassSettings, reading_of, sample_of
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.exceptions import QMedoidWarning
 from qmedoid.model.table import TableModel
 from qmedoid.passes.base import ROW, in_order
 from qmedoid.passes.likeness import HARD, LikenessPass, likeness, scale_for
@@ -86,5 +88,7 @@ def _pilot(
         date_order=settings.date_order, random_state=settings.seed,
     )  # fmt: skip
     pilot._settled = inferred
-    made: TableModel = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
+        made: TableModel = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
     return made

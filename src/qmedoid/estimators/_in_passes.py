@@ -11,15 +11,17 @@ import hashlib
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._hard_rows import RareSample, add_hard_rows
-from qmedoid.estimators._judged import calibrate_judged, judged_report
+from qmedoid.estimators._judged import calibrate_judged, check_calibrating, judged_report
 from qmedoid.estimators._pass_sample import FitSample, PassSettings, in_types, reading_of, sample_of
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import is_coarse
 from qmedoid.model.contract import Column
 from qmedoid.model.table import TableModel
 from qmedoid.passes.base import ROW, Pass, Summary, merge
@@ -30,8 +32,10 @@ from qmedoid.passes.runner import PassTime, Runner
 from qmedoid.passes.sample import SAMPLE, SamplePass
 from qmedoid.passes.sizes import HARD_SHARE, class_rates, shares_for, sizes_for, width_of
 from qmedoid.passes.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
+from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import model_bytes
-from qmedoid.tables.kinds import DateOrder, infer_columns, kind_of_type
+from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
 from qmedoid.tables.targets import label_codes
 
 # Held-out rows that are kept as they are, for a page about the model.
@@ -65,16 +69,19 @@ class InPasses(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What the first pass shows: rows of every partition, and labels."""
+    """What the first pass shows: rows of every partition, labels, and notes on how files were read."""
 
     lengths: list[int]
     labels: Labels
+    notes: list[str]
 
 
 def count_rows(runner: Runner, target: str) -> Counted:
     """Count rows and labels."""
     found = runner.each(CountPass(reading_of(runner), target))
-    return Counted([one.total("rows") for one in found], labels_of(merge(found), target, runner.description))
+    together = merge(found)
+    labels, notes = labels_of(together, target, runner.description), [*together.counts.get("notes", {})]
+    return Counted([one.total("rows") for one in found], labels, notes)
 
 
 def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
@@ -127,10 +134,11 @@ class _Fit:
         settings, target = self.settings, self.settings.target
         raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
-        inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order)
+        inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order,
+                                 n_rows=self.labels.n_rows)  # fmt: skip
         inferred.check_any()
         split = self._split(table, inferred.columns)
-        training = self._training_rows(raw, split)
+        training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
             sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes.sample)
@@ -143,14 +151,13 @@ class _Fit:
         digest = hashlib.blake2b(model_bytes(model), digest_size=16).hexdigest()
         judge = JudgePass(self.reading, target, model, digest, split, held_rate, settings.seed)
         found = self._run(judge)
-        calibrated, more = calibrate_judged(
-            model, JudgedRows.of(found.rows[JUDGED], CALIBRATE), found, self.owner.operating_point, self._kind()
-        )
-        test = JudgedRows.of(found.rows[JUDGED], TEST)
+        calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
+        calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
-        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, {}).drop_columns([ROW])
+        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.roles).drop_columns([ROW])
         n_training = found.total("training")
-        notes = [*notes, *more, *self._own_notes(len(sampled.rows), n_training)]
+        more += self._own_notes(len(sampled.rows), n_training, inferred)
+        notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
         return InPasses(
             calibrated, report, held_out, notes, self.labels.n_rows, n_training, len(sampled.rows), self.runner.times
         )
@@ -161,6 +168,13 @@ class _Fit:
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""
         method, sides = self.owner.method, self.labels.sides(self.owner.positive)
+        if not all(sides.values()):
+            classes = sorted(set(self.labels.classes.values()))
+            shown, hint = some_of([*map(repr, classes)], 10), did_you_mean(str(self.owner.positive), classes)
+            raise ParameterError(
+                f"The positive class {self.owner.positive!r} is no class in {self.settings.target!r}.{hint} The "
+                f"classes are {shown}."
+            )
         if len(sides) != 2:
             return frozenset()
         counts = np.array(list(sides.values()))
@@ -181,23 +195,67 @@ class _Fit:
             time = _time_column(table, settings.time, settings.date_order)
             each = self._each(table.column(settings.target))
             last = _last_of_training(moments(table.column(settings.time), time), each, self.shares.test)
-        return RowSplit(columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last)
+        by_place = settings.group is None and is_coarse(cell_codes(table, [column.name for column in columns]))
+        return RowSplit(
+            columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last, by_place
+        )
 
     def _each(self, target: pa.ChunkedArray) -> Array:
         """How many rows of the table each row of the sample stands for."""
         texts, rates = list(self.rates), np.array([*self.rates.values(), 1.0])
         return 1.0 / rates[label_codes(target.cast(pa.string()), tuple(texts))]
 
-    def _training_rows(self, raw: pa.Table, split: RowSplit) -> pa.Table:
+    def _training_rows(self, raw: pa.Table, split: RowSplit) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """Rows of the sample that train, and the hashes of what belongs together."""
         read = self.reading.in_kinds(raw, split.columns)
-        part = split.parts(read_cells(read, split.columns), raw).part
-        return raw.filter(pa.array(part == TRAIN))
+        part, draws = split.parts(read_cells(read, split.columns), raw, raw.column(ROW).to_numpy())
+        self._check_classes(label_codes(raw.column(self.settings.target).cast(pa.string()), tuple(self.rates)), part)
+        return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
 
-    def _own_notes(self, n_sampled: int, n_training: int) -> list[str]:
+    def _check_classes(self, codes: Codes, part: Codes) -> None:
+        """Refuse a class that has no training row, or too few rows that calibrate, before it is fitted."""
+        positive, side_of = self.owner.positive, self.labels.side_of(self.owner.positive)
+        sides, places = np.unique([side_of[text] for text in self.rates], return_inverse=True)
+        counts = np.zeros((len(sides), TEST + 1), dtype=np.intp)
+        np.add.at(counts, (places[codes], part), 1)
+        incomplete = {side_of[text] for text, rate in self.rates.items() if rate < 1.0}
+        calibrating = dict[str, int]()
+        for side, found in zip(sides.tolist(), counts, strict=True):
+            name = side or f"not {positive}"
+            if not found[TRAIN]:
+                raise DataError(
+                    f"No row of the class {name!r} is a training row: all are held out, or calibrate. Give more rows "
+                    "of it, leave it out, or give more --memory, so that the table is fitted as a whole."
+                )
+            if side not in incomplete:  # all of its rows are in the sample
+                calibrating[name] = int(found[CALIBRATE])
+        check_calibrating(calibrating)
+
+    def _time_notes(self, test: JudgedRows, known: npt.NDArray[np.int64]) -> list[str]:
+        """What is odd about rows that are held out by time."""
+        settings = self.settings
+        if settings.time is None or not settings.test:
+            return []
+        if not len(test.codes):
+            return [f"no row is held out: none is later in {settings.time!r} than the training rows"]
+        n_known = int(np.isin(test.draws, known).sum())
+        what = "are equal to one" if settings.group is None else f"have the {settings.group!r} of one"
+        such = f"{n_known:,} of the rows that are held out by time {what} that the model was fitted or calibrated on"
+        return [such] if n_known else []
+
+    def _own_notes(self, n_sampled: int, n_training: int, inferred: Inferred) -> list[str]:
         notes = [
             f"the table was fitted in passes: the model is that of {n_sampled:,} of {n_training:,} training rows, and "
             "the others are counted"
         ]
+        seen = [name for name in inferred.left_out if self.settings.roles.get(name) != "ignore"]
+        if seen and min(self.rates.values()) < 1.0:
+            notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
+        merged = len(self.labels.counts) - len({text.strip() for text in self.labels.counts})
+        if merged:
+            notes.append(
+                f"{merged:,} of the classes in {self.settings.target!r} differ from another by blanks around them only"
+            )
         if self.labels.unlabeled:
             notes.append(f"{self.labels.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
         if self.shares.test < self.settings.test:

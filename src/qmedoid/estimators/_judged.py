@@ -38,12 +38,7 @@ def calibrate_judged(
     best, labels = model.best, list(model.decision.classes)
     assert isinstance(best, HybridModel), "a fit of a table is no circuit alone"
     counts = np.bincount(rows.codes, minlength=len(labels))
-    if counts.min() < LEAST_ROWS:
-        few = [f"{label!r} has {count:,}" for label, count in zip(labels, counts.tolist(), strict=True)]
-        raise DataError(
-            f"A fit in passes calibrates on {LEAST_ROWS} rows of every class that it has not seen: {some_of(few, 10)}. "
-            "Give more rows of the rarest class, or more --memory, so that the table is fitted as a whole."
-        )
+    check_calibrating(dict(zip(labels, counts.tolist(), strict=True)))
     draws = numbered(rows.draws)
     groups = None if draws.max() + 1 == len(draws) else draws
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
@@ -60,6 +55,16 @@ def calibrate_judged(
         contract=replace(model.contract, columns=columns), training=_training(model, found, chosen.curve),
     )  # fmt: skip
     return Calibrated(made, notes)
+
+
+def check_calibrating(counts: Mapping[Any, int]) -> None:
+    """Refuse to calibrate on too few rows of a class."""
+    few = [f"{label!r} has {count:,}" for label, count in counts.items() if count < LEAST_ROWS]
+    if few:
+        raise DataError(
+            f"A fit in passes calibrates on {LEAST_ROWS} rows of every class that it has not seen: {some_of(few, 10)}. "
+            "Give more rows of the rarest class, or more --memory, so that the table is fitted as a whole."
+        )
 
 
 def judged_report(model: TableModel, rows: JudgedRows, found: Summary) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Sampled(NamedTuple):
     def digest(self, *more: Any) -> str:
         """Hash of all that the fit of the rows depends on."""
         hashed = _Hashed()
-        hashed.write(json.dumps([sorted(self.totals.items()), more], default=repr).encode())
+        hashed.write(json.dumps([sorted(self.totals.items()), repr(self.inferred), more], default=repr).encode())
         with pa.ipc.new_stream(pa.PythonFile(hashed, "w"), self.table.schema) as stream:
             stream.write_table(self.table)
         hashed.write(self.rows.tobytes())

@@ -62,11 +62,12 @@ def row_groups(values: npt.NDArray[Any], codes: Codes) -> Codes | None:
     sizes = np.bincount(groups)
     if len(sizes) in (1, len(groups)):  # rows that are all the same show nothing that leaving them out could spoil
         return None
-    # Columns that depend on each other make more rows equal, not fewer.
-    may_be_coarse = np.mean(sizes[groups] > 1) >= _COARSE
-    if may_be_coarse and _is_coarse(values[first_rows(groups)], sizes):
-        return _copies(groups, codes)
-    return groups
+    return _copies(groups, codes) if _is_coarse(values, groups) else groups
+
+
+def is_coarse(values: npt.NDArray[Any]) -> bool:
+    """Whether equal rows of a table (n, M) are no copies of a record, as it has few different rows."""
+    return _is_coarse(values, equal_rows(values))
 
 
 def given_groups(labels: Any, n_rows: int) -> Codes | None:
@@ -174,14 +175,18 @@ def _hashed(bits: Bits) -> Bits:
     return hashes
 
 
-def _is_coarse(distinct: npt.NDArray[Any], sizes: Codes) -> bool:
+def _is_coarse(values: npt.NDArray[Any], groups: Codes) -> bool:
     """Whether most rows would have an equal one if every column were shuffled."""
-    rng = np.random.default_rng(0)
+    sizes = np.bincount(groups)
+    # Columns that depend on each other make more rows equal, not fewer.
+    if not len(groups) or np.mean(sizes[groups] > 1) < _COARSE:
+        return False
+    distinct, rng = values[first_rows(groups)], np.random.default_rng(0)
     # Rows are drawn as often as they occur, but no more of them than there would be without copies of the whole table.
     rows = np.repeat(np.arange(len(distinct)), np.maximum(sizes // max(1, math.gcd(*sizes.tolist())), 1))
     shuffled = np.column_stack([distinct[rng.permutation(rows), column] for column in range(distinct.shape[1])])
-    counts = np.bincount(groups := equal_rows(shuffled))
-    return bool(np.mean(counts[groups] > 1) >= _COARSE)
+    counts = np.bincount(by_chance := equal_rows(shuffled))
+    return bool(np.mean(counts[by_chance] > 1) >= _COARSE)
 
 
 def _copies(groups: Codes, codes: Codes) -> Codes | None:

@@ -17,7 +17,10 @@ MOST_LABELS = 10_000
 
 @dataclass(frozen=True)
 class CountPass:
-    """Rows (``"rows"``), rows without a class (``"unlabeled"``), and rows of every label (``"labels"``)."""
+    """Rows (``"rows"``), rows without a class (``"unlabeled"``), and rows of every label (``"labels"``).
+
+    What was adjusted while a file was read is in ``"notes"``.
+    """
 
     reading: RawReading
     target: str
@@ -44,4 +47,5 @@ class CountPass:
                     f"The target {self.target!r} holds more than {MOST_LABELS:,} different cells: a quantity or a "
                     "name, not classes. Give a column of classes."
                 )
-        return Summary({"rows": {"": n_rows}, "unlabeled": {"": n_unlabeled}, "labels": labels})
+        notes = dict.fromkeys(source.notes, 1)
+        return Summary({"rows": {"": n_rows}, "unlabeled": {"": n_unlabeled}, "labels": labels, "notes": notes})

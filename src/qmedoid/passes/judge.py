@@ -65,12 +65,12 @@ class JudgePass:
             codes = label_codes(batch.column(self.target), classes)
             read = self.reading.in_kinds(batch, self.split.columns)
             columns = tally.read(read)
-            part, draws = self.split.parts(columns, batch)
+            numbers = np.arange(row, row + batch.num_rows)
+            part, draws = self.split.parts(columns, batch, numbers)
             is_training = (part != TEST) & (codes >= 0)
             tally.add(columns, is_training, codes)
             if time is not None and time.kind == "date":
                 tally.add_days(moments(batch.column(time.name), time)[is_training])
-            numbers = np.arange(row, row + batch.num_rows)
             chosen = np.flatnonzero((part != TRAIN) & (codes >= 0))
             if len(chosen):
                 some = read.take(pa.array(chosen))

@@ -40,9 +40,13 @@ def uniform(bits: Bits) -> Array:
 
 def chances(key: np.uint64, first_row: int, n_rows: int) -> Array:
     """The chance of every row by its place in the table, shape (n,)."""
+    return uniform(place_hashes(key, np.arange(first_row, first_row + n_rows)))
+
+
+def place_hashes(key: np.uint64, places: npt.NDArray[np.int64]) -> Bits:
+    """The hash of every row by its place in the table, shape (n,)."""
     with np.errstate(over="ignore"):
-        places = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
-        return uniform(mixed(mixed(places * _STEP + key) + key))
+        return mixed(mixed(places.astype(np.uint64) * _STEP + key) + key)
 
 
 def content_hashes(key: np.uint64, columns: Sequence[pa.Array | pa.ChunkedArray | npt.NDArray[Any]]) -> Bits:

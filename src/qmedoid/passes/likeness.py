@@ -70,7 +70,7 @@ class LikenessPass:
                 continue
             kept = batch.take(pa.array(taken))
             some = self.reading.in_kinds(kept, self.split.columns)
-            is_train = self.split.parts(read_cells(some, self.split.columns), kept).part == TRAIN
+            is_train = self.split.parts(read_cells(some, self.split.columns), kept, taken + row).part == TRAIN
             found.append(kept.filter(pa.array(is_train)))
             places.append(taken[is_train] + row)
         return Summary({}, {HARD: kept_rows(found, self.reading.schema(source), places)})

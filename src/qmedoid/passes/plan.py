@@ -20,6 +20,13 @@ class Labels(NamedTuple):
         """Rows with a label."""
         return sum(self.counts.values())
 
+    def side_of(self, positive: Any) -> dict[str, str]:
+        """The side of every text: its class; of more than two, where one is positive, that one, or ``""``."""
+        if positive is None or len(set(self.classes.values())) <= 2:
+            return dict(self.classes)
+        wanted = label_spelling(positive)
+        return {text: wanted if meant == wanted else "" for text, meant in self.classes.items()}
+
     def sides(self, positive: Any) -> dict[str, int]:
         """Rows of every class; of more than two those of the positive one, where there is one, and of the rest."""
         found: dict[str, int] = {}

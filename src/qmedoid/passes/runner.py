@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from qmedoid.exceptions import DataError
 from qmedoid.kernels._backend import thread_count
 from qmedoid.passes.base import Pass, Summary, merge
 from qmedoid.passes.store import SummaryFolder
@@ -87,6 +89,8 @@ class LocalRunner:
     on_rows: OnRows | None = None
     threads: int | None = None
     times: list[PassTime] = field(default_factory=list)
+    # Sizes and times of the files, as they were when they were first read.
+    _stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def facts(self) -> TableFacts:
@@ -138,6 +142,7 @@ class LocalRunner:
     def _one(self, one: Pass, place: int, first_row: int) -> tuple[Summary, bool]:
         """The summary of a partition, and whether it had to be read."""
         part, key = self.table.partitions[place], None
+        self._check_unchanged(part.path)
         if self.folder is not None:
             facts: dict[str, Any] = {**one.facts, "first_row": first_row}
             key = self.folder.key(one.name.replace(" ", "-"), facts, part.digest())
@@ -149,3 +154,13 @@ class LocalRunner:
         if self.folder is not None and key is not None:
             self.folder.put(key, summary)
         return summary, True
+
+    def _check_unchanged(self, path: Path) -> None:
+        """Refuse a file that was changed between two passes: what was counted is not what is drawn then."""
+        try:
+            facts = path.stat()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read any more: {error.strerror}.") from error
+        stamp = facts.st_size, facts.st_mtime_ns
+        if self._stamps.setdefault(path, stamp) != stamp:
+            raise DataError(f"{path} was changed while the table was fitted: begin again when it is complete.")

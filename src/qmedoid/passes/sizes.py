@@ -25,10 +25,10 @@ _NUMBERS, _OTHERS = 1, 4
 _JUDGED_BYTES = 400
 # Shares of the sample: rows of a rare class at most, and hard rows of the common one.
 RARE_SHARE, HARD_SHARE = 0.2, 0.2
-# Classes of fewer rows are all in the training part, and a sample has so many rows of every class at least.
+# A sample has so many rows of every class at least, if there are so many.
 SMALL_CLASS = 50
-# Rows that calibrate, as a share of the table at most.
-_CALIBRATING = 0.1
+# Rows that calibrate, as a share of the table at most, and of those that are not held out.
+_CALIBRATING, _OF_TRAINING = 0.1, 0.25
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
 
@@ -89,7 +89,7 @@ def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> Sh
             f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory "
             f"of this fit: give a share of at most {most:.3g}, or more --memory."
         )
-    return Shares(test, min(_CALIBRATING, sizes.judged / n_rows))
+    return Shares(test, min(_CALIBRATING, _OF_TRAINING * (1.0 - test), sizes.judged / n_rows))
 
 
 def class_rates(counts: Mapping[str, int], share: float, sizes: Sizes, rare: frozenset[str]) -> dict[str, float]:

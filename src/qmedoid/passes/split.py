@@ -1,7 +1,9 @@
 """Which rows train, which calibrate, and which are held out: by chance, from the content of each row.
 
 Rows that are equal in all columns that are learnt from, or rows of one group, have one chance and go to one part: none
-is judged by a model that has seen its twin. In an order of time the latest rows are held out.
+is judged by a model that has seen its twin. In a coarse table, such as one of three columns of two values each, equal
+rows are no twins, and each has a chance of its own (see `qmedoid.geometry.row_groups`). In an order of time the latest
+rows are held out.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column
-from qmedoid.passes.keys import content_hashes, key_of, uniform
+from qmedoid.passes.keys import content_hashes, key_of, place_hashes, uniform
 from qmedoid.tables import cells
 
 Cells: TypeAlias = npt.NDArray[Any] | pa.Array | pa.ChunkedArray
@@ -48,6 +50,8 @@ class RowSplit:
         Column that orders the rows; rows beyond `last` are held out then.
     last : float
         In the unit of `moments`.
+    by_place : bool
+        Whether the chance of a row depends on its place in the table, not on its cells.
     """
 
     columns: tuple[Column, ...]
@@ -57,9 +61,10 @@ class RowSplit:
     group: str | None = None
     time: Column | None = None
     last: float = np.inf
+    by_place: bool = False
 
-    def parts(self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table) -> Split:
-        """The part of every row, from its cells (see `read_cells`) and the batch with group and time columns."""
+    def parts(self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table, places: npt.NDArray[np.int64]) -> Split:
+        """The part of every row, from its cells (see `read_cells`), its place, and its group and time in `more`."""
         shared = list(read)
         if self.group is not None:
             names = cells.texts(more.column(self.group))
@@ -69,7 +74,8 @@ class RowSplit:
                     "drop them."
                 )
             shared = [names]
-        draws = content_hashes(key_of("split", self.seed), shared)
+        key = key_of("split", self.seed)
+        draws = place_hashes(key, places) if self.by_place else content_hashes(key, shared)
         shares = uniform(draws)
         if self.time is None:
             part = np.where(shares < self.test, TEST, np.where(shares < self.test + self.calibrate, CALIBRATE, TRAIN))

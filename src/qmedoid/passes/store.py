@@ -30,10 +30,14 @@ class SummaryFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._make()
+
+    def _make(self) -> None:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"The folder {str(path)!r} for finished partitions cannot be made: {error}.") from error
+            where = str(self.path)
+            raise OutputError(f"The folder {where!r} for finished partitions cannot be made: {error}.") from error
 
     def key(self, name: str, facts: Mapping[str, Any], content: str) -> str:
         """The name of the summary of a partition by a pass."""
@@ -49,6 +53,7 @@ class SummaryFolder:
 
     def put(self, key: str, summary: Summary) -> None:
         """Keep a summary, by one atomic replace."""
+        self._make()  # another fit of the same file may have ended, and removed it
         with atomic_file(self.path / (key + SUFFIX)) as file:
             file.write(packed(summary))
 
@@ -63,6 +68,7 @@ class SummaryFolder:
 
     def put_bytes(self, name: str, key: str, content: bytes) -> None:
         """Keep some bytes with their hash, by one atomic replace."""
+        self._make()
         with atomic_file(self.path / f"{name}-{key}{SUFFIX}") as file:
             file.write(content + hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest())
 
@@ -71,7 +77,7 @@ class SummaryFolder:
         for file in self.path.glob("*" + SUFFIX):
             remove_leftovers(file)
             file.unlink(missing_ok=True)
-        if not any(self.path.iterdir()):
+        if self.path.is_dir() and not any(self.path.iterdir()):
             shutil.rmtree(self.path, ignore_errors=True)
 
 

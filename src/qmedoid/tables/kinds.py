@@ -78,12 +78,14 @@ def infer_columns(
     roles: Mapping[str, Role] | None = None,
     decimal: str | None = None,
     date_order: DateOrder | None = None,
+    n_rows: int | None = None,
 ) -> Inferred:
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
     win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without, the other
-    columns decide, and a `DataError` says where nothing shows how texts are to be read.
+    columns decide, and a `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
+    those of the table are a sample.
     """
     columns, left_out, notes = [], {}, {}
     roles = roles or {}
@@ -109,7 +111,7 @@ def infer_columns(
         if role == "ignore":
             left_out[name] = "it was to be ignored"
             continue
-        found = _look_at(name, cells.one_chunk(table.column(name)), hints, role)
+        found = _look_at(name, cells.one_chunk(table.column(name)), hints, role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
@@ -159,7 +161,9 @@ def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column
     return tuple(made)
 
 
-def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | None) -> tuple[Column, str | None] | str:
+def _look_at(
+    name: str, array: pa.Array, hints: "Hints | None", role: Role | None, n_rows: int | None
+) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
         return EMPTY
@@ -175,7 +179,10 @@ def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | Non
     if role == "date" or (role == "number" and kind != "boolean"):
         return _in_role(name, array, kind, role, hints)
     if kind != "category":
-        return _number_column(name, kind, cells.read(array, kind), array, keep=role == "keep", settled=role == "number")
+        is_kept, is_settled = role == "keep", role == "number"
+        return _number_column(
+            name, kind, cells.read(array, kind), array, keep=is_kept, settled=is_settled, n_rows=n_rows
+        )
     if hints is None or not cells.is_text(array.type):
         return _category_column(name, array, keep=role == "keep")
     return _text_column(name, array, hints, keep=role == "keep")
@@ -244,7 +251,14 @@ def _wrong_note(name: str, read: cells.Cells, n_rows: int, what: str) -> str:
 
 
 def _number_column(
-    name: str, kind: Kind, read: cells.Cells, given: pa.Array, *, keep: bool = False, settled: bool = False
+    name: str,
+    kind: Kind,
+    read: cells.Cells,
+    given: pa.Array,
+    *,
+    keep: bool = False,
+    settled: bool = False,
+    n_rows: int | None = None,
 ) -> tuple[Column, str | None] | str:
     """The draft of a column of numbers, truth values or dates; `given` are its cells as they stand in the table.
 
@@ -272,7 +286,7 @@ def _number_column(
     notes = []
     if kind == "number" and not (keep or settled) and len(values) >= ENOUGH_ROWS:
         n_different = len(given.unique()) if loses_digits else None
-        reason = None if missing else id_reason(name, values, is_whole, n_different)
+        reason = None if missing else id_reason(name, values, is_whole, n_different, n_rows)
         if reason:
             return reason
         # Numbers with a fraction are measured, whatever their name.

@@ -48,12 +48,14 @@ class FilePartition:
             source = open_table(self.path, delimiter=self.delimiter, decimal=self.decimal)
         else:
             source = TableSource([BinaryFile(Bytes(self.path), self.row_groups)], self.path.stat().st_size)
-        source.schema = self.schema
+        # Columns of another file may stand in another order.
+        source.schema, source.names = self.schema, tuple(self.schema.names)
         return source
 
     def digest(self) -> str:
-        """Hash of the content: the bytes of the file, and which of its rows these are."""
-        hashed = hashlib.blake2b(repr((self.row_groups, self.delimiter, self.decimal)).encode(), digest_size=16)
+        """Hash of the content: the bytes of the file, which of its rows these are, and the types they are read in."""
+        how = self.row_groups, self.delimiter, self.decimal, [(one.name, str(one.type)) for one in self.schema]
+        hashed = hashlib.blake2b(repr(how).encode(), digest_size=16)
         hashed.update(file_digest(self.path))
         return hashed.hexdigest()
 

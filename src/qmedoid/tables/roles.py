@@ -140,12 +140,15 @@ def is_identifier_name(name: str) -> bool:
     return words[-1] in ("index", "row") and before in _BEFORE_INDEX
 
 
-def id_reason(name: str, values: Array, is_whole: bool, n_different: int | None = None) -> str | None:
+def id_reason(
+    name: str, values: Array, is_whole: bool, n_different: int | None = None, n_rows: int | None = None
+) -> str | None:
     """Why a column of numbers is taken for one that numbers or names the rows, or None.
 
-    `n_different` are the different numbers, where floats are too coarse to count them.
+    `n_different` are the different numbers, where floats are too coarse to count them; `n_rows` the rows of the table
+    of which the values are a sample.
     """
-    in_sequence = is_whole and _are_of_a_run(values)
+    in_sequence = is_whole and _are_of_a_run(values, n_rows or len(values))
     if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
         return None
     if (len(np.unique(values)) if n_different is None else n_different) < len(values):
@@ -153,11 +156,11 @@ def id_reason(name: str, values: Array, is_whole: bool, n_different: int | None 
     return NUMBERS_ROWS if in_sequence else OWN_NUMBER
 
 
-def _are_of_a_run(values: Array) -> bool:
+def _are_of_a_run(values: Array, n_rows: int) -> bool:
     """Whether whole numbers, all different, are too close together for anything but numbered rows.
 
     The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
     drawn by chance from a range of R, about n²/2R pairs would be equal.
     """
     n, spread = len(values), values.max() - values.min() + 1
-    return bool(spread == n or (spread <= 4 * n and n * n / (2 * spread) >= _REPEATS))
+    return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))

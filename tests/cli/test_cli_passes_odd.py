@@ -1,0 +1,193 @@
+"""`qmedoid fit` in passes of odd tables and options: what a fit in memory reads, says or refuses, it does as well."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qmedoid import load
+from qmedoid.cli import _in_passes
+from qmedoid.passes import sizes
+from qmedoid.passes.store import SummaryFolder
+
+N_ROWS = 9_000
+OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", "never", "--json")
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """The least memory has room for few rows, and no text is a small one."""
+    monkeypatch.setattr(sizes, "_ROW_BYTES", 80_000)
+    monkeypatch.setattr(_in_passes, "_SMALL", 0)
+
+
+def made(**more):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, N_ROWS)).round(4)
+    frame = pd.DataFrame({"a": a, "b": b, "class": np.where(rng.random(N_ROWS) < 1 / (1 + np.exp(-3 * a)), "x", "y")})
+    return frame.assign(**more)
+
+
+def written(frame, folder, ends="parquet", n_files=3):
+    """The table in files, the columns of every second one in the other order."""
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        part, path = frame.iloc[rows, :: 1 if number % 2 == 0 else -1], folder / f"{number}.{ends}"
+        if ends == "parquet":
+            part.to_parquet(path, index=False)
+        else:
+            part.to_csv(path, index=False, sep=";", decimal=",", encoding="latin-1")
+    return folder
+
+
+@pytest.mark.parametrize("ends", ["parquet", "csv"])
+def test_columns_in_any_order_and_notes_of_files(cli, tmp_path, ends):
+    frame = made(town=np.where(np.arange(N_ROWS) % 2, "Köln", "Bonn"), number=np.arange(N_ROWS) * 3 + 5)
+    frame["class"] = np.where(np.arange(N_ROWS) % 7 == 0, frame["class"] + " ", frame["class"])
+    printed = cli.ok("fit", written(frame, tmp_path / "t", ends), *OPTIONS, "-o", tmp_path / "m").json
+    assert printed["passes"]["sampled"] < 2_500
+    assert printed["classes"] == ["x", "y"]
+    assert printed["held_out"]["roc_auc"] > 0.85
+    # A sample shows numbers of rows with gaps between them, in the measure of the table.
+    assert printed["left_out"] == {"number": "it numbers the rows"}
+    said = " ".join(printed["notes"])
+    assert "2 of the classes in 'class' differ from another by blanks around them only" in said
+    assert "was seen in a sample of the rows" in said
+    if ends == "csv":
+        assert "read with a decimal comma" in said
+        assert "is not in UTF-8; it is read as cp1252" in said
+    assert {one.name: one.kind for one in load(tmp_path / "m").model.contract.columns} == {
+        "a": "number", "b": "number", "town": "category",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [1, 12])
+def test_a_class_of_few_rows_never_vanishes(cli, tmp_path, rows):
+    frame = made()
+    places = np.random.default_rng(1).choice(N_ROWS, rows, replace=False)
+    frame.loc[places, "class"] = "tiny"
+    folder, words = written(frame, tmp_path / "t"), set()
+    for seed in range(8):
+        outcome = cli("fit", folder, *OPTIONS, "--seed", seed, "-o", tmp_path / "m")
+        assert outcome.code == 3
+        assert "'tiny'" in outcome.json["error"]
+        words.add(outcome.json["error"].partition(" ")[0])
+    # Where its one row trains, none calibrates it; where it does not train, there is nothing to fit.
+    assert words == ({"A", "No"} if rows == 1 else {"A"})
+
+
+def test_rows_of_units_are_refused(cli, tmp_path):
+    folder = written(made(), tmp_path / "t", "csv")
+    lines = (folder / "0.csv").read_text().split("\n")
+    (folder / "0.csv").write_text("\n".join([lines[0], "[m];[kg];", *lines[1:]]))
+    outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "m")
+    assert outcome.code == 3
+    assert "looks like units" in outcome.err + outcome.out
+
+
+def test_max_rows_are_a_sample(cli, tmp_path):
+    folder = written(made(), tmp_path / "t")
+    printed = cli.ok("fit", folder, *OPTIONS, "--max-rows", "1000", "-o", tmp_path / "m").json
+    assert printed["passes"] is None
+    assert printed["training_rows"] == 750
+    outcome = cli("fit", folder, *OPTIONS, "--max-rows", "8000", "-o", tmp_path / "m")
+    assert outcome.code == 2
+    assert "needs about" in outcome.json["error"]
+
+
+def test_one_class_against_the_rest(cli, tmp_path):
+    frame = made()
+    frame["class"] = np.where(frame["a"] < -1.5, "low", frame["class"])
+    folder = written(frame, tmp_path / "t")
+    outcome = cli("fit", folder, *OPTIONS, "--positive", "lo", "-o", tmp_path / "m")
+    assert outcome.code == 2
+    assert "Did you mean 'low'?" in outcome.json["error"]
+    rare = (*OPTIONS, "--method", "rare", "--positive", "low", "--time-limit", "0.01")
+    printed = cli.ok("fit", folder, *rare, "-o", tmp_path / "m").json
+    assert printed["classes"] == ["not low", "low"]
+    assert "hard rows" in [one["name"] for one in printed["passes"]["passes"]]
+    # What the pilot says is not said of the model, and what there was no time for is.
+    assert not any("are called 1" in note for note in printed["notes"])
+    assert printed["time_limit"]["exceeded"]
+
+
+def test_held_out_by_time(cli, tmp_path):
+    frame = made(when=np.arange(N_ROWS), who=np.arange(N_ROWS) % 300, lists=[[1]] * N_ROWS)
+    folder = written(frame, tmp_path / "t")
+    shared = ("fit", folder, *OPTIONS, "--ignore", "lists", "-o", tmp_path / "m")
+    printed = cli.ok(*shared, "--time-column", "when", "--group-column", "who").json
+    said = f"{printed['held_out']['rows']:,} of the rows that are held out by time have the 'who' of one"
+    assert any(said in note for note in printed["notes"])
+    outcome = cli("fit", folder, *OPTIONS, "--group-column", "lists", "-o", tmp_path / "m")
+    assert outcome.code == 3
+    assert "The group column 'lists' is of type list" in outcome.json["error"]
+    frame["when"] = 7
+    constant = written(frame.drop(columns=["who", "lists"]), tmp_path / "constant")
+    printed = cli.ok("fit", constant, *OPTIONS, "--time-column", "when", "-o", tmp_path / "m").json
+    assert "no row is held out: none is later in 'when' than the training rows" in printed["notes"]
+
+
+def test_a_resumed_fit_takes_nothing_of_another(cli, tmp_path, monkeypatch):
+    frame = made(code=np.arange(N_ROWS) % 4)
+    folder, roles, removed = written(frame, tmp_path / "t"), tmp_path / "roles.toml", SummaryFolder.remove
+    monkeypatch.setattr(SummaryFolder, "remove", lambda _: None)
+
+    def fitted():
+        printed = cli.ok("fit", folder, *OPTIONS, "--resume", "--roles", roles, "-o", tmp_path / "m").json
+        names = [one.name for one in load(tmp_path / "m").model.contract.columns]
+        return names, [one["read"] for one in printed["passes"]["passes"]]
+
+    roles.write_text('a = "keep"')
+    assert fitted() == (["a", "b", "code"], [3, 3, 3])
+    assert fitted() == (["a", "b", "code"], [0, 0, 0])
+    # The same file name of roles, and other roles in it.
+    roles.write_text('b = "ignore"')
+    assert fitted() == (["a", "code"], [0, 0, 3])
+    # One file with another type: the common one changes how all are read.
+    frame.iloc[6000:].assign(code=frame["code"].iloc[6000:].astype(str)).to_parquet(folder / "2.parquet", index=False)
+    assert fitted() == (["a", "code"], [3, 3, 3])
+    monkeypatch.setattr(SummaryFolder, "remove", removed)
+    fitted()
+    assert not (tmp_path / "m.parts").exists()
+
+
+def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatch):
+    folder = written(made(), tmp_path / "t")
+    counted = _in_passes._check_first_rows
+
+    def change(*given):
+        counted(*given)
+        os.utime(folder / "1.parquet", (0, 0))
+
+    monkeypatch.setattr(_in_passes, "_check_first_rows", change)
+    outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "m")
+    assert outcome.code == 3
+    assert "1.parquet was changed while the table was fitted" in json.loads(outcome.out)["error"]
+
+
+def test_summaries_of_a_folder_that_another_fit_has_removed(tmp_path):
+    folder = SummaryFolder(tmp_path / "parts")
+    SummaryFolder(tmp_path / "parts").remove()
+    folder.put_bytes("fit", "key", b"kept")
+    assert folder.get_bytes("fit", "key") == b"kept"
+    SummaryFolder(tmp_path / "parts").remove()
+    folder.remove()
+    assert not (tmp_path / "parts").exists()
+
+
+def test_equal_rows_of_a_coarse_table_are_no_twins(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(0, 3, N_ROWS) for name in "abc"})
+    frame["class"] = np.where(rng.random(N_ROWS) < 1 / (1 + np.exp(2.0 - 2.0 * frame["a"])), "x", "y")
+    printed = cli.ok("fit", written(frame, tmp_path / "t"), *OPTIONS, "-o", tmp_path / "m").json
+    # The best that can be is known: a row of a = 0, 1 or 2 is of the likelier class.
+    likely = 1 / (1 + np.exp(-np.abs(2.0 * frame["a"] - 2.0)))
+    assert abs(printed["held_out"]["accuracy"] - likely.mean()) < 0.03
+    assert abs(printed["held_out"]["rows"] / N_ROWS - 0.25) < 0.02
+    assert printed["held_out"]["seen"]["rows"] == printed["held_out"]["rows"]
+    frame["much"] = rng.normal(size=N_ROWS)
+    frame = pd.concat([frame, frame.iloc[::2]], ignore_index=True)
+    printed = cli.ok("fit", written(frame, tmp_path / "twins"), *OPTIONS, "-o", tmp_path / "m").json
+    assert printed["held_out"]["seen"] == {"rows": 0, "checked": printed["held_out"]["rows"]}
