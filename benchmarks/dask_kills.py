@@ -80,7 +80,8 @@ class Killer(Thread):
             there = self._client.nthreads()
             # One that still starts is not killed: its nanny would give it up.
             alive = [one.pid for one in self._cluster.workers.values() if one.worker_address in there and one.pid]
-            if alive:
+            # The last one is left: workers take seconds to start, and kills come faster than that.
+            if len(alive) > 1:
                 try:
                     os.kill(self._random.choice(alive), signal.SIGKILL)
                 except ProcessLookupError:
