@@ -40,6 +40,8 @@ def cluster():
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(n_workers=2, **settings) as found,
     ):
+        # A worker that dies while it starts is given up by what watches it: others are started then.
+        found.adapt(minimum=2, maximum=2, interval="500ms")
         yield found
 
 
@@ -56,7 +58,7 @@ def test_results_are_the_same_while_workers_are_killed(cluster, client):
         while len(killed) < 3 and not stop.wait(0.3):
             there = client.nthreads()
             alive = [one.pid for one in cluster.workers.values() if one.worker_address in there and one.pid]
-            if alive:
+            if len(alive) > 1:
                 os.kill(alive[0], signal.SIGKILL)
                 killed.append(alive[0])
 
@@ -74,7 +76,7 @@ def test_results_are_the_same_while_workers_are_killed(cluster, client):
 
 def test_a_task_that_kills_every_worker_is_named(client, monkeypatch):
     monkeypatch.setattr(workers, "MOST_ATTEMPTS", 0)
-    client.wait_for_workers(1)
+    client.wait_for_workers(1, timeout=60)
     with (
         distributed.Client(client.scheduler.address, set_as_default=False) as other,
         pytest.raises(ClusterError, match=r"dying: partition 0 was given out 1 times"),
