@@ -140,10 +140,12 @@ def test_distance_and_angle_follow_from_the_measured_overlap(angle):
     np.testing.assert_array_equal(drawn.overlap * 32, np.round(drawn.overlap * 32))
 
 
-def test_overlap_is_clipped_at_zero():
-    drawn = SamplerSwapTest(shots=16, seed=3)(repeated(40), X_ONE).overlap
-    assert drawn.min() == 0.0
-    assert np.mean(drawn == 0) > 0.4
+def test_overlaps_of_equal_vectors_are_zero_on_average_and_no_distance_is_lost():
+    drawn = SamplerSwapTest(shots=16, seed=3)(repeated(400), X_ONE)
+    assert drawn.overlap.min() < 0
+    assert abs(drawn.overlap.mean()) < 4.5 / np.sqrt(400 * 16)
+    assert np.all(drawn.distance >= 0)
+    assert np.all((drawn.distance == 0) == (drawn.overlap <= 0))
 
 
 def test_jobs_hold_so_many_pairs_and_report_as_they_end():
@@ -231,3 +233,28 @@ def test_another_missing_module_is_not_blamed_on_qiskit():
     done = run_python('import sys; sys.modules["qmedoid.circuits.compact_swap"] = None; import qmedoid.circuits')
     assert "ModuleNotFoundError: import of qmedoid.circuits.compact_swap" in done.stderr
     assert "quantum" not in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("circuit", ["compact_swap", "interference"])
+def test_both_circuits_measure_the_same_overlaps(circuit):
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(4, 5)), rng.normal(size=(3, 5))
+    exact = compact_swap_test(X, Y)
+    by_state = StatevectorSwapTest(circuit=circuit)(X, Y)
+    np.testing.assert_allclose(by_state.overlap, exact.overlap, rtol=0, atol=1e-13)
+    by_shots = SamplerSwapTest(circuit=circuit, shots=4096, seed=1)(X, Y).overlap
+    s = exact.overlap
+    errors = np.sqrt((1 - s**2 if circuit == "compact_swap" else s * (1 - s)) / 4096)
+    assert np.all(np.abs(by_shots - s) < 4.5 * errors)
+
+
+def test_draws_go_on_from_call_to_call():
+    backend = SamplerSwapTest(shots=256, seed=9)
+    X, Y = repeated(200), -X_ONE + 0.5
+    first, second = (backend(X, Y).overlap[:, 0] for _ in range(2))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(200)
+
+
+def test_an_unknown_circuit_is_refused():
+    with pytest.raises(ParameterError, match="'circuit' parameter must be one of"):
+        SamplerSwapTest(circuit="swap", seed=1)

@@ -67,7 +67,7 @@ def test_openqasm_has_one_input_per_feature_and_every_gate(model):
 def test_swap_test_measures_the_overlap():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 3))
-    circuit = export.swap_test_circuit(3)
+    circuit = export.pair_circuit("swap-test", 3)
     bound = circuit.assign_parameters(compact_swap_angles(x, y)).remove_final_measurements(inplace=False)
     p_zero = Statevector(bound).probabilities([0])[0]
     assert 2 * p_zero - 1 == pytest.approx(compact_swap_test(x, y).overlap[0, 0])

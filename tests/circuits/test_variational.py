@@ -233,7 +233,8 @@ def test_jobs_hold_so_many_rows_and_report_as_they_end():
     rotations, inputs = random_case(ansatz, rows=5)
     backend = SamplerExpectations(sampler=sampler, shots=10, rows_per_job=2, on_job=lambda *args: seen.append(args))
     backend(ansatz, rotations, inputs, np.eye(4))
-    assert sampler.jobs == [([(2, 3)], 10), ([(2, 3)], 10), ([(1, 3)], 10)]
+    # Two weights and three inputs.
+    assert sampler.jobs == [([(2, 5)], 10), ([(2, 5)], 10), ([(1, 5)], 10)]
     assert seen == [(2, 5), (4, 5), (5, 5)]
 
 
@@ -257,7 +258,7 @@ def test_aer_runs_the_circuit_as_it_is():
 @pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
 @pytest.mark.parametrize("level", [1, 3])
 def test_pass_manager_rewrites_the_circuit_for_a_machine(level):
-    """Level 3 drops the last R_z, which is measured by nothing; the inputs still find their places."""
+    """Level 3 drops the last R_z, which is measured by nothing; weights and inputs still find their places."""
     machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1)
     passes = generate_preset_pass_manager(optimization_level=level, backend=machine, seed_transpiler=1)
     sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})

@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
+from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.row_groups import group_folds
 from qmedoid.kernels.ties import order_by_content
@@ -126,6 +127,50 @@ def test_comparisons_of_measured_distances_are_those_of_thresholds(fitted):
     X, _, found = fitted
     new = X[:40] + 0.01
     np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), found.model.scores(new), atol=1e-12)
+
+
+def test_no_test_is_needed_for_records_that_lie_between_no_two_rows(fitted):
+    X, _, found = fitted
+
+    def refused(*rows):
+        raise AssertionError(f"{rows} were measured")
+
+    # Training rows are on one side of every pair, and so are records far out.
+    far_out = np.array([[-1e6, -1e6, -1e6], [1e6, 1e6, 1e6]])
+    for rows in (X, far_out):
+        np.testing.assert_allclose(found.model.scores_with(rows, refused), found.model.scores(rows), atol=1e-12)
+
+
+def test_records_between_two_rows_go_where_the_measured_distances_say(fitted):
+    model = fitted[2].model
+    tree = int(np.flatnonzero(model.columns[:, 0] == 0)[0])
+    alone = replace(
+        model, columns=np.where(np.arange(15) == 0, model.columns, -1)[[tree]], outputs=model.outputs[[tree]],
+        **{name: getattr(model, name)[[tree]] for name in ("near", "far", "near_values", "far_values", "values")},
+    )  # fmt: skip
+    near, far = alone.near_values[0, 0], alone.far_values[0, 0]
+    asked = []
+
+    def swapped(rows, others):
+        asked.append((len(rows), len(others)))
+        test = compact_swap_test(rows, others)
+        return test._replace(overlap=test.overlap[:, ::-1])
+
+    rows = np.tile([0.0, 2.0, 1001.0], (4, 1))
+    rows[:, 0] = near + (far - near) * np.array([0.0, 0.1, 0.9, 1.0])
+    exact, by_swapped = alone.scores(rows), alone.scores_with(rows, swapped)
+    np.testing.assert_allclose(alone.scores_with(rows, compact_swap_test), exact, atol=1e-12)
+    np.testing.assert_allclose(by_swapped, exact[[0, 2, 1, 3]], atol=1e-12)
+    assert asked == [(1, 2), (1, 2)]
+    assert not np.allclose(exact[1], exact[2])
+
+
+def test_a_bad_value_is_not_compared(fitted):
+    X, _, found = fitted
+    rows = X[:300].copy()
+    rows[7, 1] = np.nan
+    with pytest.raises(DataError, match="Row 7 holds nan in column 1"):
+        found.model.scores_with(rows, compact_swap_test)
 
 
 def test_comparisons_keep_training_rows_where_they_were_under_rising_maps(fitted):

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from qmedoid.geometry.overlap import SwapTest, compact_swap_test
 from qmedoid.geometry.scaling import fit_signed_log, signed_log
 from qmedoid.methods.rare.fit import fit_logistic
-from qmedoid.methods.rare.geometry import line_kernel
+from qmedoid.methods.rare.line import line_kernel, measured_beside
 from qmedoid.methods.rare.prototypes import column_contrast
 
 seeds = st.integers(0, 2**32 - 1)
@@ -46,6 +47,45 @@ def test_far_values_are_near_to_nobody_and_stay_numbers():
         common, rare = kernel.nearness(np.array([[-1e300], [1e300], [0.0]]))
     assert common[:2].max() == rare[:2].max() == 0.0
     assert common[2, 0] == 1.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=seeds, k=st.integers(1, 12), scale=st.sampled_from([1e-100, 1.0, 1e100]))
+def test_one_distance_on_a_line_gives_all_others(seed, k, scale):
+    rng = np.random.default_rng(seed)
+    # Few distinct values, so that some are equal and records coincide with them.
+    values, x = (np.round(rng.normal(size=n), 1) * scale for n in (k, 15))
+    values = np.sort(values)
+    asked = []
+
+    def swap_test(rows, others):
+        asked.extend((row, other) for row in rows[:, 0] for other in others[:, 0])
+        return compact_swap_test(rows, others)
+
+    found, wanted = measured_beside(swap_test, x, values).distances(values), np.abs(x[:, None] - values)
+    np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14 * scale)
+    assert sorted(row for row, _ in asked) == sorted(x)
+    for row, other in asked:
+        assert abs(row - other) <= np.abs(row - values).min() + 1e-14 * scale
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.3, 1.0])
+def test_a_measured_distance_on_a_line_stays_between_the_values_beside_it(overlap):
+    values, x = np.array([-1.0, 0.5, 2.0]), np.array([-3.0, -0.9, 0.4, 1.0, 1.9, 2.0, 5.0])
+
+    def swap_test(rows, others):
+        said = np.full((len(rows), len(others)), overlap)
+        return SwapTest(said, said, said)
+
+    place, below, above = measured_beside(swap_test, x, values)[1:]
+    np.testing.assert_array_equal(place, [0, 1, 1, 2, 2, 3, 3])
+    inside = (place > 0) & (place < 3)
+    np.testing.assert_allclose((below + above)[inside], 1.5)
+    assert min(below.min(), above.min()) >= 0.0
+    measured = np.hypot(x, [-1.0, -1.0, 0.5, 0.5, 2.0, 2.0, 2.0]) * np.sqrt(2 * overlap)
+    np.testing.assert_allclose(above[0], measured[0])
+    np.testing.assert_allclose(below[[5, 6]], measured[[5, 6]])
+    np.testing.assert_allclose(np.where([1, 0, 1, 0], below[inside], above[inside]), np.minimum(measured[inside], 1.5))
 
 
 @settings(deadline=None, max_examples=40)

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score, recall_score
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -270,6 +271,17 @@ def test_a_fold_is_judged_at_the_threshold_of_the_other_folds(metric):
         threshold = best_threshold(codes[fold != number], margin[fold != number], metric)
         called[fold == number] = margin[fold == number] > threshold
     assert out_of_fold_score(found, codes, metric) == pytest.approx(metric_at(codes, called, 0.5, metric), rel=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "judge"), [("macro_f1", f1_score), ("balanced_accuracy", recall_score)])
+def test_of_more_than_two_classes_the_likeliest_is_judged(metric, judge):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=60)
+    scores = rng.normal(size=(60, 3)) + np.eye(3)[codes]
+    fold = np.where(np.arange(60) < 50, np.arange(60) % 3, -1)
+    scores[fold < 0] = np.nan
+    expected = judge(codes[:50], scores[:50].argmax(axis=1), average="macro")
+    assert out_of_fold_score(OutOfFold(scores, fold), codes, metric) == pytest.approx(expected, rel=1e-12)
 
 
 def test_folds_of_one_row_are_judged_together():

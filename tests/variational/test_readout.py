@@ -172,6 +172,12 @@ def test_parity_is_for_two_classes(n_classes):
         make_readout("parity", 3, n_classes)
 
 
+@pytest.mark.parametrize(("n_classes", "kind"), [(2, ParityReadout), (3, DirectReadout), (8, DirectReadout)])
+def test_printed_is_parity_for_two_classes_and_direct_for_more(n_classes, kind):
+    """Algorithm 17: parity where there are two classes, else direct."""
+    assert type(make_readout("printed", 3, n_classes)) is kind
+
+
 @pytest.mark.parametrize(("n_classes", "needed"), [(5, 3), (8, 3), (9, 4)])
 def test_direct_needs_a_basis_state_per_class(n_classes, needed):
     match = f"2 qubits have 4, and there are {n_classes} classes. Use at least {needed} qubits, or readout='strings'"
@@ -181,7 +187,8 @@ def test_direct_needs_a_basis_state_per_class(n_classes, needed):
 
 
 def test_unknown_read_out():
-    with pytest.raises(ParameterError, match=r"must be one of \['strings', 'parity', 'direct'\]\. Got 'both' instead"):
+    match = r"must be one of \['strings', 'parity', 'direct', 'printed'\]\. Got 'both' instead"
+    with pytest.raises(ParameterError, match=match):
         make_readout("both", 2, 2)
 
 

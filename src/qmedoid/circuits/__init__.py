@@ -3,13 +3,10 @@
 from qmedoid.exceptions import MissingExtraError
 
 try:
-    from qmedoid.circuits.backends import (
-        SamplerExpectations,
-        SamplerSwapTest,
-        StatevectorExpectations,
-        StatevectorSwapTest,
-    )
+    from qmedoid.circuits.backends import SamplerSwapTest, StatevectorSwapTest
     from qmedoid.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
+    from qmedoid.circuits.expectations import EstimatorExpectations, SamplerExpectations, StatevectorExpectations
+    from qmedoid.circuits.interference import interference_angles, interference_circuit, interference_template
     from qmedoid.circuits.variational import variational_circuit
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "qiskit":
@@ -22,6 +19,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
+    "EstimatorExpectations",
     "SamplerExpectations",
     "SamplerSwapTest",
     "StatevectorExpectations",
@@ -29,5 +27,8 @@ __all__ = [
     "compact_swap_angles",
     "compact_swap_circuit",
     "compact_swap_template",
+    "interference_angles",
+    "interference_circuit",
+    "interference_template",
     "variational_circuit",
 ]

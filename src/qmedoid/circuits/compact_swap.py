@@ -22,13 +22,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
-from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
+from qiskit.circuit import ParameterVector
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError, ParameterError
-
-OUTCOME = "outcome"
-Angle = float | ParameterExpression
+from qmedoid.circuits.rotations import OUTCOME, Angle, append_multiplexed_ry, tree_angles
+from qmedoid.circuits.vectors import check_n_features, check_one_pair, directions, pairs_of_rows
 
 
 def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
@@ -53,6 +51,7 @@ def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
     >>> compact_swap_circuit([3.0, 1.0], [1.0, 2.0]).num_qubits
     4
     """
+    check_one_pair(x, y)
     return _assemble(compact_swap_angles(x, y).tolist(), measure)
 
 
@@ -68,16 +67,19 @@ def compact_swap_template(n_features: int, *, measure: bool = True) -> QuantumCi
     >>> len(template.parameters) == len(compact_swap_angles([3.0, 1.0], [1.0, 2.0]))
     True
     """
-    if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer) or n_features < 1:
-        raise ParameterError(f"The 'n_features' parameter must be an int >= 1. Got {n_features!r} instead.")
-    return _assemble(list(ParameterVector("theta", 2 ** _n_psi_qubits(int(n_features)))), measure)
+    return _assemble(list(ParameterVector("theta", 2 ** _n_psi_qubits(check_n_features(n_features)))), measure)
 
 
-def compact_swap_angles(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-    """The angles of the Y rotations that prepare x and y, shape (2**n,) for a psi register of n qubits.
+def compact_swap_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
+    """The angles of the Y rotations that prepare x and y, shape (2**n,) for n psi qubits, or rows for many pairs.
 
     The first belongs to ``phi[0]``. Then follow one angle for ``psi[n-1]``, two for ``psi[n-2]``, and so on down to
     ``psi[0]``.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (d,) or (pairs, d)
+        Row i of X is compared with row i of Y; none may be zero.
 
     Examples
     --------
@@ -85,21 +87,14 @@ def compact_swap_angles(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
     >>> compact_swap_angles([3.0, 1.0], [1.0, 2.0]).round(4)
     array([-1.231 ,  1.4706,  1.6715, -0.7904])
     """
-    a, b = _vector(x, "x"), _vector(y, "y")
-    if len(a) != len(b):
-        raise DataError(f"x has {len(a)} entries and y has {len(b)}: both need the same number.")
-    largest = max(np.abs(a).max(), np.abs(b).max())
-    phi_angle = 2.0 * np.arctan2(-np.linalg.norm(b / largest), np.linalg.norm(a / largest))
-
-    amplitudes = np.zeros(2 ** _n_psi_qubits(len(a)))
-    amplitudes[0 : 2 * len(a) : 2] = _direction(a)
-    amplitudes[1 : 2 * len(b) : 2] = _direction(b)
-    layers = []
-    while len(amplitudes) > 1:
-        low, high = amplitudes[0::2], amplitudes[1::2]
-        layers.append(_multiplexed(2.0 * np.arctan2(high, low)))
-        amplitudes = np.hypot(low, high)
-    return np.concatenate([[phi_angle], *reversed(layers)])
+    a, b = pairs_of_rows(X, Y)
+    largest = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))[:, None]
+    norms = np.linalg.norm(a / largest, axis=1), np.linalg.norm(b / largest, axis=1)
+    amplitudes = np.zeros((len(a), 2 ** _n_psi_qubits(a.shape[1])))
+    amplitudes[:, 0 : 2 * a.shape[1] : 2] = directions(a)
+    amplitudes[:, 1 : 2 * a.shape[1] : 2] = directions(b)
+    angles = np.column_stack([2.0 * np.arctan2(-norms[1], norms[0]), tree_angles(amplitudes)])
+    return angles if np.ndim(X) > 1 else angles[0]
 
 
 def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
@@ -109,7 +104,7 @@ def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     circuit.ry(angles[0], phi[0])
     for qubit in reversed(range(len(psi))):
         above = list(psi)[qubit + 1 :]
-        _append_multiplexed_ry(circuit, angles[2 ** len(above) : 2 ** (len(above) + 1)], psi[qubit], above)
+        append_multiplexed_ry(circuit, angles[2 ** len(above) : 2 ** (len(above) + 1)], psi[qubit], above)
     circuit.h(ancilla[0])
     circuit.cswap(ancilla[0], phi[0], psi[0])
     circuit.h(ancilla[0])
@@ -120,55 +115,5 @@ def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     return circuit
 
 
-def _append_multiplexed_ry(
-    circuit: QuantumCircuit,
-    angles: Sequence[Angle],
-    target: Qubit,
-    controls: Sequence[Qubit],
-) -> None:
-    """Rotate the target by an angle for each state of the controls, in the order of a Gray code.
-
-    Between two rotations one control flips the sense of those to come, so 2**k of each do for k controls.
-    """
-    for step, angle in enumerate(angles, start=1):
-        circuit.ry(angle, target)
-        if controls:
-            lowest_set_bit = (step & -step).bit_length() - 1
-            circuit.cx(controls[min(lowest_set_bit, len(controls) - 1)], target)
-
-
-def _multiplexed(angles: Array) -> Array:
-    r"""Angles :math:`\theta` of the Gray code sequence that rotates by ``angles[j]`` when the controls read j.
-
-    .. math:: \text{angles}_j = \sum_i (-1)^{|j \wedge g(i)|}\,\theta_i, \qquad g(i) = i \oplus \lfloor i/2\rfloor .
-    """
-    index = np.arange(len(angles))
-    gray = index ^ (index >> 1)
-    signs = 1.0 - 2.0 * (np.bitwise_count(gray[:, None] & index[None, :]) % 2)
-    theta: Array = signs @ angles / len(angles)
-    return theta
-
-
 def _n_psi_qubits(n_features: int) -> int:
     return 1 + (n_features - 1).bit_length()
-
-
-def _direction(vector: Array) -> Array:
-    """The vector divided by its norm, by way of its largest entry so that no square leaves the range."""
-    scaled: Array = vector / np.abs(vector).max()
-    return np.divide(scaled, np.linalg.norm(scaled))
-
-
-def _vector(values: npt.ArrayLike, name: str) -> Array:
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim != 1 or len(vector) == 0:
-        raise DataError(f"{name} has shape {vector.shape}: pass one vector of at least one entry, shape (d,).")
-    if not np.isfinite(vector).all():
-        position = int(np.argmin(np.isfinite(vector)))
-        raise DataError(f"{name} holds {vector[position]} at position {position}: pass finite numbers only.")
-    if not vector.any():
-        raise DataError(
-            f"{name} is a zero vector, which cannot be prepared as a state: use compact_swap_test, which handles zero "
-            "vectors, or a backend of qmedoid.circuits, which sends them there."
-        )
-    return vector

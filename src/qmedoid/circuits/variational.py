@@ -18,14 +18,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
-from qiskit.circuit import ParameterExpression, ParameterVector
+from qiskit.circuit import ParameterVector
 
 from qmedoid.arrays import Array
-from qmedoid.circuits.compact_swap import OUTCOME
+from qmedoid.circuits.rotations import OUTCOME, Angle
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.variational.ansatz import Ansatz
-
-Angle = float | ParameterExpression
 
 
 def variational_circuit(

@@ -31,7 +31,7 @@ class SwapTest(NamedTuple):
     Attributes
     ----------
     overlap : ndarray
-        s = 2·p0 − 1, between 0 (equal vectors) and 1 (opposite vectors of equal norm).
+        s = 2·p0 − 1, between 0 (equal vectors) and 1 (opposite vectors of equal norm); a measured one may lie outside.
     distance : ndarray
         D = √(2Zs), the Euclidean distance.
     angle : ndarray
@@ -109,9 +109,12 @@ def compact_swap_test(
 
 
 def sample_overlap(overlap: Array, shots: int, rng: np.random.Generator) -> Array:
-    """Overlap as estimated from `shots` measurements: 2·B/shots − 1 with B ~ Binomial(shots, (1+s)/2), at least 0."""
+    """Overlap as estimated from `shots` measurements: 2·B/shots − 1 with B ~ Binomial(shots, (1+s)/2).
+
+    It may lie below 0, and is left there: cut off, it would be too large on average.
+    """
     zeros = rng.binomial(shots, np.clip((1.0 + overlap) / 2.0, 0.0, 1.0))
-    return np.clip(2.0 * zeros / shots - 1.0, 0.0, 1.0)
+    return 2.0 * zeros / shots - 1.0
 
 
 def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: AngleKind = "true") -> SwapTest:
@@ -120,7 +123,8 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     .. math:: D = \sqrt{2Zs}, \qquad \cos\angle(x, y) = \frac{Z (1 - 2s)}{2\lVert x\rVert\lVert y\rVert},
               \qquad \Theta_{\text{printed}} = \arccos\sqrt{s}.
 
-    An error of s reaches the cosine multiplied by Z/(‖x‖·‖y‖), so the cosine is clipped to [−1, 1].
+    An error of s reaches the cosine multiplied by Z/(‖x‖·‖y‖), so the cosine is clipped to [−1, 1]. A measured s may
+    lie outside of 0 to 1; distance and printed angle take the nearest that is possible.
 
     Parameters
     ----------
@@ -130,16 +134,31 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     """
     check_angle_kind(angle)
     nx, ny = x_norms[:, None], y_norms[None, :]
-    root_z = np.hypot(nx, ny)
-    distance = root_z * np.sqrt(2.0 * overlap)
+    root_z, distance = np.hypot(nx, ny), overlap_distance(overlap, nx, ny)
     if angle == "printed":
-        theta = np.arccos(np.sqrt(overlap))
+        theta = np.arccos(np.sqrt(np.clip(overlap, 0.0, 1.0)))
         return SwapTest(overlap, distance, np.where((nx == 0) | (ny == 0), 0.0, theta))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Norms may be so unequal that their ratio overflows; s = 1/2 means a right angle even then.
         cosine = np.where(overlap == 0.5, 0.0, (root_z / nx) * (root_z / ny) * (0.5 - overlap))
     theta = np.arccos(np.clip(cosine, -1.0, 1.0))
     return SwapTest(overlap, distance, _with_zero_rule(theta, nx == 0, ny == 0))
+
+
+def pair_overlaps(X: Array, Y: Array) -> Array:
+    """Exact overlap of each row of X with the same row of Y, shape (n,); ½ where one is zero, 0 where both are."""
+    scale = np.maximum(_power_of_two(X), _power_of_two(Y))[:, None]
+    a, b = X / scale, Y / scale
+    z = row_dots(a, a) + row_dots(b, b)
+    return np.minimum(row_dots(a - b, a - b) / np.where(z > 0, 2.0 * z, 1.0), 1.0)
+
+
+def overlap_distance(overlap: Array, x_norms: Array, y_norms: Array) -> Array:
+    """Distance √(2Zs) of vectors with these overlaps and norms, of shapes that NumPy broadcasts.
+
+    A measured s may lie outside of 0 to 1, and the nearest that is possible is taken.
+    """
+    return np.asarray(np.hypot(x_norms, y_norms) * np.sqrt(2.0 * np.clip(overlap, 0.0, 1.0)))
 
 
 def row_dots(X: Array, Y: Array) -> Array:
@@ -160,6 +179,8 @@ def check_angle_kind(angle: str) -> None:
 
 
 def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
+    if len(X) < len(Y):  # the same bits, with fewer calls of NumPy
+        return SwapTest(*(np.ascontiguousarray(field.T) for field in _exact(Y, X, angle)))
     out = SwapTest(*(np.empty((len(X), len(Y))) for _ in range(3)))
     for rows in row_slices(X, _BLOCK_ROWS):
         for j, y in enumerate(Y):
@@ -220,6 +241,8 @@ def _power_of_two(X: Array) -> Array:
         return np.ones(len(X))
     largest = np.abs(X).max(axis=1)
     in_range = (largest >= _SMALLEST) & (largest <= _LARGEST)
+    if in_range.all():
+        return np.ones(len(X))
     # The scale of a pair is the larger of the two: a zero row asks for the smallest, and so leaves it to its partner.
     exponent = np.where(in_range, 0, np.where(largest > 0, np.frexp(largest)[1], -1021))
     power: Array = np.ldexp(1.0, np.clip(exponent, -1021, 1022))

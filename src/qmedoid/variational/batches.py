@@ -81,6 +81,17 @@ def batch_objective(
     return BatchObjective(network, data, importance)
 
 
+def batch_rows(codes: Codes, n_classes: int, batch_size: int, sampling: Sampling) -> int:
+    """Rows of every batch of a data set: about `batch_size`, or all where there are no more."""
+    if batch_size >= len(codes):
+        return len(codes)
+    return (
+        batch_size
+        if sampling == "uniform"
+        else int(batch_counts(np.bincount(codes, minlength=n_classes), batch_size).sum())
+    )
+
+
 def batch_counts(sizes: Codes, batch_size: int) -> Codes:
     """Rows of each class in a batch: in proportion, but for rare classes at least B/(3C) or all they have."""
     least = np.minimum(sizes, -(-batch_size // (_SHARE * len(sizes))))

@@ -162,9 +162,12 @@ class Network:
     def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
         """Class scores from the expectation values that a backend measures, such as those of `qmedoid.circuits`."""
         parts = self.split(theta)
-        scaled = self._scaled(parts, inputs, "float64")
-        measured = backend(self.ansatz, parts.rotations, scaled, self.readout.observables)
+        measured = backend(self.ansatz, parts.rotations, self.encoded(theta, inputs), self.readout.observables)
         return self.readout.scores(measured, parts.readout)
+
+    def encoded(self, theta: Array, inputs: Real) -> Array:
+        """What enters the circuit of a backend for every row, λ_j·a_j in double precision, shape (n_rows, m)."""
+        return self._scaled(self.split(theta), inputs, "float64")
 
     def loss(self, theta: Array, batch: Batch) -> float:
         """Weighted cross-entropy."""

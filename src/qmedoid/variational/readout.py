@@ -6,6 +6,8 @@ A read-out is a set of diagonal observables and a map from their expectation val
     Two classes: the probabilities of an even and of an odd number of ones. Scores are their logarithms.
 ``direct``
     Class c is basis state c; the softmax of the logarithms renormalizes over the C states that are used.
+``printed``
+    ``parity`` for two classes and ``direct`` for more, as algorithm 17 reads a circuit whose mapping is parity.
 ``strings``
     Scores are linear in :math:`\langle Z_q\rangle`, :math:`\langle Z_qZ_r\rangle` and, from three qubits on,
     :math:`\langle Z_0\cdots Z_{n-1}\rangle`, with trainable weights and biases. Two classes have one score:
@@ -16,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +29,8 @@ from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.schema import Values
 
 Real = npt.NDArray[Any]
-ReadoutKind = Literal["strings", "parity", "direct"]
-READOUT_KINDS: tuple[ReadoutKind, ...] = ("strings", "parity", "direct")
+ReadoutKind = Literal["strings", "parity", "direct", "printed"]
+READOUT_KINDS: tuple[ReadoutKind, ...] = ("strings", "parity", "direct", "printed")
 
 FLOOR = 1e-12
 """Smallest probability whose logarithm is taken; where every class falls below it, all are equally likely."""
@@ -37,6 +39,7 @@ FLOOR = 1e-12
 class Readout(ABC):
     """Observables and the map from their expectation values to class scores."""
 
+    kind: ClassVar[ReadoutKind]
     n_qubits: Annotated[int, Values(least=1, most=MAX_QUBITS)]
     n_classes: int
 
@@ -67,6 +70,10 @@ class Readout(ABC):
     def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:
         """Gradient of a loss by the expectation values and by the parameters, from that by the scores."""
 
+    @abstractmethod
+    def as_dict(self, parameters: Array) -> dict[str, Any]:
+        """The map from outcomes to scores as plain values, for readers that do not have this package."""
+
 
 class _Logarithms(Readout):
     """Scores are logarithms of probabilities that the observables measure directly."""
@@ -90,9 +97,16 @@ class _Logarithms(Readout):
         inside = expectations > FLOOR
         return np.where(inside, upstream / np.where(inside, expectations, 1.0), 0.0), np.zeros(0)
 
+    def as_dict(self, parameters: Array) -> dict[str, Any]:  # noqa: ARG002
+        """For every class the basis states whose probabilities add up to its own."""
+        states = [np.flatnonzero(of_class).tolist() for of_class in self.observables]
+        return {"kind": self.kind, "states": states, "floor": FLOOR}
+
 
 class ParityReadout(_Logarithms):
     """Class 1 is an odd number of ones."""
+
+    kind: ClassVar[ReadoutKind] = "parity"
 
     def __init__(self, n_qubits: int, n_classes: int) -> None:
         super().__init__(n_qubits, n_classes)
@@ -111,6 +125,8 @@ class ParityReadout(_Logarithms):
 class DirectReadout(_Logarithms):
     """Class c is basis state c."""
 
+    kind: ClassVar[ReadoutKind] = "direct"
+
     def __init__(self, n_qubits: int, n_classes: int) -> None:
         super().__init__(n_qubits, n_classes)
         if n_classes > 2**n_qubits:
@@ -128,6 +144,8 @@ class DirectReadout(_Logarithms):
 
 class StringReadout(Readout):
     """Scores linear in the expectation values of Z strings, with trainable weights and biases."""
+
+    kind: ClassVar[ReadoutKind] = "strings"
 
     @cached_property
     def strings(self) -> tuple[tuple[int, ...], ...]:
@@ -180,15 +198,31 @@ class StringReadout(Readout):
         by_parameters[:, 1:] = trained.T.astype(np.float64, copy=False) @ expectations
         return trained @ table[:, 1:].astype(expectations.dtype, copy=False), by_parameters.ravel()
 
+    def as_dict(self, parameters: Array) -> dict[str, Any]:
+        """Strings as Qiskit writes them, qubit 0 last, and for every class a bias and a weight of each string."""
+        table = parameters.reshape(self.n_outputs, -1)
+        if self.n_classes == 2:
+            table = np.vstack([np.zeros_like(table), table])
+        qubits = range(self.n_qubits)[::-1]
+        labels = ["".join("Z" if qubit in string else "I" for qubit in qubits) for string in self.strings]
+        return {
+            "kind": self.kind,
+            "observables": labels,
+            "weights": table[:, 1:].tolist(),
+            "biases": table[:, 0].tolist(),
+        }
 
-READOUTS: Mapping[str, type[Readout]] = {"strings": StringReadout, "parity": ParityReadout, "direct": DirectReadout}
-"""Classes of the read-outs by name."""
+
+READOUTS: Mapping[str, type[Readout]] = {one.kind: one for one in (StringReadout, ParityReadout, DirectReadout)}
+"""Classes of the read-outs by the name they are stored under."""
 
 
 def make_readout(kind: ReadoutKind, n_qubits: int, n_classes: int) -> Readout:
     """The read-out of that name."""
-    if kind not in READOUTS:
+    if kind not in READOUT_KINDS:
         raise ParameterError(f"The read-out must be one of {list(READOUT_KINDS)}. Got {kind!r} instead.")
+    if kind == "printed":
+        kind = "parity" if n_classes == 2 else "direct"
     return READOUTS[kind](n_qubits, n_classes)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.kernels.ties import merged
+from qmedoid.kernels.ties import first_largest_of_rows, merged
+from qmedoid.metrics.classification import evaluate
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.variational.training import (
     CircuitSettings,
@@ -73,7 +74,8 @@ def select_variational(
     Parameters
     ----------
     metric : str or None
-        Metric at thresholds of the other folds; None is the mean log-likelihood.
+        Metric at thresholds of the other folds, for more than two classes that of the likeliest class; None is the
+        mean log-likelihood.
     """
     best, scores, kept = 0, [], None
     for number, candidate in enumerate(candidates):
@@ -116,11 +118,20 @@ def train_candidate(
 
 
 def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> float:
-    """Mean out-of-fold log-likelihood, or a metric with the threshold of every fold chosen on the others."""
+    """Mean out-of-fold log-likelihood, or a metric over all out-of-fold rows.
+
+    The threshold of every fold is chosen on the other folds. Algorithm 16 chooses it on the fold itself and takes the
+    mean of the metric over the folds. More than two classes have no threshold: the likeliest is called, as printed, and
+    the metric is "macro_f1" or "balanced_accuracy".
+    """
     rows = found.judged
     if metric is None:
         log_p = log_softmax(found.scores[rows])
         return float(log_p[np.arange(len(rows)), codes[rows]].mean())
+    n_classes = found.scores.shape[1]
+    if n_classes > 2:
+        figures = evaluate(codes[rows], first_largest_of_rows(found.scores[rows]), n_classes)
+        return figures.average({"macro_f1": figures.f1, "balanced_accuracy": figures.recall}[metric])
     margin = merged(found.scores[:, 1] - found.scores[:, 0])
     above = np.empty(len(rows))
     for number in np.unique(found.fold[rows]):

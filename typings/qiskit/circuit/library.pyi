@@ -1,0 +1,3 @@
+from qiskit.circuit import Gate
+
+def get_standard_gate_name_mapping() -> dict[str, Gate]: ...

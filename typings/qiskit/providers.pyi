@@ -1,0 +1,4 @@
+from qiskit.transpiler import Target
+
+class BackendV2:
+    target: Target
