@@ -1,0 +1,107 @@
+"""Which qubits and couplers of a device are used: those of bad quality are left out, the best come first."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from qiskit.transpiler import Target
+
+from qmedoid.exceptions import ParameterError
+
+# What an error rate counts for where a device reports none.
+_UNKNOWN = 1e-3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Error rates beyond which a qubit or a coupler is not used."""
+
+    readout: float = 0.1
+    one_qubit: float = 0.01
+    coupler: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0.0 < value <= 1.0:
+                raise ParameterError(
+                    f"The largest error {name!r} must be above 0 and at most 1. Got {value!r} instead."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Error rates of a device's target, and what is left of it within limits."""
+
+    target: Target
+    limits: Limits
+
+    @cached_property
+    def readout(self) -> dict[int, float]:
+        """Error of reading each qubit."""
+        return self._one_qubit_errors(("measure",))
+
+    @cached_property
+    def gate(self) -> dict[int, float]:
+        """Error of the worst rotation of each qubit; those by frame changes alone have none."""
+        names = [name for name in self.target.operation_names if name in ("sx", "x", "ry", "rx", "u", "u3", "r")]
+        return self._one_qubit_errors(names)
+
+    @cached_property
+    def couplers(self) -> dict[tuple[int, int], float]:
+        """Least error of a gate between two qubits, whatever its direction, of those within the limits."""
+        found: dict[tuple[int, int], float] = {}
+        for name in self.target.operation_names:
+            for qubits, properties in (self.target[name] or {}).items():
+                if qubits is not None and len(qubits) == 2:
+                    pair, error = (min(qubits), max(qubits)), _error(properties)
+                    found[pair] = min(error, found.get(pair, 1.0))
+        usable = set(self.qubits)
+        return {p: e for p, e in found.items() if e <= self.limits.coupler and usable.issuperset(p)}
+
+    @cached_property
+    def qubits(self) -> tuple[int, ...]:
+        """Qubits within the limits, the best to read first."""
+        usable = [
+            qubit
+            for qubit in range(self.target.num_qubits or 0)
+            if self.readout.get(qubit, 1.0) <= self.limits.readout
+            and self.gate.get(qubit, 1.0) <= self.limits.one_qubit
+        ]
+        return tuple(sorted(usable, key=lambda qubit: (self.readout[qubit] + 2.0 * self.gate[qubit], qubit)))
+
+    def _one_qubit_errors(self, names: Any) -> dict[int, float]:
+        errors: dict[int, float] = {}
+        for name in names:
+            for qubits, properties in (self.target[name] or {}).items():
+                if qubits is None:  # the same for all qubits
+                    errors.update(dict.fromkeys(range(self.target.num_qubits or 0), 0.0))
+                else:
+                    errors[qubits[0]] = max(_error(properties), errors.get(qubits[0], 0.0))
+        return errors
+
+    def reduced(self) -> tuple[Target, tuple[int, ...]]:
+        """The target of the usable qubits and couplers alone, numbered anew, and the qubits that they are."""
+        kept = tuple(sorted(self.qubits))
+        place = {qubit: number for number, qubit in enumerate(kept)}
+        small = Target(num_qubits=len(kept), dt=self.target.dt)
+        for name in self.target.operation_names:
+            operation, where = self.target.operation_from_name(name), self.target[name] or {}
+            if isinstance(operation, type):  # control flow, which no circuit of ours has
+                continue
+            properties = {}
+            for qubits, known in where.items():
+                if qubits is None or not place.keys() >= set(qubits):
+                    continue
+                if len(qubits) == 2 and (min(qubits), max(qubits)) not in self.couplers:
+                    continue
+                properties[tuple(place[qubit] for qubit in qubits)] = known
+            if properties:
+                small.add_instruction(operation, properties)
+        return small, kept
+
+
+def _error(properties: Any) -> float:
+    """An error rate; a gate that a device calls broken, or whose rate is no number, counts as wrong always."""
+    error = _UNKNOWN if properties is None or properties.error is None else float(properties.error)
+    return error if np.isfinite(error) else 1.0

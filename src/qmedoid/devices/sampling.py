@@ -1,0 +1,76 @@
+"""What goes to a sampler, and the counts that come back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from qiskit.primitives import BitArray
+
+from qmedoid.arrays import Array
+from qmedoid.circuits.rotations import OUTCOME
+from qmedoid.devices.packs import Pack
+from qmedoid.exceptions import ModelError
+
+Counts = npt.NDArray[np.int64]
+# Bits that are counted at a time, so that a job of many shots takes bounded memory.
+_BLOCK_BITS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Circuits of one pack that run with the same number of shots.
+
+    Attributes
+    ----------
+    pack : Pack
+    angles : ndarray of shape (circuits, n_copies * n_angles)
+        Copy by copy.
+    shots : int
+    """
+
+    pack: Pack
+    angles: Array
+    shots: int
+
+    @property
+    def pub(self) -> tuple[Any, Array, int]:
+        """As a sampler of the second version takes it."""
+        return self.pack.circuit, self.angles[:, self.pack.order], self.shots
+
+
+def ones_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
+    """How often each copy read 1, of shape (circuits, n_copies), from the result of a job.
+
+    Raises
+    ------
+    ModelError
+        The job returned something else than was asked for.
+    """
+    if len(results) != len(batches):
+        raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
+    found = []
+    for batch, result in zip(batches, results, strict=True):
+        outcome = result.data[OUTCOME]
+        expected = (len(batch.angles),), batch.pack.n_copies, batch.shots
+        got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
+        if got != expected:
+            raise ModelError(
+                f"The job returned (circuits, bits, shots) {got} and was asked for {expected}: a sampler that changes "
+                "the number of shots cannot be used."
+            )
+        found.append(count_ones(outcome))
+    return found
+
+
+def count_ones(outcome: BitArray) -> Counts:
+    """How often each bit of a register read 1, shape (circuits, bits)."""
+    circuits, shots, width = outcome.array.shape
+    ones = np.empty((circuits, outcome.num_bits), dtype=np.int64)
+    step = max(1, _BLOCK_BITS // max(1, shots * width * 8))
+    for start in range(0, circuits, step):
+        # The most significant bit comes first, and those that fill the first byte up come before it.
+        bits = np.unpackbits(outcome.array[start : start + step], axis=-1)
+        ones[start : start + step] = bits.sum(axis=1, dtype=np.int64)[:, ::-1][:, : outcome.num_bits]
+    return ones

@@ -1,0 +1,154 @@
+"""Tests on the copies of packed circuits, and circuits into jobs, with pairs of known overlap in every job."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.circuits.forms import CircuitForm
+from qmedoid.devices.device import Device
+from qmedoid.devices.packs import Pack
+from qmedoid.devices.sampling import Batch
+from qmedoid.measurement.tests import Tests
+
+# Calibration circuits that a job has for each shape at least.
+_LEAST_KNOWN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBatch:
+    """Circuits of one shape in a job, and what each of their copies tests.
+
+    Attributes
+    ----------
+    shape : int
+        Place of the shape among those of the plan.
+    batch : Batch
+    tests : ndarray of shape (circuits, copies)
+        Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
+    known : ndarray of shape (circuits, copies)
+        Exact overlap of a known pair; NaN elsewhere.
+    """
+
+    shape: int
+    batch: Batch
+    tests: Codes
+    known: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Circuits that are sent at once.
+
+    Attributes
+    ----------
+    number : int
+        Place in the run.
+    parts : tuple of PackedBatch
+    """
+
+    number: int
+    parts: tuple[PackedBatch, ...]
+
+    @property
+    def batches(self) -> list[Batch]:
+        """The circuits, as a device takes them."""
+        return [part.batch for part in self.parts]
+
+    @property
+    def n_circuits(self) -> int:
+        """Circuits with those of known pairs."""
+        return sum(len(part.tests) for part in self.parts)
+
+    def key(self, device: Device) -> str:
+        """What is run, and where, as a hash, the same in every process: circuits, angles, shots, device and place."""
+        digest = sha256(f"{device.name}\n{device.seed}\n{self.number}\n".encode())
+        for part in self.parts:
+            batch = part.batch
+            digest.update(f"{batch.pack.sha256} {batch.shots} {batch.angles.shape}\n".encode())
+            digest.update(np.ascontiguousarray(batch.angles, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How tests become jobs.
+
+    Attributes
+    ----------
+    circuits_per_job : int
+    n_known : int
+        Circuits of known pairs for each shape in the whole run, about; 0 for none. Every job with circuits of the shape
+        has at least four.
+    alone : bool
+        Whether every test has a circuit to itself.
+    seed : int
+        Of the choice of known pairs.
+    """
+
+    circuits_per_job: int
+    n_known: int
+    alone: bool
+    seed: int
+
+
+def make_jobs(
+    tests: Sequence[Tests], shots: Sequence[Codes], form: CircuitForm, device: Device, packing: Packing
+) -> tuple[list[Job], list[Pack]]:
+    """Jobs that run all tests, each with its number of shots, and the packed circuit of each shape."""
+    packs = [device.pack(form, one.n_features, 1 if packing.alone else max(1, len(one))) for one in tests]
+    rows = list(_circuits(shots, packs))
+    groups = [rows[start : start + packing.circuits_per_job] for start in range(0, len(rows), packing.circuits_per_job)]
+    jobs_of = {place: sum(any(row[0] == place for row in group) for group in groups) for place in range(len(tests))}
+    jobs = []
+    for number, group in enumerate(groups):
+        rng = np.random.default_rng([packing.seed, number, 1])  # not that of the job's simulated shots
+        parts = []
+        for place, n_shots in sorted({(shape, n) for shape, n, _ in group}):
+            own = np.stack([row[2] for row in group if row[:2] == (place, n_shots)])
+            parts.append(_tested(place, tests[place], packs[place], own, n_shots))
+        if packing.n_known:
+            for place in sorted({shape for shape, _, _ in group}):
+                count = max(_LEAST_KNOWN, -(-packing.n_known // jobs_of[place]))
+                most = max(n for shape, n, _ in group if shape == place)
+                parts.append(_known(place, tests[place], packs[place], form, count, most, rng))
+        jobs.append(Job(number, tuple(parts)))
+    return jobs, packs
+
+
+def _circuits(shots: Sequence[Codes], packs: Sequence[Pack]) -> Iterator[tuple[int, int, Codes]]:
+    """Shape, shots and tests of every circuit; copies that are left over have −1."""
+    for place, (of_test, pack) in enumerate(zip(shots, packs, strict=True)):
+        for n_shots in np.unique(of_test).tolist():
+            own = np.flatnonzero(of_test == n_shots)
+            for start in range(0, len(own), pack.n_copies):
+                row = np.full(pack.n_copies, -1, dtype=np.intp)
+                row[: len(own) - start] = own[start : start + pack.n_copies]
+                yield place, n_shots, row
+
+
+def _tested(place: int, tests: Tests, pack: Pack, numbers: Codes, shots: int) -> PackedBatch:
+    angles = np.where((numbers >= 0)[..., None], tests.angles[numbers], 0.0).reshape(len(numbers), -1)
+    return PackedBatch(place, Batch(pack, angles, shots), numbers, np.full(numbers.shape, np.nan))
+
+
+def _known(
+    place: int, tests: Tests, pack: Pack, form: CircuitForm, count: int, shots: int, rng: np.random.Generator
+) -> PackedBatch:
+    """Known pairs: a quarter of medoids with themselves, a quarter with their opposites, and half as in tests.
+
+    The closed form knows the overlap of every pair, and what a line leaves unexplained depends on the vectors: so half
+    of the pairs are drawn from those that are measured.
+    """
+    size = count * pack.n_copies
+    of_test = rng.integers(len(tests), size=size)
+    angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
+    # Every copy has all kinds, in turn.
+    turn = (np.arange(size) // pack.n_copies + np.arange(size) % pack.n_copies) % 4
+    for kind, sign in ((0, 1.0), (2, -1.0)):
+        chosen = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(turn == kind))]
+        angles[turn == kind], overlaps[turn == kind] = form.angles(chosen, sign * chosen), (1.0 - sign) / 2.0
+    numbers = np.full((count, pack.n_copies), -1, dtype=np.intp)
+    return PackedBatch(place, Batch(pack, angles.reshape(count, -1), shots), numbers, overlaps.reshape(numbers.shape))
