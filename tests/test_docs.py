@@ -347,10 +347,16 @@ def test_defaults_in_the_tables_of_the_pages_are_those_of_the_code():
     evidence = defaults_of(qmedoid.EvidenceClassifier)
     shown = table_defaults(DOCS / "evidence.md")
     assert shown == {name: evidence[name] for name in shown}
-    options = {option: one.default for one in get_command(app).commands["fit"].params for option in one.opts}
+    commands = get_command(app).commands
+    options = {
+        option: one.default
+        for command in (commands["circuit"].commands["run"], commands["fit"])
+        for one in command.params
+        for option in one.opts
+    }
     shown = table_defaults(DOCS / "command-line.md")
     assert shown == {name: options[name] for name in shown} | {"--medoids": evidence["n_medoids"]}
-    assert {"--test", "--method", "--refine", "--seed"} < shown.keys()
+    assert {"--test", "--method", "--refine", "--seed", "--shots", "--n-qubits"} < shown.keys()
 
 
 def defaults_of(estimator: type) -> dict[str, object]:

@@ -45,7 +45,9 @@ def test_examples_of_the_circuits_run():
 
 def test_page_of_the_interface_names_everything():
     pytest.importorskip("qiskit", reason="needs the extra 'quantum'")
+    pytest.importorskip("qiskit_aer", reason="needs the extra 'quantum'")
     page = (Path(__file__).parents[1] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     names = [f"qmedoid.{name}" for name in qmedoid.__all__ if name != "__version__"]
-    names += [f"qmedoid.circuits.{name}" for name in importlib.import_module("qmedoid.circuits").__all__]
+    for package in ("circuits", "devices", "measurement", "runs"):
+        names += [f"qmedoid.{package}.{name}" for name in importlib.import_module(f"qmedoid.{package}").__all__]
     assert sorted(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)) == sorted(names)

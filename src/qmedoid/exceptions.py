@@ -37,6 +37,10 @@ class ClusterError(QMedoidError, RuntimeError):
     """Workers of a cluster are not there, or die again and again; the message says what was being done."""
 
 
+class JobError(QMedoidError, RuntimeError):
+    """Jobs of a quantum device failed again and again; the message says how to go on."""
+
+
 class QMedoidWarning(UserWarning):
     """Something was adjusted so that work could go on; the message says what was done."""
 

@@ -75,7 +75,7 @@ def unreadable_models(two, folder):
         "a folder": ("evaluate", empty, two.file),
         "a table": ("explain", two.file, two.file, "--row", "0"),
         "one bit flipped": ("inspect", broken),
-        "one bit flipped, circuit": ("circuit", broken),
+        "one bit flipped, circuit": ("circuit", "export", broken),
     }
 
 

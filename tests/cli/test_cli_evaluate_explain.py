@@ -1,8 +1,6 @@
-"""`evaluate`, `explain`, `inspect` and `circuit`: each against another way to the same figures."""
+"""`evaluate`, `explain` and `inspect`: each against another way to the same figures."""
 
-import base64
 import datetime
-import io
 import math
 
 import numpy as np
@@ -152,36 +150,11 @@ class TestExplain:
         assert "the table has 90 rows" in outcome.err
 
 
-class TestInspectAndCircuit:
+class TestInspect:
     def test_card_names_columns_classes_and_figures(self, cli, two):
         text = cli.ok("inspect", two.model).out
         for word in ("Saved model", "no, yes", "color", "category", "accuracy"):
             assert word in text
-
-    def test_circuits_in_every_form_are_one_circuit(self, cli, two, tmp_path):
-        pytest.importorskip("qiskit")
-        from qiskit import qasm3, qpy
-
-        raw = cli.ok("circuit", two.model, "--format", "qpy").raw
-        (circuit,) = qpy.load(io.BytesIO(raw))
-        assert circuit.num_qubits > 1
-        text = cli.ok("circuit", two.model, "--format", "qasm").out
-        assert text.startswith("OPENQASM 3")
-        assert text.rstrip("\n") == qasm3.dumps(circuit).rstrip("\n")
-        assert "H" in cli.ok("circuit", two.model).out
-        assert cli.ok("circuit", two.model, "--format", "qasm", "--json").json["content"] == text
-        packed = cli.ok("circuit", two.model, "--format", "qpy", "--json").json
-        (again,) = qpy.load(io.BytesIO(base64.b64decode(packed["content"])))
-        assert qasm3.dumps(again) == qasm3.dumps(circuit)
-        out = tmp_path / "c.qasm"
-        report = cli.ok("circuit", two.model, "--format", "qasm", "-o", out, "--json").json
-        assert report == {"format": "qasm", "output": str(out), "notes": []}
-        assert out.read_text() == text
-
-    def test_model_without_a_trained_circuit_says_so(self, cli, two):
-        outcome = cli("circuit", two.model, "--which", "variational", "--json")
-        assert (outcome.code, outcome.json["exit_code"]) == (2, 2)
-        assert "--which swap-test" in outcome.json["error"]
 
 
 def test_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):

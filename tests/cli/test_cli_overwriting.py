@@ -52,13 +52,13 @@ def test_circuit_leaves_other_files_alone(cli, two, tmp_path):
     pytest.importorskip("qiskit")
     out = tmp_path / "c.txt"
     out.write_text("mine")
-    outcome = cli("circuit", two.model, "-o", out)
+    outcome = cli("circuit", "export", two.model, "-o", out)
     assert outcome.code == 2
     assert "--force" in outcome.err
     assert out.read_text() == "mine"
-    cli.ok("circuit", two.model, "-o", out, "--force")
+    cli.ok("circuit", "export", two.model, "-o", out, "--force")
     assert out.read_text() != "mine"
-    cli.ok("circuit", two.model, "-o", out)
+    cli.ok("circuit", "export", two.model, "-o", out)
 
 
 def test_reproduce_is_refused_before_any_work(cli, tmp_path):

@@ -14,11 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from tests.studies.made_up_devices import made_up
 
 from qmedoid.cli.app import app
 from qmedoid.cli.studies import _outlook, print_table
 from qmedoid.reporting.document import Heading, Table
-from qmedoid.studies import report, runner
+from qmedoid.studies import devices, report, runner
+from qmedoid.studies.devices import DevicePlan
 from qmedoid.studies.plan import STUDY, Plan
 
 TABLES = {
@@ -188,8 +190,8 @@ class TestAgain:
         cells = Plan(["wine", "fraud"]).cells
         minutes = sum(map(STUDY.seconds, cells)) / 60
         for jobs in (1, 2):
-            assert f"{len(cells):,} cells are to be run" in _outlook(0, cells, jobs)
-            assert f" about {round(minutes / jobs)} min." in _outlook(0, cells, jobs)
+            assert f"{len(cells):,} cells are to be run" in _outlook(STUDY, 0, cells, jobs)
+            assert f" about {round(minutes / jobs)} min." in _outlook(STUDY, 0, cells, jobs)
 
     @pytest.mark.usefixtures("no_pictures")
     def test_other_seeds_give_other_figures(self, cli, wine, tmp_path):
@@ -389,3 +391,33 @@ class TestPrintedTables:
         names = [one.strip() for one in re.split("[│┃]", heading)[1:-1]]
         assert names == ["data", "paper", "here", "here"]
         assert cells == ["Wine", "0.5000", "0.1235 ± 0.0100", "0.9877"]
+
+
+class TestDevices:
+    """The study of devices is written as the other experiments are; what its cells find is tested with the studies."""
+
+    @pytest.fixture
+    def done(self, tmp_path):
+        """A cache with a result for every cell of a smoke run."""
+        plan, store = DevicePlan().quick(), runner.CellStore(tmp_path / "cache")
+        for cell, result in made_up(plan).by_cell.items():
+            store.put(devices.STUDY.key(cell), result)
+        return tmp_path / "cache"
+
+    @pytest.mark.usefixtures("no_work")
+    def test_folder_and_terminal(self, cli, done, tmp_path):
+        outcome = cli.ok("reproduce", "devices", "--quick", "-o", tmp_path / "out", "--cache", done)
+        rows = records(tmp_path / "out", "device_goals")
+        assert {row["met"] for row in rows} == {"yes"}
+        assert "What records cost" in outcome.out
+        assert "Goals of calibrated packed columns: 7 of 7 are met." in outcome.out
+        first = (tmp_path / "out" / "device_goals.csv").read_text(encoding="utf-8").splitlines()[0]
+        assert first.startswith("# command: qmedoid reproduce devices --quick | seed: 0")
+        assert "| qiskit-aer: " in first
+
+    def test_missing_packages_are_named_before_work(self, cli, tmp_path, monkeypatch):
+        monkeypatch.setattr(devices, "find_spec", lambda name: None if name.startswith("qiskit") else name)
+        outcome = cli("reproduce", "devices", "-o", tmp_path / "out")
+        assert outcome.code == 1
+        assert "pip install 'qmedoid[ibm]'" in outcome.err
+        assert not (tmp_path / "out").exists()

@@ -31,8 +31,9 @@ def parts_of(schema):
 @pytest.fixture(scope="module")
 def printed(cli, two, three, tmp_path_factory):
     """What every command prints, by command, for two classes and for three."""
-    pytest.importorskip("qiskit")
+    pytest.importorskip("qiskit_aer")
     folder = tmp_path_factory.mktemp("printed")
+    few = ["--limit", 1, "--shots", 8, "--n-qubits", 20]
     calls = {
         "check": ["check", two.file, "--target", "y"],
         "inspect": ["inspect", two.model],
@@ -42,7 +43,9 @@ def printed(cli, two, three, tmp_path_factory):
         "explain": ["explain", two.model, two.file, "--row", 3, "--known", two.file],
         "importance": ["importance", two.model, two.file],
         "effect": ["effect", two.model, two.file, "--column", "x1"],
-        "circuit": ["circuit", two.model, "--format", "qasm"],
+        "circuit export": ["circuit", "export", two.model, "--format", "qasm"],
+        "circuit plan": ["circuit", "plan", two.model, two.file, *few],
+        "circuit run": ["circuit", "run", two.model, two.file, "-o", folder / "run", *few],
         "recalibrate": ["recalibrate", two.model, write(small_table(seed=5), folder / "new.csv"), "-o", folder / "new"],
         "diff": ["diff", two.model, folder / "new", two.file],
         "stability": ["stability", two.file, "--target", "y", "--bootstraps", 2, "--medoids", 4],
@@ -117,7 +120,7 @@ def test_schema_prints_what_is_in_the_package(cli, printed):
     assert all(f"{name} " in listed for name in names())
     wrong = cli("schema", "scores")
     assert wrong.code == 2
-    assert "There is no schema of 'scores': there are those of check, circuit," in wrong.err
+    assert "There is no schema of 'scores': there are those of check, circuit export," in wrong.err
 
 
 def test_schemas_refer_to_nothing_else():

@@ -1,5 +1,7 @@
 """The sum: evidence and comparisons, weighted by out-of-fold rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -56,6 +58,22 @@ def test_contributions_of_a_sum_add_up_to_its_scores(fitted):
         total = parts.columns.sum() + sum(parts.terms.values())
         assert total == pytest.approx(measured.scores[0, other] - measured.scores[0, winner], abs=1e-10)
         assert sum(group.contribution for group in parts.groups) == pytest.approx(parts.columns.sum(), abs=1e-10)
+
+
+def test_what_weighs_nothing_is_not_measured(fitted):
+    X, _, classifier = fitted
+    model, widths = classifier.model_, []
+
+    def swap_test(rows, medoids):
+        widths.append(rows.shape[1])
+        return compact_swap_test(rows, medoids)
+
+    for kept in range(len(model.weights)):
+        one = replace(model, weights=np.where(np.arange(len(model.weights)) == kept, 1.0, 0.0))
+        widths.clear()
+        measured = one.measure_with(X[1:40:2], swap_test)
+        assert (max(widths, default=0) > 1) == (kept == 0)
+        np.testing.assert_allclose(measured.scores, one.measure(X[1:40:2]).scores, atol=1e-9)
 
 
 def test_sum_measured_by_a_swap_test_is_the_closed_form(fitted):

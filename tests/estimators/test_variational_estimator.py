@@ -22,13 +22,14 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from qmedoid import VariationalClassifier
+from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels._backend import compiled
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, steady_threshold
 from qmedoid.variational import model as variational_model
 from qmedoid.variational import selection as variational_selection
+from qmedoid.variational.readout import DirectReadout, ParityReadout
 
 rng = np.random.default_rng(0)
 NAMES = ["delta", "angle", "fused"]
@@ -309,6 +310,52 @@ def test_paper_preset_is_the_printed_procedure():
     np.testing.assert_allclose(p[0], p[1], atol=1e-12)  # fact 15: both ends are the same state
     mine = quick(clip=3.0, n_steps=150).fit(X2, Y2).predict_proba(extreme)
     assert np.abs(mine[0] - mine[1]).max() > 0.01
+
+
+def test_paper_preset_reads_two_classes_by_parity_and_three_by_basis_states():
+    two, three = (VariationalClassifier.paper(n_steps=5, random_state=0).fit(X, Y) for X, Y in ((X2, Y2), (X3, Y3)))
+    assert type(two.model_.network.readout) is ParityReadout
+    assert type(three.model_.network.readout) is DirectReadout
+    same(two, VariationalClassifier.paper(readout="parity", n_steps=5, random_state=0).fit(X2, Y2))
+    # As printed, the likeliest of three classes is called; "macro_f1" adds biases.
+    assert three.decision_.biases is not None
+    printed = VariationalClassifier.paper(operating_point=None, n_steps=5, random_state=0).fit(X3, Y3)
+    np.testing.assert_array_equal(printed.predict(X3), printed.classes_[printed.predict_proba(X3).argmax(axis=1)])
+
+
+def test_paper_preset_stops_early_only_if_asked():
+    """Without a patience it is algorithm 18 with one of at least n_steps, since the first loss is below infinity."""
+    preset, patient, impatient = (
+        VariationalClassifier.paper(n_steps=30, operating_point=None, random_state=0, patience=p).fit(X2, Y2)
+        for p in (None, 30, 3)
+    )
+    same(preset, patient)
+    assert len(preset.loss_curve_) == 30
+    assert 3 < len(impatient.loss_curve_) < 30
+    np.testing.assert_array_equal(impatient.loss_curve_, preset.loss_curve_[: len(impatient.loss_curve_)])
+
+
+@pytest.mark.parametrize(("X", "Y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_metrics_of_out_of_fold_rows_are_saved(X, Y, tmp_path):
+    fitted = VariationalClassifier.paper(n_steps=15, random_state=0).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    kept = load(tmp_path / "model").model.metrics
+    assert kept["loss"] == fitted.seed_losses_.min()
+    assert kept["threshold"] == fitted.threshold_
+    found = kept["out_of_fold"]
+    confusion = np.array(found["confusion"])
+    np.testing.assert_array_equal(confusion.sum(axis=1), np.bincount(Y))
+    assert found["rows"] == len(Y)
+    assert found["accuracy"] == pytest.approx(np.trace(confusion) / len(Y))
+    true, decided = (np.repeat(place, confusion.ravel()) for place in np.indices(confusion.shape).reshape(2, -1))
+    assert found["macro_f1"] == pytest.approx(f1_score(true, decided, average="macro"))
+    if len(confusion) == 2:
+        counts = fitted.expected_.counts
+        assert confusion.tolist() == [[counts.tn, counts.fp], [counts.fn, counts.tp]]
+        assert "out_of_fold" not in fitted.at_operating_point(0.3).table_model().metrics
+    # Figures are of the decision of the fit, and of rows that were held out.
+    assert "out_of_fold" not in fitted.prior_shift(np.full(len(confusion), 1 / len(confusion))).table_model().metrics
+    assert "out_of_fold" not in quick().fit(X, Y).table_model().metrics
 
 
 # --- circuits and shots -----------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class ToyModel:
     plain = property(lambda self: self)
     n_classes = property(lambda self: len(self.medoids))
     medoid_classes = property(lambda self: np.arange(len(self.medoids)))
+    medoid_coordinates = property(lambda self: self.medoids)
     column_groups = property(lambda self: (tuple(range(self.medoids.shape[1])),))
     n_measured = property(lambda self: self.medoids.shape[1])
     used = property(lambda self: np.arange(self.medoids.shape[1]))

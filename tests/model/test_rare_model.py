@@ -138,20 +138,58 @@ def test_rare_rows_it_has_not_seen_are_ranked_high(model):
     assert (logits[:30, None] > logits[None, 30:]).mean() > 0.85
 
 
-def test_every_distance_is_measured_by_the_compact_swap_test(model, records):
-    measured = []
+class Recorded:
+    """A SWAP test, exact or with 64 shots, that keeps the pairs which it was asked for."""
 
-    def swap_test(rows, prototypes):
-        measured.append((rows.shape[1], len(prototypes)))
-        return compact_swap_test(rows, prototypes)
+    def __init__(self, rng=None):
+        self.pairs, self.rng = [], rng
 
-    X = records[0][::25]
+    def __call__(self, rows, prototypes):
+        self.pairs += [(row.tobytes(), one.tobytes()) for row in rows for one in prototypes]
+        if self.rng is None:
+            return compact_swap_test(rows, prototypes)
+        return compact_swap_test(rows, prototypes, shots=64, rng=self.rng)
+
+    def tests_of(self, n_columns):
+        return sum(len(row) == 8 * n_columns for row, _ in self.pairs)
+
+
+def test_distances_to_the_nearest_prototypes_are_measured_by_the_compact_swap_test(model, records):
+    swap_test, X = Recorded(), records[0][::25]
     found, plain = MeasuredMethod(model, swap_test).measure(X), model.measure(X)
-    np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(found.nearest, plain.nearest)
-    n_rare, n_common, n_typical = len(model.geometry.rare), len(model.geometry.common), 80
-    assert measured == 2 * [(4, n_common), (4, n_rare)] + 4 * [(1, n_typical), (1, n_rare)]
+    # Of every record the eight nearest of both classes in both metrics, and the nearest on each of the four columns.
+    assert swap_test.tests_of(4) == len(X) * 2 * 2 * 8
+    assert swap_test.tests_of(1) == len(X) * 4
+
+
+def test_measured_features_are_those_of_the_closed_form(model, records):
+    new = np.concatenate([np.random.default_rng(1).normal(size=(40, 4)) * 10, records[0][:20], np.full((1, 4), 1e6)])
+    new[3] = -1e6
+    np.testing.assert_allclose(
+        model.measured_features(new, compact_swap_test), model.features(new), rtol=1e-9, atol=1e-9
+    )
+    assert model.measured_features(new[:0], compact_swap_test).shape == (0, len(model.weights))
+
+
+def test_what_is_measured_does_not_depend_on_the_results(model, records):
+    exact, drawn = Recorded(), Recorded(np.random.default_rng(0))
+    X = records[0][::50]
+    features = [model.measured_features(X, swap_test) for swap_test in (exact, drawn)]
+    assert exact.pairs == drawn.pairs
+    # Every feature is made of measured distances.
+    assert (np.ptp(features, axis=0) > 0).any(axis=0).all()
+
+
+def test_logits_by_shots_come_nearer_as_these_grow(model, records):
+    X, rng = records[0][::20], np.random.default_rng(0)
+    exact, errors = model.logits(X), []
+    for shots in (256, 2**20):
+        drawn = model.measured_features(X, lambda a, b, n=shots: compact_swap_test(a, b, shots=n, rng=rng))
+        errors.append(np.sqrt(np.mean((model.logit(drawn) - exact) ** 2)))
+    assert errors[1] < errors[0] / 2 < exact.std() / 4
 
 
 def test_few_prototypes_and_constant_columns_are_measured_alike():
@@ -160,7 +198,7 @@ def test_few_prototypes_and_constant_columns_are_measured_alike():
     X[:2, 0] += 3.0
     model = fit_rare(X, np.where(np.arange(40) < 2, 0, 1), RareSettings(n_common=3, n_hard=1), 0).model
     new = np.column_stack([rng.normal(size=10), rng.normal(size=10)])
-    np.testing.assert_allclose(model.measured_features(new, compact_swap_test), model.features(new), atol=1e-6)
+    np.testing.assert_allclose(model.measured_features(new, compact_swap_test), model.features(new), atol=1e-9)
 
 
 def test_a_table_is_read_alike_in_any_layout(model, records):

@@ -40,7 +40,7 @@ from qmedoid.storage.forms import stored_fields
 from qmedoid.storage.model_file import load_file, load_model, save_model
 from qmedoid.variational.ansatz import AngleMap, Ansatz
 from qmedoid.variational.model import MeasuredVariational, Network, VariationalModel
-from qmedoid.variational.readout import READOUT_KINDS, StringReadout
+from qmedoid.variational.readout import READOUTS, StringReadout
 
 MODELS = all_models()
 
@@ -313,5 +313,5 @@ def test_format_1_stores_these_fields():
         assert found == set(names.split()), kind
         assert set(stored_fields(kind)) == found - ({"records"} if kind is TableModel else set()), kind
     assert CHANNELS == ("square", "distance", "near")
-    assert READOUT_KINDS == ("strings", "parity", "direct")
+    assert tuple(READOUTS) == ("strings", "parity", "direct")
     assert FORMAT == 1

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from qmedoid.cli.options import (
     AsJson,
     Budgets,
     CheckOptions,
+    CircuitExportOptions,
+    CircuitPlanOptions,
+    CircuitRunOptions,
     Decimal,
     Delimiter,
     EvaluateOptions,
@@ -36,10 +39,19 @@ app = typer.Typer(
 )  # fmt: skip
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The data sets of the paper.")
 app.add_typer(data_app, name="data")
+circuit_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The circuits of a model (needs the extra 'quantum')."
+)
+app.add_typer(circuit_app, name="circuit")
 
 
-def _command(options: type) -> Callable[[Callable[[Any], int | None]], None]:
-    """Make a function a command whose options are the fields of a dataclass, of which it takes an instance."""
+def _command(
+    options: type, group: typer.Typer = app, name: str | None = None
+) -> Callable[[Callable[[Any], int | None]], None]:
+    """Make a function a command whose options are the fields of a dataclass, of which it takes an instance.
+
+    It belongs to a group of commands, and is called like the function unless it has another name.
+    """
     signature = inspect.signature(options)
     # The options of the command itself come before those that it shares with others.
     order = dict.fromkeys(name for kind in options.__mro__ for name in inspect.get_annotations(kind))
@@ -50,7 +62,7 @@ def _command(options: type) -> Callable[[Callable[[Any], int | None]], None]:
 
         ordered = [signature.parameters[name] for name in order]
         call.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
-        app.command(run.__name__, help=inspect.getdoc(run))(call)
+        group.command(name or run.__name__, help=inspect.getdoc(run))(call)
 
     return register
 
@@ -180,22 +192,28 @@ def inspect_model(model: Model, budgets: Budgets = None, json: AsJson = False) -
     run(model, budgets, as_json=json)
 
 
-@app.command()
-def circuit(
-    model: Model,
-    format: Annotated[Literal["qpy", "qasm", "text"], typer.Option(help="How to write it.")] = "text",
-    which: Annotated[
-        Literal["auto", "variational", "swap-test"],
-        typer.Option(help="The trained circuit, or the SWAP test of the features; auto takes what the model has."),
-    ] = "auto",
-    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
-    force: Force = False,
-    json: AsJson = False,
-) -> None:
-    """Write a model's circuit for other tools (needs the extra 'quantum')."""
-    from qmedoid.cli.inspect import write_circuit
+@_command(CircuitExportOptions, circuit_app, "export")
+def circuit_export(options: CircuitExportOptions) -> None:
+    """Write a circuit for other tools, with what leads from its outcomes to a probability or a distance."""
+    from qmedoid.cli.circuit import export
 
-    write_circuit(model, format, which, output, force=force, as_json=json)
+    export(options)
+
+
+@_command(CircuitPlanOptions, circuit_app, "plan")
+def circuit_plan(options: CircuitPlanOptions) -> None:
+    """Say what a measurement of a table on a device takes, and how sure it will be; no circuit runs."""
+    from qmedoid.cli.circuit_run import plan
+
+    plan(options)
+
+
+@_command(CircuitRunOptions, circuit_app, "run")
+def circuit_run(options: CircuitRunOptions) -> None:
+    """Measure the records of a table on a device, into a folder; called again, it goes on where it was stopped."""
+    from qmedoid.cli.circuit_run import run
+
+    run(options)
 
 
 @app.command()
@@ -292,7 +310,7 @@ def demo(
 def reproduce(options: ReproduceOptions) -> None:
     """Run the paper's experiments again: its tables next to ours, on its terms and on held-out rows.
 
-    A run that was stopped goes on where it was. Needs the extras 'baselines' and 'plots'.
+    A run that was stopped goes on where it was. Needs the extras 'baselines' and 'plots', for devices 'ibm'.
     """
     from qmedoid.cli.studies import reproduce
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.cli.options import ExplainOptions
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
 from qmedoid.explanations.picture import PICTURE_TITLE
@@ -41,7 +41,7 @@ def run(options: ExplainOptions) -> None:
     fixed = listed(options.fixed)
     check_fixed(model, fixed)
     with TableReading(model, options.table, options.on_mismatch, all_columns=True, **dialect) as reading:
-        record = reading.in_kind(lambda lenient: _find(reading, options.row, lenient))
+        record = reading.row(options.row)
         report = {"row": options.row, **explain_record(model, record, reading.issues)}
         difference = reading.check().deviations()
     if options.known is not None:
@@ -72,15 +72,6 @@ def check_outputs(options: ExplainOptions) -> None:
 
 def _holds(begins: bytes, content: bytes) -> bool:
     return begins in content
-
-
-def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
-    passed = 0
-    for batch, _ in reading.batches(lenient):
-        if row < passed + len(batch):
-            return pa.Table.from_batches([batch.slice(row - passed, 1)])
-        passed += len(batch)
-    raise DataError(f"There is no row {row}: the table has {passed:,} rows, counted from 0.")
 
 
 def _nearest(

@@ -1,26 +1,18 @@
-"""``qmedoid inspect`` and ``qmedoid circuit``: what a saved model is, and its circuit for other tools."""
+"""``qmedoid inspect``: what a saved model is."""
 
-import base64
-import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
 from qmedoid.cli._output import note, plain_console, print_json
-from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.card import model_card
-from qmedoid.storage.model_file import ModelFile, load_file, load_model
-from qmedoid.variational.model import VariationalModel
-
-Format = Literal["qpy", "qasm", "text"]
-Which = Literal["auto", "variational", "swap-test"]
+from qmedoid.storage.model_file import ModelFile, load_file
 
 
 def run(model: Path, budgets: list[str] | None = None, *, as_json: bool) -> None:
@@ -114,42 +106,3 @@ def _training(model: TableModel) -> dict[str, Any] | None:
         "curve": curve,
         "rows_per_day": days,
     }
-
-
-def write_circuit(model: Path, form: Format, which: Which, output: str, *, force: bool, as_json: bool) -> None:
-    """Write the circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
-    content = _circuit_bytes(load_model(model), form, which)
-    if output != "-":
-        if not force:
-            check_unchanged(output, content)
-        with atomic_file(Path(output)) as file:
-            file.write(content)
-    if as_json:
-        text = base64.b64encode(content).decode() if form == "qpy" else content.decode()
-        print_json({"format": form, **({"content": text} if output == "-" else {"output": output})})
-    elif output == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-
-
-def _circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
-    """The trained circuit of the best model, or the compact SWAP test of its features."""
-    from qmedoid.circuits import export
-
-    best = model.best
-    trained = best if isinstance(best, VariationalModel) else best.variational
-    if which != "swap-test" and isinstance(trained, VariationalModel):
-        circuit = export.trained_circuit(trained)
-    elif which == "variational":
-        raise ParameterError(
-            f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test, or fit --refine "
-            "always."
-        )
-    elif model.method is not None:
-        circuit = export.swap_test_circuit(model.method.n_measured)
-    else:
-        raise ParameterError("This model is a circuit alone, without a SWAP test: use --which variational.")
-    if form == "qpy":
-        return export.qpy_bytes(circuit)
-    text = export.qasm_text(circuit) if form == "qasm" else export.drawing(circuit)
-    return (text.rstrip("\n") + "\n").encode()

@@ -180,6 +180,109 @@ class ExportOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CircuitExportOptions:
+    """Options of ``circuit export``."""
+
+    model: Model
+    table: Annotated[
+        Text, typer.Argument(help="Table with the record whose angles are put in; without one they stay open.")
+    ] = None
+    row: Annotated[int | None, typer.Option(min=0, help="Row of the table, counted from 0.")] = None
+    format: Annotated[
+        Literal["qpy", "qasm", "qasm2", "text"],
+        typer.Option(help="QPY, OpenQASM 3, OpenQASM 2 (which needs a record), or a drawing."),
+    ] = "text"
+    which: Annotated[
+        Literal["auto", "variational", "swap-test", "interference"],
+        typer.Option(help="The trained circuit, the SWAP test, or its cheaper twin; auto takes what the model has."),
+    ] = "auto"
+    medoid: Annotated[
+        int | None, typer.Option(min=0, help="Medoid for the SWAP test, by its training row as explain shows it.")
+    ] = None
+    measure: Annotated[bool, typer.Option("--measure", help="Measure the qubits of the trained circuit.")] = False
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-"
+    force: Force = False
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+def shot_count(text: str) -> int | str:
+    """A number of shots, or ``auto``: the parser of the option.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is neither.
+    """
+    # A default is parsed, too, and may be a number.
+    if str(text) == "auto":
+        return "auto"
+    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
+        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """How the records of a table are measured on a quantum device."""
+
+    model: Model
+    table: Table
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
+        ),
+    ] = "simulator"
+    shots: Annotated[
+        Any,
+        typer.Option(parser=shot_count, metavar="N|auto", help="Shots of each circuit; auto: more for small margins."),
+    ] = 4096
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Mean shots of a circuit that --shots auto keeps to (4096).")
+    ] = None
+    circuit: Annotated[
+        Literal["interference", "compact_swap"], typer.Option(help="Circuit of a test; compact_swap is the paper's.")
+    ] = "interference"
+    register: Annotated[
+        Literal["column", "group", "paper"],
+        typer.Option(help="A test for each column (one qubit), for each group of columns, or as in the paper."),
+    ] = "column"
+    n_qubits: Annotated[int, typer.Option(min=1, help="Maximum number of qubits.")] = 100
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate/--no-calibrate", help="Run known pairs in every job to undo what noise does.")
+    ] = True
+    circuits_per_job: Annotated[int, typer.Option(min=1, help="Circuits of a job, without those of known pairs.")] = 100
+    limit: Annotated[int | None, typer.Option(min=1, help="Measure the first rows only, this many.")] = None
+    seed: Seed = 0
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitPlanOptions(MeasureOptions):
+    """Options of ``circuit plan``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitRunOptions(MeasureOptions):
+    """Options of ``circuit run``."""
+
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the run; the same one goes on with it.")
+    ]
+    max_circuits: Annotated[
+        int | None, typer.Option(min=1, help="Refuse to run more circuits than this, known pairs included.")
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and run nothing.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """Options of ``report``."""
 
@@ -226,7 +329,7 @@ class FitOptions(PointOptions, TrainingOptions):
     class_weight: Annotated[
         Literal["balanced"] | None, typer.Option(help="Weights that give every class the same total.")
     ] = None
-    paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False
+    paper: Annotated[bool, typer.Option("--paper", help="As in the paper but for what docs/findings.md lists.")] = False
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto"
@@ -345,14 +448,17 @@ class ReproduceOptions:
     """Options of ``reproduce``."""
 
     what: Annotated[
-        Literal["all", "heart", "breast-cancer", "wine", "fraud"], typer.Argument(help="Data set, or all four.")
+        Literal["all", "heart", "breast-cancer", "wine", "fraud", "devices"],
+        typer.Argument(help="Data set, or all four; or devices: the same decisions on simulated quantum devices."),
     ] = "all"
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, plots and the page.")] = Path(
         "reproduction"
     )
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes side by side; by default one per core.")] = None
     seed: Seed = 0
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few splits, a sample of the frauds.")] = False
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke run: few splits or records, a sample of the frauds.")
+    ] = False
     cache: Annotated[
         Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
     ] = None

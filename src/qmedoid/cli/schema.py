@@ -37,7 +37,7 @@ def run(words: list[str], *, as_json: bool) -> None:
         print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
         for name in names():
-            print(f"{name:12}{shown(_read(name)['description'])}")
+            print(f"{name:16}{shown(_read(name)['description'])}")
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """``qmedoid demo`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
 from qmedoid.cli.options import ReproduceOptions
 from qmedoid.exceptions import OutputError
-from qmedoid.reporting.document import Table
+from qmedoid.reporting.document import Document, Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies import plan
 from qmedoid.studies.catalog import cell_folder
@@ -102,27 +103,52 @@ def _comparison(outcomes: Sequence[Outcome], names: Sequence[str]) -> Any:
     return grid(("method", *names), rows, title=f"{name}: test rows of {over}")
 
 
-def reproduce(options: ReproduceOptions) -> None:
-    """Run what is not done yet, write the folder, and print the paper's tables and the findings."""
+class _Experiment(NamedTuple):
+    """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
+
+    study: Study
+    cells: Sequence[Cell]
+    report: Callable[[StudyResults, str], Document]
+    shown: Sequence[str]
+
+
+def _experiment(options: ReproduceOptions) -> _Experiment:
+    """The study of devices, or the paper's experiments on some of its data sets; raises where packages are missing."""
+    if options.what == "devices":
+        # Here and not at the top: most calls are not about devices.
+        from qmedoid.studies import devices
+
+        devices.require_extras()
+        from qmedoid.studies.device_report import SHOWN_TABLES, make_device_report
+
+        chosen = devices.DevicePlan(seed=options.seed)
+        chosen = chosen.quick() if options.quick else chosen
+        return _Experiment(devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES)
     parts: Sequence[Part] = PARTS if options.what == "all" else [part for part in PARTS if part == options.what]
     asked = Plan(parts, seed=options.seed)
     asked = asked.quick() if options.quick else asked
     require_extras(asked)
+    return _Experiment(plan.STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
+
+
+def reproduce(options: ReproduceOptions) -> None:
+    """Run what is not done yet, write the folder, and print the main tables and the findings."""
+    study, cells, report, shown = _experiment(options)
     check_folder(options.output)
     if not options.force:
         check_replaceable(options.output)
     folder = options.cache or cell_folder()
-    done = find_done(plan.STUDY, asked.cells, folder)
-    left = [cell for cell in asked.cells if cell not in done]
+    done = find_done(study, cells, folder)
+    left = [cell for cell in cells if cell not in done]
     if left:
         check_folder(folder)
         jobs = options.jobs or os.cpu_count() or 1
-        tell(_outlook(len(done), left, jobs))
-        done |= _run_left(plan.STUDY, left, folder, jobs)
+        tell(_outlook(study, len(done), left, jobs))
+        done |= _run_left(study, left, folder, jobs)
     # The call that gives the same tables on any machine.
     words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
     words += ["--seed", str(options.seed)] if options.seed else []
-    document = make_report(asked, StudyResults(done), " ".join(words))
+    document = report(StudyResults(done), " ".join(words))
     written = write_report(document, options.output, force=options.force)
     if options.json:
         tables = {
@@ -136,18 +162,18 @@ def reproduce(options: ReproduceOptions) -> None:
         return
     console = plain_console()
     for table in document.tables:
-        if table.name in PAPER_TABLES:
+        if table.name in shown:
             print_table(console, table)
     for finding in document.findings:
         console.print(f"• {finding}")
     tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
 
 
-def _outlook(n_done: int, left: Sequence[Cell], jobs: int) -> str:
+def _outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
     """What is to come, for those who see no bar: cells, and roughly how long they take."""
     before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
     cells = "" if n_done else " cells"
-    minutes = max(1, round(sum(map(plan.STUDY.seconds, left)) / 60 / jobs))
+    minutes = max(1, round(sum(map(study.seconds, left)) / 60 / jobs))
     return f"{before}{len(left):,}{cells} are to be run. On a common machine that takes about {minutes} min."
 
 

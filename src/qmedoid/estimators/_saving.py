@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,6 +18,9 @@ from qmedoid.markup.notebook import facts, view
 from qmedoid.model.decision import Decision
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model.view import model_view
+
+if TYPE_CHECKING:
+    from qmedoid.measurement.plan import MeasurementPlan
 
 # Longest parameter that is saved value by value.
 _LONGEST = 100
@@ -64,6 +67,12 @@ class SavingMixin:
 
         return SavedModel(self.table_model()).report(path, data, **settings)
 
+    def measurement_plan(self, X: Any, backend: Any = None, **settings: Any) -> "MeasurementPlan":
+        """Plan the measurement of records on a quantum device; see `SavedModel.measurement_plan` for the parameters."""
+        from qmedoid.tables.saved import SavedModel
+
+        return SavedModel(self.table_model()).measurement_plan(X, backend, **settings)
+
     def _html_repr(self) -> str:
         """What a notebook shows, without scripts: parameters that were set and, once fitted, the model."""
         name, given = type(self).__name__, cast(Any, self)
@@ -73,7 +82,7 @@ class SavingMixin:
             return view(f"{name}, not fitted", facts(changed) if changed else None)
         return join([model_view(self.table_model(), f"{name}, fitted"), facts(changed) if changed else None])
 
-    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
+    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: Any) -> TableModel:
         """The models of a classifier of numbers; missing values are filled in, as by itself."""
         if is_measured:
             raise measured_error()

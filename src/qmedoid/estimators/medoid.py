@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,10 +23,11 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.registry import METHODS
+from qmedoid.model.measuring import measured_hybrid
 from qmedoid.tables.lazy_scoring import takes_collections
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
-from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
+from qmedoid.variational.model import ExpectationFunction
 
 
 class MedoidClassifier(RawTableClassifier):
@@ -115,6 +115,8 @@ class MedoidClassifier(RawTableClassifier):
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
         `circuit()`; None where the method decides everything.
+    fine_tuning_ : FineTuningReport
+        How the circuit was tuned for a backend; only of copies made by `fine_tuned`.
     model_ : HybridModel
         The best model; `models_` holds one for each model of the method (several only of the nearest medoid).
     margin_ : float
@@ -127,7 +129,8 @@ class MedoidClassifier(RawTableClassifier):
     threshold_ : float
         Probability of the positive class above which a record is called so; 0.5 without an operating point.
     held_out_scores_ : ndarray
-        Quality of each of `models_` on held-out rows: the metric of the operating point, or the mean log-likelihood.
+        Quality of each of `models_` on held-out rows: the metric of the operating point (of more than two classes
+        without their biases), or the mean log-likelihood.
         The same rows chose configuration, α and calibration, so on small tables it is more than new rows will show.
     contract_ : Contract
         The columns with their kinds, and those that were left out.
@@ -227,10 +230,20 @@ class MedoidClassifier(RawTableClassifier):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Method and circuit as printed: see `NearestMedoidClassifier.paper` and `VariationalClassifier.paper`.
+        """Method and circuit as printed, but for what the notes list. `changes` override single parameters.
 
-        Everything is still fitted on training rows only. The paper chooses a threshold for two classes, and uses 0.3
-        in its fraud tables: pass ``operating_point="macro_f1"`` or ``0.3``. `changes` override single parameters.
+        Notes
+        -----
+        `NearestMedoidClassifier.paper` and `VariationalClassifier.paper` list what is not as printed in each of the
+        two. Together there are also
+
+        - the threshold of two classes. The paper chooses one, and uses 0.3 in its fraud tables: pass
+          ``operating_point="macro_f1"`` or ``0.3``; without, the likelier class is called.
+        - the circuit of more than two classes, which decides between the two nearest classes of a record and reads
+          parity. The paper feeds it the same deltas and reads all classes, but these deltas do not say which classes
+          they compare (algorithms 13 and 17).
+        - when there is a circuit (`refine`), and the columns: the paper has no numbers for the one, and no encoding
+          for the other. Scores become probabilities by a temperature, which changes no decision of the method.
         """
         printed: dict[str, Any] = {
             "method": NearestMedoidClassifier.paper(),
@@ -356,13 +369,7 @@ class MedoidClassifier(RawTableClassifier):
             Runs the variational circuit, for example `qmedoid.circuits.SamplerExpectations`.
         """
         check_is_fitted(self)
-        model = self.model_
-        if swap_test is not None:
-            model = replace(model, method=model.method.plain.with_swap_test(swap_test))
-        if expectations is not None and model.variational is not None:
-            circuit = model.variational
-            circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
-            model = replace(model, variational=MeasuredVariational(circuit, expectations))
+        model = measured_hybrid(self.model_, swap_test, expectations)
         measured = copy.copy(self)
         measured.model_ = model
         return measured

@@ -54,7 +54,7 @@ def flattened(table: TableModel, sha256: str | None = None) -> FlatModel:
     if method is None or not isinstance(best, HybridModel) or best.variational is not None:
         raise ModelError(
             "A quantum circuit takes part in the decisions of this model, and no export can run it: fit a model "
-            "without one (refine='never'), or export its circuits with 'qmedoid circuit'."
+            "without one (refine='never'), or export its circuits with 'qmedoid circuit export'."
         )
     biases = np.zeros(len(table.decision.classes))
     if isinstance(method, SumModel):

@@ -191,6 +191,11 @@ class Method(Scorer, Protocol):
         ...
 
     @property
+    def medoid_coordinates(self) -> Array:
+        """The medoids in the space of `coordinates`, shape (P, q)."""
+        ...
+
+    @property
     def n_neighbors(self) -> int:
         """Number of training rows kept in addition to the medoids."""
         ...
@@ -316,3 +321,11 @@ def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array)
     """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
     overlap = swap_test(rows, medoids).overlap
     return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
+
+
+def measured_nearest(swap_test: SwapTestFunction, rows: Array, medoids: Array, places: Codes) -> Array:
+    """Distance of every row to the medoids at its places, (n, g) and (n, k) to (n, k); inf where a place is −1."""
+    found = np.empty(places.shape)
+    for row, own in enumerate(places):
+        found[row] = measured_distances(swap_test, rows[[row]], medoids[own])[0]
+    return np.where(places >= 0, found, np.inf)

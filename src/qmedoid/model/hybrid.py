@@ -14,6 +14,7 @@ from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.registry import METHODS, model_class
 from qmedoid.schema import Given, RefusedError, Tagged, Values
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
+from qmedoid.variational.training import TrainingData
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,32 @@ class HybridModel:
         """Margins of calibrated scores, shape (n,); records with the smallest go to the circuit."""
         rare = self.method.rare_class
         return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
+
+    def training_data(
+        self, measured: Measured, scores: Array, codes: Codes, class_weights: Array
+    ) -> tuple[TrainingData, Codes]:
+        """What the circuit is trained on, from measurements and calibrated scores of rows, and which rows that are.
+
+        A circuit that decides between the two nearest classes learns from the records that belong to one of them:
+        code 1 is the nearest, 0 the runner-up.
+        """
+        features = self.deltas.features(self.method, measured, scores)
+        if not self.deltas.decides_between_two(scores.shape[1]):
+            offset = scores if self.residual else None
+            return TrainingData(features, codes, class_weights, offset), np.arange(len(codes))
+        best, second = two_nearest(scores)
+        rows = np.flatnonzero((codes == best) | (codes == second))
+        offset = two_nearest_scores(scores)[rows] if self.residual else None
+        between = (codes == best)[rows].astype(np.intp)
+        return TrainingData(features[rows], between, np.ones(2), offset), rows
+
+    def picked_training_data(self, X: Table, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
+        """The same of new rows, from their encoded columns: of those that the policy gives to the circuit."""
+        measured = self.method.measure(X)
+        scores = self.calibration.apply(measured.scores)
+        picked = np.flatnonzero(self.picks(scores))
+        data, rows = self.training_data(_part(measured, picked), scores[picked], codes[picked], class_weights)
+        return data, picked[rows]
 
     def refined(self, scores: Array, features: Array) -> Array:
         """Scores by the circuit, from calibrated scores and deltas."""

@@ -15,8 +15,6 @@ from qmedoid.model.hybrid import (
     DeltaSettings,
     HybridModel,
     shared_out,
-    two_nearest,
-    two_nearest_scores,
 )
 from qmedoid.variational.selection import OutOfFold
 from qmedoid.variational.training import TrainingData
@@ -77,21 +75,8 @@ class CalibratedMethod:
     details: Any = None
 
     def training_data(self, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
-        """What the circuit is trained on, and which rows that are.
-
-        A circuit that decides between the two nearest classes learns from the records that belong to one of them:
-        code 1 is the nearest, 0 the runner-up.
-        """
-        residual = self.model.residual
-        features = self.model.deltas.features(self.model.method, self.measured, self.out_of_fold)
-        if not self.model.deltas.decides_between_two(self.out_of_fold.shape[1]):
-            offset = self.out_of_fold if residual else None
-            return TrainingData(features, codes, class_weights, offset), np.arange(len(codes))
-        best, second = two_nearest(self.out_of_fold)
-        rows = np.flatnonzero((codes == best) | (codes == second))
-        offset = two_nearest_scores(self.out_of_fold)[rows] if residual else None
-        between = (codes == best)[rows].astype(np.intp)
-        return TrainingData(features[rows], between, np.ones(2), offset), rows
+        """What the circuit is trained on, and which rows that are: see `HybridModel.training_data`."""
+        return self.model.training_data(self.measured, self.out_of_fold, codes, class_weights)
 
     def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
         """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.

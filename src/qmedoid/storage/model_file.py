@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
+from qmedoid.model.circuit_export import Which, export_circuit
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Record, TableModel
 from qmedoid.schema import RefusedError
@@ -310,18 +311,17 @@ def _refuse_measured(model: HybridModel | VariationalModel) -> None:
 
 
 def _exported(model: TableModel) -> dict[str, bytes]:
-    """The circuits for other tools."""
+    """The circuits for other tools, with open angles."""
     from qmedoid.circuits import export
 
+    names: dict[str, Which] = {}
+    if not isinstance(model.best, HybridModel) or model.best.variational is not None:
+        names["circuit"] = "variational"
+    if model.method is not None:
+        names["swap_test"] = "swap-test"
     contents: dict[str, bytes] = {}
-    best, method = model.best, model.method
-    circuit = best.variational if isinstance(best, HybridModel) else best
-    if isinstance(circuit, VariationalModel):
-        trained = export.trained_circuit(circuit)
-        contents["circuit.qpy"] = export.qpy_bytes(trained)
-        contents["circuit.qasm"] = export.qasm_text(trained).encode()
-    if method is not None:
-        swap_test = export.swap_test_circuit(method.n_measured)
-        contents["swap_test.qpy"] = export.qpy_bytes(swap_test)
-        contents["swap_test.qasm"] = export.qasm_text(swap_test).encode()
+    for name, which in names.items():
+        circuit = export_circuit(model, which)
+        contents[f"{name}.qpy"] = export.qpy_bytes(circuit)
+        contents[f"{name}.qasm"] = export.qasm_text(circuit).encode()
     return contents

@@ -192,9 +192,14 @@ def versions() -> dict[str, str]:
     kernels = "numpy" if compiled("search") is None else "compiled"
     found = {"qmedoid": __version__, "kernels": kernels, "python": platform.python_version()}
     found["machine"] = platform.machine()
-    for package in ("numpy", "scipy", "scikit-learn", "lightgbm", "imbalanced-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "none"
-    return found
+    return found | {
+        package: version_of(package) for package in ("numpy", "scipy", "scikit-learn", "lightgbm", "imbalanced-learn")
+    }
+
+
+def version_of(package: str) -> str:
+    """The version of an installed package, or ``"none"``."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"

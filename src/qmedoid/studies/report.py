@@ -74,8 +74,9 @@ def make_report(plan: Plan, results: StudyResults, command: str) -> Document:
     )
     introduction = [
         "Every table of the paper on quantum-inspired geometric classification, computed again. “Paper” is what is "
-        "printed there, of one split. “As printed” is the method as the paper prints it, “convex” the same fusion with "
-        "settings of our own, “default” what the package does by default; all are means over repeated splits."
+        "printed there, of one split. “As printed” is the preset “paper” of our estimators, the method as printed but "
+        "for the places that its documentation lists, “convex” the same fusion with settings of our own, “default” "
+        "what the package does by default; all are means over repeated splits."
     ]
     if fraud is not None and fraud != FULL_FRAUD:
         introduction.append(

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
 from qmedoid.storage.atomic import cannot_write, write_atomic
-from qmedoid.studies.code import module_digest, versions
+from qmedoid.studies.code import module_digest, version_of, versions
 from qmedoid.studies.splits import Cell, Result, StudyMethod
 from qmedoid.studies.workers import WorkerKilledError, run_tasks
 
@@ -35,13 +35,15 @@ class Study:
     """What the runner needs of a study: its methods by part and name, and how data sets are loaded and hashed.
 
     `load` is a function of a module that keeps what it loaded; `digest` is the SHA-256 of a data set; `share` is the
-    time of a data set's cells in units of the `seconds` of their methods.
+    time of a data set's cells in units of the `seconds` of their methods; `packages` are those that results depend on
+    beside the ones of all studies.
     """
 
     methods: Mapping[str, Mapping[str, StudyMethod]]
     load: Callable[[str], Any]
     digest: Callable[[str], str]
     share: Callable[[str], float] = lambda _: 1.0
+    packages: tuple[str, ...] = ()
 
     def method(self, cell: Cell) -> StudyMethod:
         """The method of a cell."""
@@ -50,6 +52,10 @@ class Study:
     def seconds(self, cell: Cell) -> float:
         """Rough time of a cell on one core."""
         return self.share(cell.data) * self.method(cell).seconds
+
+    def versions(self) -> dict[str, str]:
+        """Versions that results depend on."""
+        return versions() | {package: version_of(package) for package in self.packages}
 
     def key(self, cell: Cell) -> str:
         """SHA-256 of the cell, its settings, its data, the code that it reaches and the versions of libraries.
@@ -62,7 +68,7 @@ class Study:
             "settings": dict(method.settings),
             "data": self.digest(cell.data),
             "code": module_digest(method.run.__module__),
-            "versions": {name: number for name, number in versions().items() if name != "qmedoid"},
+            "versions": {name: number for name, number in self.versions().items() if name != "qmedoid"},
         }
         return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
 

@@ -1,13 +1,27 @@
-"""A saved model to look at and to take along: its report, its exports, and its view in a notebook."""
+"""A saved model to look at and to take along: its report, its exports, its circuits, and its view in a notebook."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
+from qmedoid.exceptions import DataError
 from qmedoid.exports.sql.dialects import DialectName
 from qmedoid.exports.writing import Export, Format, export_model
+from qmedoid.model.circuit_export import Which, export_circuit
 from qmedoid.model.table import TableModel
 from qmedoid.model.view import model_view
+from qmedoid.tables.circuits import circuit_of_record
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.issues import Issues
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+T = TypeVar("T")
 
 
 class ShowingMixin:
@@ -15,6 +29,10 @@ class ShowingMixin:
 
     model: TableModel
     sha256: str | None
+
+    @abstractmethod
+    def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
+        """What is made of the data as a table under the names of the contract."""
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the model and, if given, what it decides about data; any browser opens it.
@@ -66,6 +84,48 @@ class ShowingMixin:
         return export_model(
             self.model, path, format=format, dialect=dialect, table=table, force=force, sha256=self.sha256
         )
+
+    def circuit(
+        self,
+        data: Any = None,
+        row: int = 0,
+        *,
+        which: Which = "auto",
+        medoid: int | None = None,
+        measure: bool = False,
+        on_mismatch: OnMismatch = "error",
+    ) -> "QuantumCircuit":
+        """A circuit of the model in Qiskit, with what leads from its outcomes to a probability (extra ``quantum``).
+
+        ``metadata["qmedoid"]`` of the circuit describes it in plain values (:mod:`qmedoid.model.circuit_export`), and
+        :mod:`qmedoid.circuits.export` writes both.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns, array or None
+            Holds the record whose angles are put in; None leaves them open.
+        row : int
+            The row of `data`; negative ones count from the end.
+        which : {"auto", "variational", "swap-test", "interference"}
+            The trained circuit, the SWAP test, or the cheaper circuit of the same overlap; ``"auto"`` takes the first
+            of the former two that the model has.
+        medoid : int, optional
+            Training row of the medoid that the SWAP test compares the record with.
+        measure : bool
+            Whether the qubits of a trained circuit are measured; the ancilla of a SWAP test always is.
+        on_mismatch : {"error", "warn"}
+        """
+        asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": self.sha256}
+        if data is None:
+            return export_circuit(self.model, **asked)
+
+        def of_row(table: pa.Table, issues: Issues) -> "QuantumCircuit":
+            if not -len(table) <= row < len(table):
+                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
+            place = row % len(table)
+            return circuit_of_record(self.model, table.slice(place, 1), issues, row=place, **asked)
+
+        return self._checked(data, on_mismatch, of_row)
 
     def _repr_html_(self) -> str:
         return model_view(self.model, "Saved model of qmedoid", self.sha256)

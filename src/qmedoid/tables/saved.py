@@ -19,6 +19,7 @@ from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables._explained import ExplainingMixin
+from qmedoid.tables._measured import MeasuringMixin
 from qmedoid.tables._shown import ShowingMixin
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
@@ -58,7 +59,7 @@ def load(path: str | Path) -> "SavedModel":
     return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
 
 
-class SavedModel(ExplainingMixin, ShowingMixin):
+class SavedModel(ExplainingMixin, ShowingMixin, MeasuringMixin):
     """A model loaded from a file, that predicts and explains without scikit-learn.
 
     Its methods take data frames, Arrow tables, arrays, or dictionaries of columns. Those that return an array or a

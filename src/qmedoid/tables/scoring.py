@@ -155,6 +155,20 @@ class TableReading:
         except CellTypeError:
             return run(True)
 
+    def row(self, number: int) -> pa.Table:
+        """The row of that number, counted from 0, as a table."""
+
+        def find(lenient: bool) -> pa.Table:
+            passed = 0
+            for batch, _ in self.batches(lenient):
+                if number < passed + len(batch):
+                    return pa.Table.from_batches([batch.slice(number - passed, 1)])
+                passed += len(batch)
+            raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
+
+        found: pa.Table = self.in_kind(find)
+        return found
+
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         if self.source.is_text:

@@ -4,7 +4,8 @@ Every node of a tree asks whether a record is nearer to real row a or to real ro
 
 .. math:: |x_f - a_f| \le |x_f - b_f| \iff x_f \le \tfrac12 (a_f + b_f) \qquad (a_f < b_f),
 
-which is the sign of the difference of two distances that a SWAP test measures. A leaf adds its value to one output.
+which is the sign of the difference of two distances that a SWAP test measures. It has to where the record lies between
+the two rows; a record beyond one of them is nearer to this one. A leaf adds its value to one output.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
-from qmedoid.methods.base import LARGEST, measured_distances
+from qmedoid.methods.base import LARGEST, measured_distances, refuse_bad_values
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.schema import MODERATE, RefusedError, Values
 
@@ -111,11 +112,13 @@ class ComparisonsModel:
         return self.class_scores(self.intercepts + added)
 
     def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
-        """`scores` by comparing distances that a SWAP test measures, one column at a time."""
+        """`scores` by comparing distances that a SWAP test measures, where a record lies between the two rows."""
         number = np.arange(len(self.columns))
         parts = [np.zeros((0, self.n_classes))]
         for place in row_slices(X, _MEASURED_ROWS):
-            nearer_to_far = self._measured_nodes(row_block(X, place), swap_test)
+            rows = row_block(X, place)
+            refuse_bad_values(rows, self.used, range(place.start, place.stop))
+            nearer_to_far = self._measured_nodes(rows, swap_test)
             node = np.zeros((len(nearer_to_far), len(number)), dtype=np.intp)
             each = np.arange(len(nearer_to_far))[:, None]
             for _ in range(LEVELS):
@@ -127,20 +130,32 @@ class ComparisonsModel:
         return np.concatenate(parts)
 
     def _measured_nodes(self, rows: Array, swap_test: SwapTestFunction) -> Flags:
-        """Whether rows are nearer to b than to a, by measured distances, shape (n, T, 15)."""
+        """Whether rows are nearer to b than to a, shape (n, T, 15).
+
+        A row that does not lie between a and b is nearer to the one on its side; the others are measured.
+        """
         found = np.zeros((len(rows), *self.columns.shape), dtype=np.bool_)
         for column in self.used:
             of_column = self.columns == column
-            values, place = np.unique(
-                np.concatenate([self.near_values[of_column], self.far_values[of_column]]), return_inverse=True
-            )
-            center, scale = self.scaling.center[column], self.scaling.scale[column]
-            own, others = (rows[:, [column]] - center) / scale, (values[:, None] - center) / scale
-            distances = measured_distances(swap_test, own, others)
-            near, far = np.split(place, 2)
-            gaps = np.abs(others[far, 0] - others[near, 0])
-            found[:, of_column] = distances[:, near] - distances[:, far] > 2.0 * _TIE * gaps
+            x, near, far = rows[:, column], self.near_values[of_column], self.far_values[of_column]
+            nearer_to_far = x[:, None] >= far
+            between = (near < x[:, None]) & ~nearer_to_far
+            for record in np.flatnonzero(between.any(axis=1)):
+                nodes = between[record]
+                measured = self._nearer_to_far(x[record], near[nodes], far[nodes], int(column), swap_test)
+                nearer_to_far[record, nodes] = measured
+            found[:, of_column] = nearer_to_far
         return found
+
+    def _nearer_to_far(self, x: float, near: Array, far: Array, column: int, swap_test: SwapTestFunction) -> Flags:
+        """Whether a value is nearer to those of b than to those of a, by measured distances, (q,) and (q,) to (q,)."""
+        center, scale = self.scaling.center[column], self.scaling.scale[column]
+        values, place = np.unique(np.concatenate([near, far]), return_inverse=True)
+        scaled = (values[:, None] - center) / scale
+        distances = measured_distances(swap_test, np.array([[(x - center) / scale]]), scaled)[0]
+        a, b = np.split(place, 2)
+        gaps = np.abs(scaled[b, 0] - scaled[a, 0])
+        return np.asarray(distances[a] - distances[b] > 2.0 * _TIE * gaps)
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
         """What each comparison changes along the paths of one row, shape (1, M): from a node's mean to its child's."""

@@ -194,12 +194,14 @@ class EvidenceModel:
         values = np.empty((len(X), len(self.terms)))
         for number, group in enumerate(self.groups):
             places = np.flatnonzero(self.terms.group == number)
-            medoids, of_term = np.unique(self.terms.medoid[places], return_inverse=True)
             columns, roots = list(group.columns), np.sqrt(group.weights)
             rows, of_medoids = (by_rank, medoids_by_rank) if group.by_rank else (linear, medoids_linear)
+            # Medoids that are equal on the columns of the group are compared once.
+            medoids = of_medoids[self.terms.medoid[places]][:, columns] * roots
+            distinct, of_term = np.unique(medoids, axis=0, return_inverse=True)
             measure = root_distances if distances is None else distances
-            found = measure(rows[:, columns] * roots, of_medoids[medoids][:, columns] * roots)
-            channel, distance = self.terms.channel[places], found[:, of_term]
+            found = measure(rows[:, columns] * roots, distinct)
+            channel, distance = self.terms.channel[places], found[:, of_term.ravel()]
             near = np.exp(distance / -self.terms.length[places])
             values[:, places] = np.select([channel == NEAR, channel == DISTANCE], [near, distance], distance * distance)
         return values
@@ -280,6 +282,11 @@ class EvidenceModel:
     def coordinates(self, rows: Array) -> Array:
         """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""
         return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
+
+    @property
+    def medoid_coordinates(self) -> Array:
+        """The medoids scaled by rank and weighted, shape (P, M)."""
+        return self.coordinates(self.medoids)
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""

@@ -221,6 +221,11 @@ class NearestModel(_Scores):
         """Raw rows as standardized anchor features, between which distances are measured, shape (n, A)."""
         return self.features(rows)
 
+    @property
+    def medoid_coordinates(self) -> Array:
+        """The medoids as standardized anchor features, shape (P, A)."""
+        return self.medoids
+
     def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredNearest":
         """A copy whose distances a SWAP test measures."""
         return MeasuredNearest(self, swap_test)

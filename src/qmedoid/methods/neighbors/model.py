@@ -23,7 +23,7 @@ from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import measured_distances, rows_kept
+from qmedoid.methods.base import measured_nearest, rows_kept
 from qmedoid.methods.contributions import Contributions, RowContribution
 from qmedoid.schema import MODERATE, RefusedError, Values
 
@@ -122,11 +122,11 @@ class NeighborsModel:
     def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
         """`scores` by measured distances to the rows that the closed form finds nearest."""
         parts = [np.zeros((0, self.votes.shape[1]))]
-        for row in range(len(X) if isinstance(X, np.ndarray) else len(X[0])):
-            values = row_block(X, slice(row, row + 1))
-            _, places = self._nearest(values, 1)
-            measured = measured_distances(swap_test, self.coordinates(values), self._coordinates[places[0]])
-            parts.append(-averaged(measured, places, self.length, self.votes))
+        for place in row_slices(X, max(1, _BLOCK_NUMBERS // self.records.shape[1])):
+            rows = row_block(X, place)
+            _, nearest = self._nearest(rows, 1)
+            measured = measured_nearest(swap_test, self.coordinates(rows), self._coordinates, nearest)
+            parts.append(-averaged(measured, nearest, self.length, self.votes))
         return np.concatenate(parts)
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:

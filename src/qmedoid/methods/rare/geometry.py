@@ -12,15 +12,11 @@ nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one col
 records, the lowest l and the highest h on the column, is the nearer, and A how far the middle record a of a class is.
 So every feature is made of distances to real training rows on a group of columns.
 
-The mean nearness of a value on one column,
-
-.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell},
-
-is exact and takes logarithmic time: a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k
-next to x, and one to the right likewise, so two running sums per knot give the sum over all rows.
+A SWAP test need not measure all of them. A delta takes the distances to the prototypes that the closed form finds
+nearest, and on a column the distance to the nearest prototype gives those to the others
+(:mod:`qmedoid.methods.rare.line`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
@@ -28,89 +24,15 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import SignedLog
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.methods.base import measured_nearest
+from qmedoid.methods.rare.line import LineKernel, line_kernel, measured_beside
 from qmedoid.schema import RefusedError, Values
-
-
-@dataclass(frozen=True, eq=False)
-class LineKernel:
-    """Running sums over M columns with K rows of two groups.
-
-    Attributes
-    ----------
-    length : float
-        ℓ, above 0.
-    counts : ndarray of shape (2,)
-        Rows of each group.
-    knots : ndarray of shape (M, K + 2)
-        Values of the rows in ascending order, between −∞ and ∞.
-    left, right : ndarray of shape (M, 2, K + 2)
-        For each knot what rows at it or to its left, or at it or to its right, add up to there.
-    """
-
-    length: float
-    counts: Array
-    knots: Array
-    left: Array
-    right: Array
-
-    def nearness(self, values: Array, own_group: Codes | None = None) -> tuple[Array, Array]:
-        """Mean nearness of every value to both groups, each of shape (n, M).
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, M)
-        own_group : ndarray of shape (n,), or None
-            Group that the row itself belongs to and is not counted in, −1 for neither.
-        """
-        sums = np.empty((2, values.shape[1], len(values)))
-        for column, x in enumerate(np.ascontiguousarray(values.T)):
-            knots = self.knots[column]
-            place = np.searchsorted(knots[1:-1], x, side="right")
-            from_left = np.exp((knots[place] - x) / self.length)
-            from_right = np.exp((x - knots[place + 1]) / self.length)
-            for group in (0, 1):
-                left, right = self.left[column, group], self.right[column, group]
-                sums[group, column] = left[place] * from_left + right[place + 1] * from_right
-        means = []
-        for group in (0, 1):
-            count = np.full(len(values), self.counts[group])
-            if own_group is not None:
-                itself = own_group == group
-                count -= itself
-                # What is left of a sum of rounded terms may lie below zero by a rounding.
-                sums[group][:, itself] = np.maximum(sums[group][:, itself] - 1.0, 0.0)
-            means.append((sums[group] / np.maximum(count, 1.0)).T)
-        return means[0], means[1]
-
-
-def line_kernel(rows: Array, groups: Codes, length: float) -> LineKernel:
-    """The kernel of rows (K, M) that belong to the groups 0 and 1."""
-    k, m = rows.shape
-    order = np.argsort(rows, axis=0, kind="stable")
-    inner = np.take_along_axis(rows, order, axis=0)
-    belongs = (groups[order][:, None, :] == np.array([0, 1])[:, None]).astype(np.float64)
-    decay = np.exp(-np.diff(inner, axis=0) / length)
-    left, right = belongs.copy(), belongs.copy()
-    for i in range(1, k):
-        left[i] += left[i - 1] * decay[i - 1]
-        right[k - 1 - i] += right[k - i] * decay[k - 1 - i]
-    ends = np.full((m, 1), np.inf)
-    padding = ((0, 0), (0, 0), (1, 1))
-    return LineKernel(
-        length,
-        np.bincount(groups, minlength=2).astype(np.float64),
-        np.ascontiguousarray(np.hstack([-ends, inner.T, ends])),
-        np.pad(left.transpose(2, 1, 0), padding),
-        np.pad(right.transpose(2, 1, 0), padding),
-    )
-
 
 # What a squared difference counts at most: squares of the largest values then stay within the range of a double.
 _MOST_WEIGHT = 1000.0
-Distances = Callable[[Array, Array], Array]
-"""Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
 
 
 class OwnPlaces(NamedTuple):
@@ -218,8 +140,13 @@ class RareGeometry:
         nearness = np.log((rare + self.floor) / (common + self.floor))
         return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
-    def deltas(self, scaled: Array, own_places: OwnPlaces | None) -> Evidence:
-        """Deltas of every metric and count, and the nearest prototypes of each class."""
+    def deltas(
+        self, scaled: Array, own_places: OwnPlaces | None, swap_test: SwapTestFunction | None = None
+    ) -> Evidence:
+        """Deltas of every metric and count, and the nearest prototypes of each class.
+
+        The closed form finds the prototypes, and a SWAP test measures the distances of the deltas, if it is given.
+        """
         deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
         itself = (None, None) if own_places is None else (own_places.common, own_places.rare)
         for number, (columns, roots, *classes) in enumerate(self.weighted):
@@ -229,7 +156,9 @@ class RareGeometry:
                 # A row that is itself a prototype has one less to be compared with.
                 most = min(max(self.counts), len(prototypes) - 1)
                 found, places = nearest_squared(rows, prototypes, k=most, own=itself[c], threads=1)
-                distances = np.sqrt(found)
+                distances = (
+                    np.sqrt(found) if swap_test is None else measured_nearest(swap_test, rows, prototypes, places)
+                )
                 means.append([distances[:, :k].mean(axis=1) for k in self.counts])
                 if number == 0:
                     squared[:, c], nearest[:, c] = found[:, 0], places[:, 0]
@@ -241,30 +170,29 @@ class RareGeometry:
         found = self.deltas(scaled, own_places)
         return found._replace(features=np.hstack([found.features, self.by_column(scaled, own_places)]))
 
-    def measured_features(self, scaled: Array, distances: Distances) -> Array:
-        """The features of `evidence` by their definition, with distances measured by a backend."""
-        deltas = []
-        for columns, roots, *prototypes in self.weighted:
-            rows = scaled[:, columns] * roots
-            found = [np.sort(distances(rows, of_class), axis=1) for of_class in prototypes]
-            for k in self.counts:
-                # The farthest of few is left out: a prototype itself would have one less to be compared with.
-                far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
-                deltas.append((far - near) / (far + near + 1e-300))
-        nearness, positions = [], []
-        middles: tuple[list[Array], list[Array]] = [], []
-        typical = self.common[~self.hard]
-        for column in range(scaled.shape[1]):
-            value, classes = scaled[:, [column]], (typical[:, [column]], self.rare[:, [column]])
-            found = [distances(value, prototype_rows) for prototype_rows in classes]
-            common, rare = (np.exp(one / -self.length).mean(axis=1) for one in found)
-            nearness.append(np.log((rare + self.floor) / (common + self.floor)))
-            places, every = np.concatenate(classes)[:, 0], np.hstack(found)
-            low, high = places.argmin(), places.argmax()
-            span = places[high] - places[low]
-            # Where all prototypes agree, no two distances say on which side of them a record lies.
-            by_span = (every[:, low] ** 2 - every[:, high] ** 2) / (2.0 * span) if span > 0 else value[:, 0] - places[0]
-            positions.append(by_span)
-            for prototype_rows, one, far in zip(classes, found, middles, strict=True):
-                far.append(one[:, prototype_rows[:, 0].argsort(kind="stable")[(len(prototype_rows) - 1) // 2]])
-        return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
+    def measured_features(self, scaled: Array, swap_test: SwapTestFunction) -> Array:
+        """The features of `evidence` from distances that a SWAP test measures, shape (n, F).
+
+        In every metric these are the distances to the nearest prototypes of each class, as many as the largest of
+        `counts`, and on every column the one to the nearest prototype. The closed form finds the prototypes, and their
+        order is not changed by what is measured: the smallest of many distances with errors are too small.
+        """
+        columns = [
+            self._measured_column(column, x, swap_test) for column, x in enumerate(np.ascontiguousarray(scaled.T))
+        ]
+        by_kind = (np.column_stack(kind) for kind in zip(*columns, strict=True))
+        return np.hstack([self.deltas(scaled, None, swap_test).features, *by_kind])
+
+    def _measured_column(self, column: int, x: Array, swap_test: SwapTestFunction) -> tuple[Array, Array, Array, Array]:
+        """Nearness, position and distances to the middle of both classes on one column, each of shape (n,)."""
+        values = self.kernel.knots[column, 1:-1]
+        beside = measured_beside(swap_test, x, values)
+        common, rare = self.kernel.sums(column, beside.place, beside.below, beside.above) / self.kernel.counts[:, None]
+        nearness = np.log((rare + self.floor) / (common + self.floor))
+        to_low, to_high = beside.distances(values[[0, -1]]).T
+        # A record between the lowest and the highest prototype is half-way where it is as far from the one as from the
+        # other; beyond them, both distances are on the same side.
+        side = np.where(beside.place == 0, -1.0, np.where(beside.place == len(values), 1.0, 0.0))
+        position = 0.5 * np.where(side == 0.0, to_low - to_high, side * (to_low + to_high))
+        to_common, to_rare = beside.distances(self.typical[:, column]).T
+        return nearness, position, to_common, to_rare

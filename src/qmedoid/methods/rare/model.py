@@ -1,16 +1,16 @@
 """The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import in_chunks, row_block, row_count
-from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values
+from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, refuse_bad_values
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.schema import MODERATE, RefusedError, Values
@@ -19,8 +19,6 @@ CLIP = 12.0
 """Standardized features are held within this many deviations."""
 # Rows that are judged at a time: their features stay in the cache.
 _BLOCK_ROWS = 2048
-# Distances that are measured at a time, so that a table of any length takes bounded memory.
-_BLOCK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +179,7 @@ class RareEventModel:
         if angle is not None:
             in_metric = scaled * np.sqrt(self.geometry.metrics[0])
             for c in range(2):
-                angle[:, c] = row_angles(in_metric, self._weighted[nearest[:, c]])
+                angle[:, c] = row_angles(in_metric, self.medoid_coordinates[nearest[:, c]])
 
     def class_scores(self, logit: Array) -> Array:
         """Dissimilarities from the logit of the rare class, shape (n, 2)."""
@@ -189,7 +187,7 @@ class RareEventModel:
         return scores if self.rare_class == 1 else scores[:, ::-1]
 
     @cached_property
-    def _weighted(self) -> Array:
+    def medoid_coordinates(self) -> Array:
         """All prototypes in the first metric, shape (R + Q, M)."""
         weighted: Array = np.concatenate([self.geometry.rare, self.geometry.common]) * np.sqrt(self.geometry.metrics[0])
         return weighted
@@ -218,17 +216,15 @@ class RareEventModel:
         return MeasuredMethod(self, swap_test)
 
     def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
-        """Scores from measured distances to all prototypes; the closed form finds the nearest ones."""
+        """Scores from measured distances to the prototypes that the closed form finds nearest."""
         features = self.measured_features(X, swap_test)
         scores = self.class_scores(self.logit(features))
         return self.measure(X)._replace(scores=scores, deltas=features[:, self.circuit_features])
 
     def measured_features(self, X: Table, swap_test: SwapTestFunction) -> Array:
-        """All features of raw rows, shape (n, F), each from the distances in its definition."""
+        """All features of raw rows, shape (n, F), from measured distances."""
         scaled = self.scaled(X, range(row_count(X, len(self.used))))
-        blocks = row_slices(scaled, max(1, _BLOCK_NUMBERS // len(self.medoid_rows)))
-        distances = partial(measured_distances, swap_test)
-        return np.concatenate([self.geometry.measured_features(scaled[rows], distances) for rows in blocks])
+        return self.geometry.measured_features(scaled, swap_test)
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""

@@ -136,6 +136,11 @@ class SumModel:
         """Raw rows in the space where Euclidean distances are those to the medoids."""
         return self.base.coordinates(rows)
 
+    @property
+    def medoid_coordinates(self) -> Array:
+        """The medoids in that space."""
+        return self.base.medoid_coordinates
+
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
         found = self.base.measure(X, threads=threads)
@@ -179,9 +184,14 @@ class SumModel:
         return MeasuredMethod(self, swap_test)
 
     def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
-        """`measure` by its definition, with distances that a SWAP test measures."""
-        found = self.base.measure_with(X, swap_test)
-        return found._replace(scores=self._sum(found.scores, [part.scores_with(X, swap_test) for part in self.parts]))
+        """`measure` by its definition, with distances that a SWAP test measures; none for what weighs nothing."""
+        measures_base = self.weights[0] > 0 or self.base.n_deltas is not None
+        found = self.base.measure_with(X, swap_test) if measures_base else self.base.measure(X)
+        parts = [
+            part.scores_with(X, swap_test) if weight > 0 else part.scores(X)
+            for part, weight in zip(self.parts, self.weights[1:], strict=True)
+        ]
+        return found._replace(scores=self._sum(found.scores, parts))
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""

@@ -1,0 +1,61 @@
+"""``qmedoid circuit``: the circuits of a saved model."""
+
+import base64
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qmedoid.cli._output import print_json
+from qmedoid.cli.options import CircuitExportOptions
+from qmedoid.exceptions import ParameterError
+from qmedoid.model.circuit_export import export_circuit
+from qmedoid.storage.atomic import atomic_file, check_unchanged
+from qmedoid.storage.model_file import load_file
+from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.circuits import circuit_of_record
+from qmedoid.tables.scoring import TableReading
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+
+def export(options: CircuitExportOptions) -> None:
+    """Write a circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
+    from qmedoid.circuits.export import METADATA, drawing, qasm2_text, qasm_text, qpy_bytes
+
+    if (options.table is None) != (options.row is None):
+        raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
+    circuit = _circuit(options)
+    if options.format == "qpy":
+        content = qpy_bytes(circuit)
+    else:
+        text = {"qasm": qasm_text, "qasm2": qasm2_text, "text": drawing}[options.format](circuit)
+        content = (text.rstrip("\n") + "\n").encode()
+    if options.output != "-":
+        if not options.force:
+            check_unchanged(options.output, content)
+        with atomic_file(Path(options.output)) as file:
+            file.write(content)
+    if options.json:
+        text = base64.b64encode(content).decode() if options.format == "qpy" else content.decode()
+        where = {"content": text} if options.output == "-" else {"output": options.output}
+        print_json({"format": options.format, "description": circuit.metadata[METADATA], **where})
+    elif options.output == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _circuit(options: CircuitExportOptions) -> "QuantumCircuit":
+    keep_pandas_away()
+    loaded = load_file(options.model)
+    asked: dict[str, Any] = {
+        "which": options.which, "medoid": options.medoid, "measure": options.measure, "sha256": loaded.sha256,
+    }  # fmt: skip
+    if options.table is None or options.row is None:
+        return export_circuit(loaded.model, **asked)
+    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
+    with TableReading(loaded.model, options.table, options.on_mismatch, all_columns=True, **dialect) as reading:
+        record = reading.row(options.row)
+        circuit = circuit_of_record(loaded.model, record, reading.issues, row=options.row, **asked)
+        reading.check()
+    return circuit

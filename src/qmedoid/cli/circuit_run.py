@@ -1,0 +1,210 @@
+"""``qmedoid circuit plan`` and ``qmedoid circuit run``: the records of a table, measured on a quantum device."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, reading_bar, shown, tell
+from qmedoid.cli.options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
+from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.model.measuring import plan_measurement
+from qmedoid.storage.model_file import ModelFile, load_file
+from qmedoid.tables.arrow import keep_pandas_away
+
+if TYPE_CHECKING:
+    from qmedoid.devices import Device
+    from qmedoid.measurement import MeasurementPlan, MeasurementSettings
+    from qmedoid.runs.folder import RunFolder
+    from qmedoid.runs.records import Records
+
+# Undecided rows that are listed.
+_LISTED = 10
+_REGISTERS = {"column": "a test for each column", "group": "a test for each group of columns",
+              "paper": "the paper's test for each group of columns"}  # fmt: skip
+
+
+class _Asked(NamedTuple):
+    """A model, the records that are measured, and how."""
+
+    loaded: ModelFile
+    records: "Records"
+    settings: "MeasurementSettings"
+
+    def plan(self, device: "Device") -> "MeasurementPlan":
+        """The plan for a device."""
+        how = {name: one for name, one in vars(self.settings).items() if name != "seed"}
+        return plan_measurement(self.loaded.model, self.records.columns, device, seed=self.settings.seed, **how)
+
+
+def plan(options: CircuitPlanOptions) -> None:
+    """Print what a measurement takes."""
+    from qmedoid.devices import as_device
+
+    asked = _asked(options)
+    _tell_plan(options, asked.plan(as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)))
+
+
+def run(options: CircuitRunOptions) -> None:
+    """Measure, and print what was found; a finished run is printed again."""
+    from qmedoid.runs.folder import RunFolder
+    from qmedoid.runs.manifest import asked_for
+
+    asked = _asked(options)
+    if options.dry_run:
+        from qmedoid.devices import as_device
+
+        made = asked.plan(as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed))
+        _tell_plan(options, made, for_run=True)
+        return
+    facts = {"model": asked.loaded.sha256, "records": asked.records.sha256}
+    with RunFolder(options.output) as folder:
+        folder.refuse_other(asked_for(asked.settings, options.backend, options.n_qubits, asked.records.n_rows, **facts))
+        was_finished = folder.is_finished
+        if not was_finished:
+            _measure(options, asked, folder, facts)
+        _tell_run(options, folder, was_finished=was_finished)
+
+
+def _asked(options: MeasureOptions) -> _Asked:
+    from qmedoid.measurement import MeasurementSettings
+    from qmedoid.runs.records import read_records
+
+    if options.budget is not None and options.shots != "auto":
+        raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
+    settings = MeasurementSettings(
+        circuit=options.circuit, register=options.register, shots=options.shots, calibrate=options.calibrate,
+        circuits_per_job=options.circuits_per_job, seed=options.seed,
+        **({} if options.budget is None else {"budget": options.budget}),
+    )  # fmt: skip
+    keep_pandas_away()
+    loaded = load_file(options.model)
+    with reading_bar("reading") as progress:
+        records = read_records(
+            loaded.model, options.table, limit=options.limit, on_mismatch=options.on_mismatch, on_progress=progress,
+            delimiter=options.delimiter, decimal=options.decimal,
+        )  # fmt: skip
+    return _Asked(loaded, records, settings)
+
+
+def _measure(options: CircuitRunOptions, asked: _Asked, folder: "RunFolder", facts: Mapping[str, str | None]) -> None:
+    made = asked.plan(folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed))
+    needed = made.n_circuits + made.n_calibration_circuits
+    if options.max_circuits is not None and needed > options.max_circuits:
+        raise ParameterError(
+            f"The plan has {needed:,} circuits ({made.n_calibration_circuits:,} of them known pairs), and "
+            f"--max-circuits allows {options.max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
+            "allow more."
+        )
+    keeps(f"jobs that have finished are kept in {options.output}, and the same command goes on")
+    names = {"model": Path(options.model).name, "table": Path(options.table).name}
+    with _jobs_bar(len(made.jobs)) as on_job:
+        folder.run(made, facts=facts, names=names, on_job=on_job)
+
+
+@contextmanager
+def _jobs_bar(total: int) -> Iterator[Callable[[int, int], None]]:
+    with progress_bar() as bar:
+        task = bar.add_task("jobs", total=total)
+        yield lambda done, _: bar.update(task, completed=done)
+
+
+def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
+    from qmedoid.runs.expected import planned, where
+
+    for one in made.notes:
+        note(one)
+    document = {"where": where(made.device), "plan": planned(made)}
+    if options.json:
+        print_json({**_NOT_RUN, **document} if for_run else document)
+        return
+    for part in _plan_parts(document):
+        plain_console().print(part)
+
+
+_NOT_RUN: dict[str, Any] = {"output": None, "finished_before": False, "started": None, "finished": None, "result": None,
+                            "files": {}}  # fmt: skip
+
+
+def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: bool) -> None:
+    assert folder.manifest is not None
+    found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
+    if options.json:
+        print_json({"output": str(options.output), "finished_before": was_finished, **found})
+        return
+    if was_finished:
+        tell(f"This run was finished on {found['finished']}; nothing was run.")
+    console = plain_console()
+    for part in _run_parts(found):
+        console.print(part)
+    files = ", ".join(sorted(found["files"]))
+    console.print(f"in {shown(options.output)}: {files}, and the counts of every job.")
+
+
+def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
+    """The plan as a line and two tables."""
+    from qmedoid.runs.page import duration
+
+    found, expected = document["plan"], document["plan"]["expected"]
+    yield _headline(document)
+    saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
+    undecided = f"{expected['undecided']:,} of {found['records']:,}"
+    if expected["undecided"]:
+        rows = [str(row) for row in expected["undecided_rows"]]
+        undecided += f": rows {some_of(rows, _LISTED)}" if len(rows) == expected["undecided"] else (
+            f": rows {', '.join(rows[:_LISTED])}, …"
+        )  # fmt: skip
+    yield grid(("", ""), [
+        ("tests", f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"),
+        ("circuits", f"{found['circuits']:,} ({found['circuits_per_record']:.3g} a record)"),
+        ("circuits of known pairs", f"{found['calibration_circuits']:,}"),
+        ("jobs", f"{found['jobs']:,}"),
+        ("shots in all", f"{found['total_shots']:,}"),
+        ("time on a device, about", duration(found["device_seconds"])),
+        ("expected rms error of s", f"{expected['overlap_rms_error']:.2g}"),
+        ("expected rms error of margins", f"{expected['margin_rms_error']:.2g}"),
+        ("expected to be undecided", undecided),
+    ], left=(0, 1))  # fmt: skip
+    names = ("columns", "tests", "side by side", "qubits", "two-qubit gates of a test", "depth")
+    yield grid(names, [
+        (f"{one['columns']:,}", f"{one['tests']:,}", f"{one['side_by_side']:,}", f"{one['qubits']:,}",
+         f"{one['two_qubit_gates']:.3g}", f"{one['depth']:,}")
+        for one in found["shapes"]
+    ], left=())  # fmt: skip
+
+
+def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
+    """What was found, as lines and tables."""
+    found, expected = document["result"], document["plan"]["expected"]
+    yield _headline(document)
+    kept = round(found["agreement"] * found["records"])
+    settled = found["agreement_of_decided"]
+    yield grid(("", ""), [
+        ("decided as the closed form", f"{kept:,} of {found['records']:,} ({100 * found['agreement']:.4g} %)"),
+        ("undecided (within two errors)", f"{found['undecided']:,}, {expected['undecided']:,} were expected"),
+        ("the others, as the closed form", "–" if settled is None else f"{100 * settled:.4g} %"),
+    ], left=(0, 1))  # fmt: skip
+    yield grid(("rms error", "expected", "stated", "against the closed form"), [
+        ("of s", f"{expected['overlap_rms_error']:.2g}", "", f"{found['overlap_rms_error']:.2g}"),
+        ("of s, without calibration", "", "", f"{found['overlap_rms_error_raw']:.2g}"),
+        ("of margins", f"{expected['margin_rms_error']:.2g}", f"{found['margin_rms_stated']:.2g}",
+         f"{found['margin_rms_error']:.2g}"),
+    ])  # fmt: skip
+    lines = [one for one in found["calibration"] if one is not None]
+    if lines:
+        yield grid(("columns", "slope", "intercept", "known pairs", "calibration"), [
+            (f"{one['columns']:,}", f"{one['slope']:.4f} ± {one['slope_error']:.4f}",
+             f"{one['intercept']:.4f} ± {one['intercept_error']:.4f}", f"{one['known_pairs']:,}",
+             "used" if one["used"] else "left out")
+            for one in lines
+        ], left=())  # fmt: skip
+    yield from found["notes"]
+
+
+def _headline(document: Mapping[str, Any]) -> str:
+    found = document["plan"]
+    shots = "shots by margins" if found["shots"] == "auto" else f"{found['shots']:,} shots of each circuit"
+    return (
+        f"{found['records']:,} records on {shown(found['device']['name'])} ({document['where']}): "
+        f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}, {shots}"
+    )

@@ -1,0 +1,263 @@
+"""`circuit plan` and `circuit run`: what a measurement takes, runs that go on, and calls that are refused."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason="needs the extra quantum")
+
+from small_tables import small_table, write
+from tests.devices.runtime_standin import StandinBackend, StandinSampler, StandinService
+
+import qmedoid
+from qmedoid import EvidenceClassifier
+from qmedoid.devices import Device
+from qmedoid.runs import RunFolder
+
+QUICK = ("--shots", 16, "--n-qubits", 8, "--limit", 3, "--circuits-per-job", 2)
+
+
+@pytest.fixture(scope="module")
+def small(two, tmp_path_factory):
+    """A model of few medoids for the table of two classes."""
+    frame = two.table.to_pandas()
+    model = EvidenceClassifier(n_medoids=4, n_neighbors=0, n_pairs=1, n_triples=0, cv=2, random_state=0)
+    model.fit(frame[["x1", "x2"]], frame["y"])
+    return model.save(tmp_path_factory.mktemp("small") / "small.qmedoid")
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Numbers of the jobs that were sent."""
+    found, submit = [], Device.submit
+
+    def counting(self, batches, *, seed=(), key=None):
+        found.append(seed[0])
+        return submit(self, batches, seed=seed, key=key)
+
+    monkeypatch.setattr(Device, "submit", counting)
+    return found
+
+
+def test_plan_says_what_python_says_and_runs_nothing(cli, two, small, sent):
+    printed = cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json
+    plan = qmedoid.load(small).measurement_plan(two.table.slice(0, 3), shots=16, n_qubits=8, circuits_per_job=2)
+    expected = printed["plan"].pop("expected")
+    assert printed["plan"] == json.loads(json.dumps(plan.summary()))
+    assert printed["where"] == "exact simulator"
+    assert expected["undecided"] == plan.undecided.sum()
+    assert expected["undecided_rows"] == np.flatnonzero(plan.undecided).tolist()
+    assert expected["margin_rms_error"] == pytest.approx(np.sqrt(np.mean(plan.expected_errors.margins**2)))
+    errors = np.concatenate([one.errors for one in plan.expected_estimates])
+    assert expected["overlap_rms_error"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert sent == []
+
+
+def test_plan_prints_its_figures(cli, two, small):
+    printed = cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json["plan"]
+    out = " ".join(cli.ok("circuit", "plan", small, two.file, *QUICK).out.split())  # whatever the width
+    for words in (
+        "3 records on simulator (exact simulator): interference, a test for each column, 16 shots",
+        f"{printed['tests']:,} distinct ones of {printed['tests_asked']:,}",
+        f"{printed['calibration_circuits']:,}",
+        "expected rms error of s",
+        f"{printed['expected']['undecided']} of 3",
+    ):
+        assert words in out
+
+
+def test_run_writes_decisions_and_prints_what_was_found(cli, two, small, sent, tmp_path):
+    out = tmp_path / "run"
+    call = ("circuit", "run", small, two.file, "-o", out, *QUICK)
+    printed = cli.ok(*call, "--json").json
+    assert printed["finished_before"] is False
+    assert sent == list(range(printed["plan"]["jobs"]))
+    assert {*printed["files"]} == {"records.csv", "summary.json", "report.html"}
+    plan = qmedoid.load(small).measurement_plan(two.table.slice(0, 3), shots=16, n_qubits=8, circuits_per_job=2)
+    result = plan.run()
+    assert printed["result"] == json.loads(json.dumps(result.summary()))
+    with (out / "records.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["class"] for row in rows] == result.columns()["class"].tolist()
+    assert [float(row["margin"]) for row in rows] == result.decided.margins.tolist()
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["asked"]["model"] == qmedoid.load(small).sha256
+    assert manifest["names"] == {"model": small.name, "table": two.file.name}
+    sent.clear()
+    again = cli.ok(*call)
+    assert sent == []
+    assert "was finished on" in again.err
+    assert f"{int(result.kept.sum())} of 3" in again.out
+    assert "records.csv, report.html, summary.json" in again.out
+    as_json = cli.ok(*call, "--json").json
+    assert as_json == {**printed, "finished_before": True}
+
+
+def test_dry_run_is_the_plan_and_leaves_no_folder(cli, two, small, sent, tmp_path):
+    call = (small, two.file, *QUICK, "--json")
+    printed = cli.ok("circuit", "run", *call, "-o", tmp_path / "run", "--dry-run").json
+    assert printed["plan"] == cli.ok("circuit", "plan", *call).json["plan"]
+    assert printed["result"] is printed["output"] is None
+    assert not (tmp_path / "run").exists()
+    assert sent == []
+
+
+def test_more_circuits_than_allowed_are_refused_before_any_runs(cli, two, small, sent, tmp_path):
+    plan = cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json["plan"]
+    needed = plan["circuits"] + plan["calibration_circuits"]
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
+    refused = cli(*call, "--max-circuits", needed - 1)
+    assert refused.code == 2
+    assert f"The plan has {needed} circuits" in refused.err
+    assert "--limit" in refused.err
+    assert sent == []
+    assert not (tmp_path / "run").exists()
+    cli.ok(*call, "--max-circuits", needed)
+    assert len(sent) == plan["jobs"]
+
+
+def test_other_model_table_or_options_in_the_same_folder_are_refused(cli, two, small, tmp_path):
+    out = ("-o", tmp_path / "run")
+    cli.ok("circuit", "run", small, two.file, *out, *QUICK)
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    changed = write(small_table(seed=7), tmp_path / "other.csv")
+    for arguments, words in (
+        ((two.model, two.file), "the model ("),
+        ((small, changed), "the records ("),
+        ((small, two.file, "--seed", 1), "--seed (0 there, 1 now)"),
+        ((small, two.file, "--shots", "auto"), "--shots (16 there, auto now)"),
+        ((small, two.file, "--no-calibrate"), "--calibrate (True there, False now)"),
+        ((small, two.file, "--limit", 2), "--limit) (3 there, 2 now)"),
+        ((small, two.file, "--backend", "fake_torino"), "--backend (simulator there, fake_torino now)"),
+    ):
+        refused = cli("circuit", "run", *arguments[:2], *out, *QUICK, *arguments[2:])
+        assert refused.code == 2, refused
+        assert "holds another run" in refused.err
+        assert words in refused.err
+        assert "Give another folder" in refused.err
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+def test_rows_after_the_limit_do_not_matter(cli, two, small, sent, tmp_path):
+    call = ("-o", tmp_path / "run", *QUICK)
+    cli.ok("circuit", "run", small, two.file, *call)
+    first = write(two.table.slice(0, 3), tmp_path / "first.csv")
+    sent.clear()
+    assert "was finished" in cli.ok("circuit", "run", small, first, *call).err
+    assert sent == []
+
+
+def test_run_that_was_interrupted_goes_on(cli, two, small, monkeypatch, tmp_path):
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
+    whole = cli.ok(*call[:5], tmp_path / "whole", *QUICK, "--json").json
+    submit = Device.submit
+
+    def stops(self, batches, *, seed=(), key=None):
+        if seed[0] == 1:
+            raise KeyboardInterrupt
+        return submit(self, batches, seed=seed, key=key)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Device, "submit", stops)
+        stopped = cli(*call)
+    assert stopped.code == 130
+    assert "are kept in" in stopped.err
+    assert len([*(tmp_path / "run" / "jobs").iterdir()]) == 1
+    found = cli.ok(*call, "--json").json
+    assert found["result"] == whole["result"]
+    for name in ("records.csv", "summary.json"):
+        assert found["files"][name] == whole["files"][name]
+
+
+def test_jobs_that_fail_say_how_to_go_on(cli, two, small, monkeypatch, tmp_path):
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
+    submit = Device.submit
+
+    def fails(self, batches, *, seed=(), key=None):
+        if seed[0] == 0:
+            raise ConnectionError("no route to the device")
+        return submit(self, batches, seed=seed, key=key)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Device, "submit", fails)
+        failed = cli(*call)
+    assert failed.code == 1
+    assert "job 0 with ConnectionError: no route to the device." in failed.err
+    assert "the same command goes on from there" in failed.err
+    assert "decided as the closed form" in cli.ok(*call).out
+
+
+def test_folder_in_use_is_refused(cli, two, small, tmp_path):
+    with RunFolder(tmp_path / "run"):
+        refused = cli("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
+    assert refused.code == 2
+    assert "Another process is at work" in refused.err
+
+
+def test_device_of_a_service_by_its_name(cli, two, small, monkeypatch, tmp_path):
+    """A run whose process died goes on: its jobs are fetched by the name of the device."""
+    service = StandinService(tmp_path / "service")
+    backend = StandinBackend(service)
+
+    class Killed(BaseException):
+        pass
+
+    def dies(job):
+        if job.job_id() == "job0001":
+            raise Killed
+
+    monkeypatch.setattr("qmedoid.devices.names._backend_named", {"standin": backend}.__getitem__)
+    sampler = StandinSampler(backend, dies)
+    monkeypatch.setattr("qmedoid.devices.device._runtime_sampler", lambda _: sampler)
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--backend", "standin")
+    with pytest.raises(Killed):
+        cli(*call)
+    assert len(service.submissions) == 2
+    sampler.on_submitted = None
+    printed = cli.ok(*call, "--json").json
+    assert printed["where"] == "device of a service"
+    assert len({*service.submissions}) == len(service.submissions) == printed["plan"]["jobs"]
+
+
+def test_shots_by_margins_keep_to_a_budget(cli, two, small):
+    call = ("circuit", "plan", small, two.file, "--limit", 5, "--n-qubits", 50, "--shots", "auto")
+    printed = cli.ok(*call, "--budget", 512, "--json").json["plan"]
+    assert printed["shots"] == "auto"
+    assert "shots by margins" in cli.ok(*call, "--budget", 512).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--shots", 0), 2, "Shots are a whole number above 0, or auto"),
+        (("--shots", "many"), 2, "Shots are a whole number above 0, or auto"),
+        (("--budget", 100), 2, "--budget is what --shots auto keeps to"),
+        (("--limit", 0), 2, "--limit"),
+        (("--backend", "fake_nowhere"), 2, "There is no fake device 'fake_nowhere'"),
+        (("--register", "row"), 2, "--register"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(cli, two, small, arguments, code, message):
+    if "fake_nowhere" in arguments:
+        pytest.importorskip("qiskit_ibm_runtime")
+    outcome = cli("circuit", "plan", small, two.file, *arguments)
+    assert outcome.code == code
+    assert message in outcome.err
+    assert outcome.out == ""
+
+
+def test_tables_that_cannot_be_measured_are_refused(cli, two, small, tmp_path):
+    empty = write(two.table.slice(0, 0), tmp_path / "empty.csv")
+    assert cli("circuit", "plan", small, empty).code == 3
+    other = write(two.table.drop_columns(["x1"]), tmp_path / "other.csv")
+    outcome = cli("circuit", "run", small, other, "-o", tmp_path / "run")
+    assert outcome.code == 3
+    assert "missing: 'x1'" in outcome.err
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("")
+    outcome = cli("circuit", "run", small, two.file, "-o", tmp_path / "full", *QUICK)
+    assert outcome.code == 2
+    assert "files that are no run: notes.txt" in outcome.err
