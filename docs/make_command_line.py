@@ -101,7 +101,18 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
         "-o later.qmedoid | grep -E 'held out|prevalence|rate  |recall \\('",
     ),
-    "circuit": ("qmedoid circuit circuit.qmedoid --format qasm | grep -A 8 'qubit'",),
+    "circuit": (
+        "qmedoid circuit export circuit.qmedoid --format qasm | grep -A 8 'qubit'",
+        "qmedoid circuit export circuit.qmedoid creditcard-sample.parquet --row 330 --format qasm2 -o record.qasm",
+        "head -6 record.qasm | cut -c1-47",
+    ),
+    "device": (
+        "qmedoid circuit plan heart.qmedoid new.csv --backend fake_torino --limit 20",
+        "qmedoid circuit run heart.qmedoid new.csv -o run --backend fake_torino --limit 20",
+        "head -3 run/records.csv | cut -d, -f1-7",
+        "qmedoid circuit run heart.qmedoid new.csv -o run --backend fake_torino --limit 21",
+        STATUS,
+    ),
     "export": (
         "qmedoid export heart.qmedoid --format sql --dialect sqlite --table patients -o heart.sql | cut -d' ' -f1-3",
         "sed -n 2p heart.sql | cut -c1-100",
@@ -171,7 +182,19 @@ PAGES: Mapping[Path, Mapping[str, tuple[str, ...]]] = {
     SAVED_PAGE: SAVED_SECTIONS,
 }
 """The commands of each page; those of later ones run after the others in the same folder."""
-SLOW = ("compare", "raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
+SLOW = (
+    "compare",
+    "raw",
+    "fraud",
+    "by_circuit",
+    "circuit",
+    "device",
+    "by_time",
+    "reproduce",
+    "budget",
+    "why",
+    "shifted",
+)
 """Sections whose fits take most of the time; the others do not need them."""
 _WIDTH = 100
 
