@@ -20,8 +20,8 @@ from qiskit_aer.primitives import SamplerV2
 from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier
 from qmedoid.devices import BlockSampler, Device, as_device
+from qmedoid.devices.channels import device_noise
 from qmedoid.devices.sampling import Batch
-from qmedoid.devices.simulators import noise_of
 from qmedoid.measurement import MeasurementPlan
 from qmedoid.measurement.running import run_jobs
 from qmedoid.studies.catalog import load_data
@@ -101,7 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     device = as_device("fake_torino", seed=0)
     # Both find the noise of the device first, once: seconds that are the same for all.
-    simulator = AerSimulator(method="matrix_product_state", noise_model=noise_of(device.backend))
+    simulator = AerSimulator(method="matrix_product_state", noise_model=device_noise(device.backend).model)
     loops: list[tuple[str, Callable[[], Any], int]] = [
         ("loop: qmedoid's sampler", lambda: BlockSampler(device.backend, seed=1), 100),
         ("loop: Aer's SamplerV2, matrix product state", lambda: SamplerV2.from_backend(simulator, seed=1),

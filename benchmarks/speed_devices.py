@@ -21,7 +21,8 @@ from qiskit_aer.primitives import SamplerV2
 from qiskit_ibm_runtime.fake_provider import FakeTorino
 
 from _timing import RESULTS, core_seconds, write_table
-from qmedoid.devices.simulators import BlockSampler, noise_of
+from qmedoid.devices.channels import device_noise
+from qmedoid.devices.simulators import BlockSampler
 
 SHOTS, N_TESTS, N_BLOCKS, WIDTH = 1024, 100, 20, 4
 
@@ -91,7 +92,7 @@ def main() -> None:
     parser.add_argument("--aer-circuits", type=int, default=3, help="circuits that Aer runs")
     arguments = parser.parse_args()
     backend = FakeTorino()
-    noise = noise_of(backend)
+    noise = device_noise(backend).model
     rows: list[dict[str, object]] = []
     for name, circuit in (
         ("100 one-qubit tests", one_qubit_tests(backend)),

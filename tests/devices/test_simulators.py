@@ -20,7 +20,8 @@ from qiskit_ibm_runtime.fake_provider import FakeSherbrooke, FakeTorino
 from scipy.stats import chisquare
 
 from qmedoid.devices.blocks import MAX_QUBITS
-from qmedoid.devices.simulators import BlockSampler, noise_of
+from qmedoid.devices.channels import device_noise
+from qmedoid.devices.simulators import BlockSampler
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 
 DEVICES = {"torino": FakeTorino, "sherbrooke": FakeSherbrooke}
@@ -134,7 +135,7 @@ def test_distributions_are_those_of_aers_density_matrix(backend, n, rewrite, tol
     values = rng.uniform(-np.pi, np.pi, (3, circuit.num_parameters))
     ((clbits, probabilities),) = BlockSampler(backend, seed=0).block_probabilities(circuit, values)
     qubits = measured_qubits(circuit)
-    noise = part_of(noise_of(backend), qubits, rewrite)
+    noise = part_of(device_noise(backend).model, qubits, rewrite)
     expected = read(backend, by_aer(circuit, values, noise), qubits)
     assert clbits == tuple(range(n))
     np.testing.assert_allclose(probabilities, expected, rtol=0, atol=tolerance)
@@ -377,10 +378,10 @@ def test_barriers_and_delays_join_nothing_and_what_is_not_measured_is_left_out()
 
 
 def test_noise_model_is_made_once_per_backend(backend):
-    assert noise_of(backend) is noise_of(backend)
-    assert noise_of(backend) is BlockSampler(backend, seed=0)._noise.model
-    assert noise_of(AerSimulator(noise_model=(noise := some_noise()))) is noise
-    assert noise_of(AerSimulator()).is_ideal()
+    assert device_noise(backend).model is device_noise(backend).model
+    assert device_noise(backend).model is BlockSampler(backend, seed=0)._noise.model
+    assert device_noise(AerSimulator(noise_model=(noise := some_noise()))).model is noise
+    assert device_noise(AerSimulator()).model.is_ideal()
 
 
 def test_nothing_measured_is_noted():

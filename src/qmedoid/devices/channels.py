@@ -114,30 +114,6 @@ def device_noise(source: BackendV2 | NoiseModel) -> DeviceNoise:
     return _NOISE[source]
 
 
-def noise_of(backend: BackendV2) -> NoiseModel:
-    """Aer's noise model of a backend, made once per backend object (seconds for a hundred qubits).
-
-    Parameters
-    ----------
-    backend : BackendV2
-        A device or a fake one. An ``AerSimulator`` has the noise model of its options.
-
-    Returns
-    -------
-    NoiseModel
-        Gate errors, thermal relaxation (also during delays) and readout errors.
-
-    Examples
-    --------
-    >>> from qiskit.providers.fake_provider import GenericBackendV2
-    >>> from qmedoid.devices.simulators import noise_of
-    >>> backend = GenericBackendV2(2, seed=1)
-    >>> noise_of(backend) is noise_of(backend)
-    True
-    """
-    return device_noise(backend).model
-
-
 def transfer_matrix(channel: SuperOp | Operator) -> Array:
     """The real matrix of a channel or a unitary in the basis of Pauli operators."""
     return np.ascontiguousarray(PTM(channel).data.real)

@@ -31,7 +31,7 @@ try:
     from qiskit_aer.noise import NoiseModel
 
     from qmedoid.devices.blocks import QubitBlock, blocks_of
-    from qmedoid.devices.channels import device_noise, noise_of
+    from qmedoid.devices.channels import device_noise
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] not in ("qiskit", "qiskit_aer"):
         raise
@@ -41,7 +41,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-__all__ = ["BlockSampler", "noise_of"]
+__all__ = ["BlockSampler"]
 
 
 class BlockSampler(BaseSamplerV2):
@@ -71,10 +71,6 @@ class BlockSampler(BaseSamplerV2):
 
     Aer leaves out terms of an error with a probability of 1e-10 or less; here they count,
     and distributions differ by some 1e-9.
-
-    See Also
-    --------
-    noise_of : The noise model of a backend.
 
     Examples
     --------

@@ -97,8 +97,8 @@ class ShowingMixin:
     ) -> "QuantumCircuit":
         """A circuit of the model in Qiskit, with what leads from its outcomes to a probability (extra ``quantum``).
 
-        ``metadata["qmedoid"]`` of the circuit describes it in plain values (:mod:`qmedoid.model.circuit_export`), and
-        :mod:`qmedoid.circuits.export` writes both.
+        ``metadata["qmedoid"]`` of the circuit describes it in plain values (``qmedoid.model.circuit_export``), and
+        ``qmedoid.circuits.export`` writes both.
 
         Parameters
         ----------
