@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,17 @@ from qiskit_aer.noise import NoiseModel
 from qmedoid.arrays import Array
 from qmedoid.circuits.expectations import SamplerExpectations
 from qmedoid.circuits.forms import CircuitForm, shape_of
-from qmedoid.devices.packs import Pack, free_pack, placed_pack, routed
+from qmedoid.circuits.variational import variational_circuit
+from qmedoid.devices.packs import Block, Pack, free_pack, placed_pack, routed
 from qmedoid.devices.quality import Limits, Quality
 from qmedoid.devices.samplers import MOST_IN_ONE_STATE, check_seed, has_failed, is_dense, is_of
-from qmedoid.devices.sampling import Batch, Counts, ones_of
+from qmedoid.devices.sampling import Batch, Counts, counts_of
 from qmedoid.devices.simulators import BlockSampler
 from qmedoid.exceptions import ParameterError
+from qmedoid.variational.ansatz import Ansatz
 
 PackKey = tuple[str, int, int]
-"""What a packed circuit is kept under: the name of the form, entries of the vectors, and copies that are asked for."""
+"""What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
 _REP_DELAY = 250e-6
 """Seconds that a device waits between two shots, where it does not say."""
 
@@ -114,25 +117,37 @@ class Device:
     def pack(self, form: CircuitForm, n_features: int, n_copies: int) -> Pack:
         """As many copies of a circuit side by side as are asked for or fit; made once for each shape."""
         n_features = 2 ** shape_of(n_features)
-        width = form.template(n_features).num_qubits
-        if width > self.n_qubits:
+        advice = "take register='column' with circuit='interference', which takes one qubit"
+        words = f"a circuit of {n_features} columns"
+        return self._pack(Block((form.name, n_features), form.template(n_features), words, advice), n_copies)
+
+    def trained_pack(self, ansatz: Ansatz, rotations: Array, n_copies: int) -> Pack:
+        """The same of a trained circuit: its weights are in place, its inputs are open, and all its qubits are read."""
+        content = np.ascontiguousarray(rotations, dtype="<f8").tobytes()
+        name = f"variational-{sha256(repr(ansatz).encode() + content).hexdigest()[:16]}"
+        template = variational_circuit(ansatz, weights=rotations, measure=True)
+        advice = "simulate it with refine='simulated'"
+        return self._pack(Block((name, ansatz.n_inputs), template, "the trained circuit", advice), n_copies)
+
+    def _pack(self, block: Block, n_copies: int) -> Pack:
+        if block.n_qubits > self.n_qubits:
             raise ParameterError(
-                f"A circuit of {n_features} columns takes {width} qubits, and n_qubits={self.n_qubits} are allowed: "
-                "allow more, or take register='column' with circuit='interference', which takes one."
+                f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits, and "
+                f"n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}."
             )
         most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
-        n_copies = max(1, min(n_copies, most // width))
-        key = form.name, n_features, n_copies
+        n_copies = max(1, min(n_copies, most // block.n_qubits))
+        key = *block.key, n_copies
         if key not in self.packs:
             if self.quality is None:
-                self.packs[key] = free_pack(form, n_features, n_copies)
+                self.packs[key] = free_pack(block, n_copies)
             else:
-                routes = self._routes.get(key[:2]) or routed(
-                    form.template(n_features), self.quality,
+                routes = self._routes.get(block.key) or routed(
+                    block.template, self.quality,
                     seed=self.seed, level=self.optimization_level, n_attempts=self.n_attempts,
                 )  # fmt: skip
-                self._routes[key[:2]] = routes
-                self.packs[key] = placed_pack(form, n_features, n_copies, self.quality, routes, seed=self.seed)
+                self._routes[block.key] = routes
+                self.packs[key] = placed_pack(block, n_copies, self.quality, routes, seed=self.seed)
         return self.packs[key]
 
     def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
@@ -149,11 +164,11 @@ class Device:
             environment.job_tags = asked
 
     def run(self, batches: Sequence[Batch], *, seed: Sequence[int] = ()) -> list[Counts]:
-        """Run circuits as one job, and count how often each copy read 1."""
-        return ones_of(self.submit(batches, seed=seed).result(), batches)
+        """Run circuits as one job, and count how often each copy read 1, or of several bits each basis state."""
+        return counts_of(self.submit(batches, seed=seed).result(), batches)
 
     def chances(self, batch: Batch) -> Array:
-        """Probability that each copy reads 1, of shape (circuits, n_copies): what infinitely many shots would show.
+        """Probability that each copy reads 1, or each basis state: what infinitely many shots would show.
 
         Raises
         ------
@@ -166,10 +181,16 @@ class Device:
                 f"The device {self.name!r} shows shots alone. Chances are known of 'simulator' and of fake devices."
             )
         circuit, values, _ = batch.pub
-        ones = np.full((len(values), batch.pack.n_copies), np.nan)
-        for (bit,), probabilities in sampler.block_probabilities(circuit, values):
-            ones[:, bit] = probabilities[:, 1]
-        return np.asarray(np.clip(ones, 0.0, 1.0))
+        n_bits = batch.pack.n_bits
+        states = np.arange(2**n_bits)
+        found = np.ones((len(values), batch.pack.n_copies, 2**n_bits))
+        for bits, probabilities in sampler.block_probabilities(circuit, values):
+            # Gates join the qubits of one copy, or of a part of it.
+            copy = bits[0] // n_bits
+            outcomes = sum((states >> (bit - copy * n_bits) & 1) << place for place, bit in enumerate(bits))
+            found[:, copy] *= probabilities[:, outcomes]
+        found = np.clip(found, 0.0, 1.0)
+        return found[..., 1] if n_bits == 1 else found
 
     def expectations(self, shots: int = 4096) -> SamplerExpectations:
         """Expectation values of trained circuits on this device, for ``measured_by(expectations=...)``."""

@@ -21,6 +21,7 @@ def pack_to_bytes(pack: Pack) -> bytes:
         {
             "n_copies": pack.n_copies,
             "n_angles": pack.n_angles,
+            "n_bits": pack.n_bits,
             "order": pack.order.tolist(),
             "qubits": pack.qubits,
             "shrink": pack.shrink.tolist(),
@@ -46,11 +47,13 @@ def pack_from_bytes(content: bytes) -> Pack:
     pack = Pack(
         circuit, int(head["n_copies"]), int(head["n_angles"]), order,
         tuple(tuple(map(int, place)) for place in head["qubits"]), np.array(head["shrink"], dtype=np.float64),
+        int(head.get("n_bits", 1)),
     )  # fmt: skip
     n_angles = pack.n_copies * pack.n_angles
     registers = [(register.name, register.size) for register in circuit.cregs]
     if (
-        registers != [(OUTCOME, pack.n_copies)]
+        registers != [(OUTCOME, pack.n_copies * pack.n_bits)]
+        or pack.n_bits < 1
         or len(order) != circuit.num_parameters
         or not np.array_equal(np.unique(order), np.sort(order))
         or not np.all((order >= 0) & (order < n_angles))

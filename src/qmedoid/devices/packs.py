@@ -13,7 +13,6 @@ from qiskit.circuit import ParameterVector
 from qiskit.transpiler import TranspilerError, generate_preset_pass_manager
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.circuits.forms import CircuitForm
 from qmedoid.circuits.rotations import OUTCOME
 from qmedoid.devices.quality import Quality
 from qmedoid.exceptions import ParameterError
@@ -23,13 +22,38 @@ _MOST_PLACES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
+class Block:
+    """A small circuit that is copied side by side.
+
+    Attributes
+    ----------
+    key : tuple of str and int
+        Its name and its size: blocks of the same key are the same circuit.
+    template : QuantumCircuit
+        With open angles, measured into ``outcome``.
+    words, advice : str
+        What it is called, and what to do where it does not fit on a device.
+    """
+
+    key: tuple[str, int]
+    template: QuantumCircuit
+    words: str
+    advice: str
+
+    @property
+    def n_qubits(self) -> int:
+        """Qubits of a copy, before it is routed."""
+        return int(self.template.num_qubits)
+
+
+@dataclass(frozen=True, eq=False)
 class Pack:
     """Several copies of a circuit in one, with open angles.
 
     Attributes
     ----------
     circuit : QuantumCircuit
-        As it runs; copy i is measured into bit i of ``outcome``.
+        As it runs; copy i is measured into the bits from i · n_bits on of ``outcome``.
     n_copies, n_angles : int
         Copies, and open angles of each.
     order : ndarray
@@ -38,6 +62,8 @@ class Pack:
         The device's qubits that each copy uses; empty where there is no device.
     shrink : ndarray of shape (n_copies,)
         How much of an overlap noise leaves, about, by the error rates that the device reports; 1 where there is none.
+    n_bits : int
+        Bits that each copy is measured into.
     """
 
     circuit: QuantumCircuit
@@ -46,6 +72,7 @@ class Pack:
     order: Codes
     qubits: tuple[tuple[int, ...], ...] = ()
     shrink: Array = field(default_factory=lambda: np.ones(0))
+    n_bits: int = 1
 
     @cached_property
     def two_qubit_gates(self) -> int:
@@ -68,25 +95,18 @@ class Pack:
         return digest.hexdigest()
 
 
-def free_pack(form: CircuitForm, n_features: int, n_copies: int) -> Pack:
+def free_pack(block: Block, n_copies: int) -> Pack:
     """Copies on qubits of which every pair is coupled, as in simulators; nothing is rewritten."""
-    template = form.template(n_features)
-    circuit = QuantumCircuit(n_copies * template.num_qubits, name=f"{n_copies} x {template.name}")
-    circuit.add_register(ClassicalRegister(n_copies, OUTCOME))
-    vectors = _append_copies(circuit, template, n_copies)
-    return _ordered(circuit, vectors, template.num_parameters, (), np.ones(n_copies))
+    circuit, vectors = _side_by_side(block.template, n_copies)
+    return _ordered(circuit, vectors, block.template, (), np.ones(n_copies))
 
 
-def placed_pack(
-    form: CircuitForm, n_features: int, n_copies: int, quality: Quality, routes: Sequence[QuantumCircuit], *, seed: int
-) -> Pack:
+def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[QuantumCircuit], *, seed: int) -> Pack:
     """As many copies as are asked for or fit on the usable qubits, rewritten for the device.
 
     Parameters
     ----------
-    form : CircuitForm
-    n_features : int
-        Entries of the vectors.
+    block : Block
     n_copies : int
         Copies that are asked for.
     quality : Quality
@@ -95,26 +115,23 @@ def placed_pack(
     seed : int
         Of the preset pass manager.
     """
-    template = form.template(n_features)
     for route in routes:
         places = list(islice(_disjoint_places(route, quality), n_copies))
         if places:
             break
     else:
         raise ParameterError(
-            f"The device has no place within the limits on error rates for a circuit of {n_features} columns, which "
-            f"takes {template.num_qubits} coupled qubits of {len(quality.qubits)} usable ones: allow larger errors, or "
-            "take register='column' with circuit='interference', which takes one qubit."
+            f"The device has no place within the limits on error rates for {block.words}, which takes "
+            f"{block.n_qubits} coupled qubits of {len(quality.qubits)} usable ones: allow larger errors, or "
+            f"{block.advice}."
         )
-    circuit = QuantumCircuit(len(places) * route.num_qubits, name=f"{len(places)} x {template.name}")
-    circuit.add_register(ClassicalRegister(len(places), OUTCOME))
-    vectors = _append_copies(circuit, route, len(places))
+    circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
     manager = generate_preset_pass_manager(
         optimization_level=1, target=quality.target, seed_transpiler=seed,
         initial_layout=[qubit for place in places for qubit in place],
     )  # fmt: skip
     shrink = np.array([_shrink(route, place, quality) for place in places])
-    return _ordered(manager.run(circuit), vectors, template.num_parameters, tuple(places), shrink)
+    return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
 
 
 def routed(
@@ -146,11 +163,10 @@ def _on_its_qubits(circuit: QuantumCircuit) -> QuantumCircuit:
     used = sorted({circuit.find_bit(qubit).index for one in circuit.data for qubit in one.qubits})
     place = {qubit: number for number, qubit in enumerate(used)}
     small = QuantumCircuit(len(used), name=circuit.name)
-    small.add_register(ClassicalRegister(1, OUTCOME))
+    small.add_register(ClassicalRegister(circuit.num_clbits, OUTCOME))
     for one in circuit.data:
-        small.append(
-            one.operation, [place[circuit.find_bit(qubit).index] for qubit in one.qubits], range(len(one.clbits))
-        )
+        qubits = [place[circuit.find_bit(qubit).index] for qubit in one.qubits]
+        small.append(one.operation, qubits, [circuit.find_bit(bit).index for bit in one.clbits])
     return small
 
 
@@ -212,23 +228,28 @@ def _pairs(circuit: QuantumCircuit) -> Iterator[tuple[int, ...]]:
             yield tuple(circuit.find_bit(qubit).index for qubit in one.qubits)
 
 
-def _append_copies(circuit: QuantumCircuit, block: QuantumCircuit, n_copies: int) -> list[ParameterVector]:
-    """Append copies of a measured block, each with angles of its own."""
-    width = block.num_qubits
+def _side_by_side(
+    block: QuantumCircuit, n_copies: int, *, name: str | None = None
+) -> tuple[QuantumCircuit, list[ParameterVector]]:
+    """Copies of a measured block in one circuit, and the angles of each."""
+    width, n_bits = block.num_qubits, block.num_clbits
+    circuit = QuantumCircuit(n_copies * width, name=f"{n_copies} x {name or block.name}")
+    circuit.add_register(ClassicalRegister(n_copies * n_bits, OUTCOME))
     vectors = [ParameterVector(f"theta_{copy}", block.num_parameters) for copy in range(n_copies)]
     for copy, vector in enumerate(vectors):
         own = block.assign_parameters(dict(zip(block.parameters, vector, strict=True)))
-        circuit.compose(own, range(copy * width, (copy + 1) * width), [copy], inplace=True)
-    return vectors
+        bits = range(copy * n_bits, (copy + 1) * n_bits)
+        circuit.compose(own, range(copy * width, (copy + 1) * width), bits, inplace=True)
+    return circuit, vectors
 
 
 def _ordered(
     circuit: QuantumCircuit,
     vectors: list[ParameterVector],
-    n_angles: int,
+    template: QuantumCircuit,
     qubits: tuple[tuple[int, ...], ...],
     shrink: Array,
 ) -> Pack:
     number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
     order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
-    return Pack(circuit, len(vectors), n_angles, order, qubits, shrink)
+    return Pack(circuit, len(vectors), template.num_parameters, order, qubits, shrink, template.num_clbits)

@@ -223,11 +223,10 @@ def _calibrated(known: "_Collected", n_copies: int, at_zero: float, slope: float
 
 def _check_counts(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> None:
     """Raise unless counts are those that the jobs of a plan can have."""
-    asked = [[(part.tests.shape, part.batch.shots) for part in job.parts] for job in plan.jobs]
-    fits = [len(parts) for parts in asked] == [len(of_job) for of_job in counts] and all(
-        ones.shape == shape and ones.min(initial=0) >= 0 and ones.max(initial=0) <= shots
-        for parts, of_job in zip(asked, counts, strict=True)
-        for (shape, shots), ones in zip(parts, of_job, strict=True)
+    fits = [len(job.parts) for job in plan.jobs] == [len(of_job) for of_job in counts] and all(
+        batch.can_have(found)
+        for job, of_job in zip(plan.jobs, counts, strict=True)
+        for batch, found in zip(job.batches, of_job, strict=True)
     )
     if not fits:
         raise ModelError("The counts are not those of this plan: make a new run.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmedoid.devices.device import Device
 from qmedoid.devices.samplers import has_failed, runs_here, says_how_it_is
-from qmedoid.devices.sampling import Counts, ones_of
+from qmedoid.devices.sampling import Counts, counts_of
 from qmedoid.exceptions import JobError, ParameterError, QMedoidError
 from qmedoid.measurement.packing import Job
 
@@ -91,7 +91,7 @@ def _finished(
         try:
             if handle is None:
                 handle = _started(job, device, store)
-            counts = ones_of(handle.result(), job.batches)
+            counts = counts_of(handle.result(), job.batches)
         except QMedoidError as refused:  # ours: the circuits or what they returned, which is paid for, stay as they are
             if store is not None:
                 store.forget_submitted(job)

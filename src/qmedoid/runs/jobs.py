@@ -1,7 +1,8 @@
 """Counts of finished jobs, and the names of those that a service runs, as small files named by their content.
 
 A file of counts is an archive of NumPy arrays, which `numpy.load` opens: ``ones_0``, ``ones_1``, … say how often each
-copy of each circuit read 1, batch by batch, out of ``shots``. It carries the key of its job and a hash of all of it.
+copy of each circuit read 1, batch by batch, out of ``shots``; copies of several bits, how often each basis
+state. It carries the key of its job and a hash of all of it.
 """
 
 import hashlib
@@ -169,7 +170,7 @@ def _read(content: bytes, key: str, job: Job) -> list[Counts]:
         raise ValueError("it belongs to another job")
     found = [arrays[_ANSWERS.format(place)].astype(np.int64) for place in range(len(job.parts))]
     for ones, part in zip(found, job.parts, strict=True):
-        if ones.shape != part.tests.shape or ones.min(initial=0) < 0 or ones.max(initial=0) > part.batch.shots:
+        if not part.batch.can_have(ones):
             raise ValueError("its counts are not those of the circuits of its job")
     return found
 
