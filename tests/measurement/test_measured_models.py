@@ -105,7 +105,8 @@ def refined(cancer):
 
 def test_records_that_noise_sends_to_the_circuit_have_honest_errors(refined, cancer):
     rows = cancer[0][::15]
-    plans = [refined.measurement_plan(rows, shots=1000, calibrate=False, seed=seed, draws=24) for seed in range(10)]
+    settings = {"shots": 1000, "calibrate": False, "draws": 24, "refine": "simulated"}
+    plans = [refined.measurement_plan(rows, **settings, seed=seed) for seed in range(10)]
     results = [plan.run() for plan in plans]
     changed = root_mean_square([result.margin_errors for result in results])
     assert root_mean_square([result.errors.margins for result in results]) == pytest.approx(changed, rel=0.25)
@@ -142,11 +143,11 @@ def test_saved_models_and_data_frames_are_measured(tmp_path):
         loaded.measurement_plan(pd.DataFrame({"first": [1.0]}))
 
 
-def test_a_circuit_alone_has_no_distances_to_measure(cancer):
+def test_a_circuit_alone_that_is_simulated_leaves_nothing_to_measure(cancer):
     X, y = cancer
     model = VariationalClassifier(random_state=0, n_steps=2).fit(X[:60], y[:60])
-    with pytest.raises(ModelError, match=r"circuit alone.*expectations"):
-        model.measurement_plan(X[:3])
+    with pytest.raises(ModelError, match=r"circuit alone.*refine='device'"):
+        model.measurement_plan(X[:3], refine="simulated")
 
 
 def test_settings_are_checked_before_anything_is_planned():
@@ -155,6 +156,8 @@ def test_settings_are_checked_before_anything_is_planned():
         model.measurement_plan(table, register="columns")
     with pytest.raises(ParameterError, match="'shots'"):
         model.measurement_plan(table, shots=0)
+    with pytest.raises(ParameterError, match="'refine'"):
+        model.measurement_plan(table, refine="never")
     with pytest.raises(TypeError, match="shot"):
         model.measurement_plan(table, shot=5)
     with pytest.raises(ParameterError, match="'backend'"):

@@ -1,6 +1,6 @@
 """``qmedoid circuit plan`` and ``qmedoid circuit run``: the records of a table, measured on a quantum device."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,10 +72,10 @@ def _asked(options: MeasureOptions) -> _Asked:
 
     if options.budget is not None and options.shots != "auto":
         raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
+    budget: dict[str, Any] = {} if options.budget is None else {"budget": options.budget}
     settings = MeasurementSettings(
         circuit=options.circuit, register=options.register, shots=options.shots, calibrate=options.calibrate,
-        circuits_per_job=options.circuits_per_job, seed=options.seed,
-        **({} if options.budget is None else {"budget": options.budget}),
+        circuits_per_job=options.circuits_per_job, refine=options.refine, seed=options.seed, **budget,
     )  # fmt: skip
     keep_pandas_away()
     loaded = load_file(options.model)
@@ -147,29 +147,50 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
 
     found, expected = document["plan"], document["plan"]["expected"]
     yield _headline(document)
-    saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
     if expected["undecided"]:
         rows = [str(row) for row in expected["undecided_rows"]]
         undecided += f": rows {some_of(rows, _LISTED)}" if len(rows) == expected["undecided"] else (
             f": rows {', '.join(rows[:_LISTED])}, …"
         )  # fmt: skip
+    tests, of_s = list[tuple[str, str]](), list[tuple[str, str]]()
+    if found["shapes"]:
+        saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
+        tests = [("tests", f"{found['tests']:,} distinct ones of {found['tests_asked']:,} "
+                           f"({100 * saved:.0f} % are repeats)")]  # fmt: skip
+        of_s = [("expected rms error of s", f"{expected['overlap_rms_error']:.2g}")]
     yield grid(("", ""), [
-        ("tests", f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"),
+        *tests,
         ("circuits", f"{found['circuits']:,} ({found['circuits_per_record']:.3g} a record)"),
-        ("circuits of known pairs", f"{found['calibration_circuits']:,}"),
+        ("circuits of known pairs" if found["trained_circuit"] is None else "circuits of known pairs and inputs",
+         f"{found['calibration_circuits']:,}"),
         ("jobs", f"{found['jobs']:,}"),
         ("shots in all", f"{found['total_shots']:,}"),
         ("time on a device, about", duration(found["device_seconds"])),
-        ("expected rms error of s", f"{expected['overlap_rms_error']:.2g}"),
+        *of_s,
+        *([] if expected["value_rms_error"] is None else
+          [("expected rms error of the trained circuit's values", f"{expected['value_rms_error']:.2g}")]),
         ("expected rms error of margins", f"{expected['margin_rms_error']:.2g}"),
         ("expected to be undecided", undecided),
     ], left=(0, 1))  # fmt: skip
     names = ("columns", "tests", "side by side", "qubits", "two-qubit gates of a test", "depth")
-    yield grid(names, [
-        (f"{one['columns']:,}", f"{one['tests']:,}", f"{one['side_by_side']:,}", f"{one['qubits']:,}",
-         f"{one['two_qubit_gates']:.3g}", f"{one['depth']:,}")
-        for one in found["shapes"]
+    if found["shapes"]:
+        yield grid(names, [
+            (f"{one['columns']:,}", f"{one['tests']:,}", f"{one['side_by_side']:,}", f"{one['qubits']:,}",
+             f"{one['two_qubit_gates']:.3g}", f"{one['depth']:,}")
+            for one in found["shapes"]
+        ], left=())  # fmt: skip
+    if found["trained_circuit"] is not None:
+        yield _trained(found["trained_circuit"])
+
+
+def _trained(one: Mapping[str, Any]) -> Any:
+    """What the trained circuit takes."""
+    names = ("records of the trained circuit", "circuits", "of known inputs", "jobs", "side by side", "qubits of each",
+             "two-qubit gates of each", "depth")  # fmt: skip
+    return grid(names, [
+        (f"{one['records']:,}", f"{one['circuits']:,}", f"{one['calibration_circuits']:,}", f"{one['jobs']:,}",
+         f"{one['side_by_side']:,}", f"{one['qubits']:,}", f"{one['two_qubit_gates']:.3g}", f"{one['depth']:,}"),
     ], left=())  # fmt: skip
 
 
@@ -184,27 +205,49 @@ def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         ("undecided (within two errors)", f"{found['undecided']:,}, {expected['undecided']:,} were expected"),
         ("the others, as the closed form", "–" if settled is None else f"{100 * settled:.4g} %"),
     ], left=(0, 1))  # fmt: skip
-    yield grid(("rms error", "expected", "stated", "against the closed form"), [
+    of_s = [
         ("of s", f"{expected['overlap_rms_error']:.2g}", "", f"{found['overlap_rms_error']:.2g}"),
         ("of s, without calibration", "", "", f"{found['overlap_rms_error_raw']:.2g}"),
+    ]
+    yield grid(("rms error", "expected", "stated", "against the closed form"), [
+        *(of_s if document["plan"]["shapes"] else ()),
+        *_trained_errors(found["trained_circuit"], expected["value_rms_error"]),
         ("of margins", f"{expected['margin_rms_error']:.2g}", f"{found['margin_rms_stated']:.2g}",
          f"{found['margin_rms_error']:.2g}"),
     ])  # fmt: skip
-    lines = [one for one in found["calibration"] if one is not None]
+    yield from _calibrations("columns", "known pairs", found["calibration"])
+    if found["trained_circuit"] is not None:
+        yield from _calibrations("observable", "known inputs", found["trained_circuit"]["calibration"])
+    yield from found["notes"]
+
+
+def _trained_errors(found: Mapping[str, Any] | None, expected: float | None) -> list[tuple[str, str, str, str]]:
+    """Rows for errors of the trained circuit's values, if one ran."""
+    if found is None or expected is None:
+        return []
+    return [
+        ("of the trained circuit's values", f"{expected:.2g}", f"{found['value_rms_stated']:.2g}",
+         f"{found['value_rms_error']:.2g}"),
+        ("of these, without calibration", "", "", f"{found['value_rms_error_raw']:.2g}"),
+    ]  # fmt: skip
+
+
+def _calibrations(what: str, known: str, calibration: Sequence[Mapping[str, Any] | None]) -> Iterator[Any]:
+    """Fitted lines as a table, if there are any."""
+    lines = [one for one in calibration if one is not None]
     if lines:
-        yield grid(("columns", "slope", "intercept", "known pairs", "calibration"), [
-            (f"{one['columns']:,}", f"{one['slope']:.4f} ± {one['slope_error']:.4f}",
+        yield grid((what, "slope", "intercept", known, "calibration"), [
+            (f"{one[what]}", f"{one['slope']:.4f} ± {one['slope_error']:.4f}",
              f"{one['intercept']:.4f} ± {one['intercept_error']:.4f}", f"{one['known_pairs']:,}",
              "used" if one["used"] else "left out")
             for one in lines
         ], left=())  # fmt: skip
-    yield from found["notes"]
 
 
 def _headline(document: Mapping[str, Any]) -> str:
     found = document["plan"]
     shots = "shots by margins" if found["shots"] == "auto" else f"{found['shots']:,} shots of each circuit"
-    return (
-        f"{found['records']:,} records on {shown(found['device']['name'])} ({document['where']}): "
-        f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}, {shots}"
-    )
+    how = f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}"
+    if found["trained_circuit"] is not None:
+        how = f"{how}, then the trained circuit" if found["shapes"] else "the trained circuit alone"
+    return f"{found['records']:,} records on {shown(found['device']['name'])} ({document['where']}): {how}, {shots}"

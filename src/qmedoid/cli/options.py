@@ -251,6 +251,10 @@ class MeasureOptions:
         Literal["column", "group", "paper"],
         typer.Option(help="A test for each column (one qubit), for each group of columns, or as in the paper."),
     ] = "column"
+    refine: Annotated[
+        Literal["device", "simulated"],
+        typer.Option(help="Where a trained circuit runs: on the device as well, or in an exact simulation."),
+    ] = "device"
     n_qubits: Annotated[int, typer.Option(min=1, help="Maximum number of qubits.")] = 100
     calibrate: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Run known pairs in every job to undo what noise does.")

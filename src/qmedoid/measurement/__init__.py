@@ -7,7 +7,8 @@ list of distinct tests, is packed on the qubits that are there, runs in a few jo
 from qmedoid.exceptions import MissingExtraError
 
 try:
-    from qmedoid.measurement.plan import MeasurementPlan, make_plan
+    from qmedoid.measurement.plan import MeasurementPlan
+    from qmedoid.measurement.planning import make_plan
     from qmedoid.measurement.result import MeasurementResult
     from qmedoid.measurement.settings import MeasurementSettings
 except ModuleNotFoundError as error:

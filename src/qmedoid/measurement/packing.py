@@ -1,8 +1,10 @@
 """Tests on the copies of packed circuits, and circuits into jobs, with pairs of known overlap in every job."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +30,8 @@ class PackedBatch:
     batch : Batch
     tests : ndarray of shape (circuits, copies)
         Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
-    known : ndarray of shape (circuits, copies)
-        Exact overlap of a known pair; NaN elsewhere.
+    known : ndarray of shape (circuits, copies), or (circuits, copies, K)
+        Exact overlap of a known pair, or what K observables are in a known state; NaN elsewhere.
     """
 
     shape: int
@@ -61,6 +63,11 @@ class Job:
     def n_circuits(self) -> int:
         """Circuits with those of known pairs."""
         return sum(len(part.tests) for part in self.parts)
+
+    @property
+    def n_tested(self) -> int:
+        """Circuits without those of known pairs."""
+        return sum(len(part.tests) for part in self.parts if (part.tests >= 0).any())
 
     def key(self, device: Device) -> str:
         """What is run, and where, as a hash, the same in every process: circuits, angles, shots, device and place."""
@@ -94,61 +101,97 @@ class Packing:
     seed: int
 
 
-def make_jobs(
+class Shape(NamedTuple):
+    """Tests that the same packed circuit runs.
+
+    Attributes
+    ----------
+    pack : Pack
+    angles : ndarray of shape (tests, n_angles)
+    shots : ndarray of shape (tests,)
+    known : callable (count, rng) -> (angles, exact)
+        Angles of known pairs for all copies of so many circuits, of shape (count · n_copies, n_angles), and what they
+        are known to be.
+    """
+
+    pack: Pack
+    angles: Array
+    shots: Codes
+    known: Callable[[int, np.random.Generator], tuple[Array, Array]]
+
+
+def shapes_of(
     tests: Sequence[Tests], shots: Sequence[Codes], form: CircuitForm, device: Device, packing: Packing
-) -> tuple[list[Job], list[Pack]]:
-    """Jobs that run all tests, each with its number of shots, and the packed circuit of each shape."""
-    packs = [device.pack(form, one.n_features, 1 if packing.alone else max(1, len(one))) for one in tests]
-    rows = list(_circuits(shots, packs))
+) -> list[Shape]:
+    """Tests of overlaps with the packed circuits that run them."""
+    found = []
+    for one, of_test in zip(tests, shots, strict=True):
+        pack = device.pack(form, one.n_features, 1 if packing.alone else max(1, len(one)))
+        found.append(Shape(pack, one.angles, of_test, partial(_known_pairs, one, pack.n_copies, form)))
+    return found
+
+
+def make_jobs(shapes: Sequence[Shape], packing: Packing, *, after: int = 0) -> list[Job]:
+    """Jobs that run all tests, each with its number of shots; they are numbered after so many others."""
+    rows = list(_circuits(shapes))
     groups = [rows[start : start + packing.circuits_per_job] for start in range(0, len(rows), packing.circuits_per_job)]
-    jobs_of = {place: sum(any(row[0] == place for row in group) for group in groups) for place in range(len(tests))}
+    jobs_of = {place: sum(any(row[0] == place for row in group) for group in groups) for place in range(len(shapes))}
     jobs = []
-    for number, group in enumerate(groups):
+    for number, group in enumerate(groups, start=after):
         rng = np.random.default_rng([packing.seed, number, 1])  # not that of the job's simulated shots
         parts = []
         for place, n_shots in sorted({(shape, n) for shape, n, _ in group}):
             own = np.stack([row[2] for row in group if row[:2] == (place, n_shots)])
-            parts.append(_tested(place, tests[place], packs[place], own, n_shots))
+            angles = tested_angles(own, shapes[place].angles)
+            batch = Batch(shapes[place].pack, angles, n_shots)
+            parts.append(PackedBatch(place, batch, own, np.full(own.shape, np.nan)))
         if packing.n_known:
             for place in sorted({shape for shape, _, _ in group}):
                 count = max(_LEAST_KNOWN, -(-packing.n_known // jobs_of[place]))
                 most = max(n for shape, n, _ in group if shape == place)
-                parts.append(_known(place, tests[place], packs[place], form, count, most, rng))
+                parts.append(_known(place, shapes[place], count, most, rng))
         jobs.append(Job(number, tuple(parts)))
-    return jobs, packs
+    return jobs
 
 
-def _circuits(shots: Sequence[Codes], packs: Sequence[Pack]) -> Iterator[tuple[int, int, Codes]]:
+def _circuits(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, Codes]]:
     """Shape, shots and tests of every circuit; copies that are left over have −1."""
-    for place, (of_test, pack) in enumerate(zip(shots, packs, strict=True)):
-        for n_shots in np.unique(of_test).tolist():
-            own = np.flatnonzero(of_test == n_shots)
-            for start in range(0, len(own), pack.n_copies):
-                row = np.full(pack.n_copies, -1, dtype=np.intp)
-                row[: len(own) - start] = own[start : start + pack.n_copies]
+    for place, shape in enumerate(shapes):
+        n_copies = shape.pack.n_copies
+        for n_shots in np.unique(shape.shots).tolist():
+            own = np.flatnonzero(shape.shots == n_shots)
+            for start in range(0, len(own), n_copies):
+                row = np.full(n_copies, -1, dtype=np.intp)
+                row[: len(own) - start] = own[start : start + n_copies]
                 yield place, n_shots, row
 
 
-def _tested(place: int, tests: Tests, pack: Pack, numbers: Codes, shots: int) -> PackedBatch:
-    angles = np.where((numbers >= 0)[..., None], tests.angles[numbers], 0.0).reshape(len(numbers), -1)
-    return PackedBatch(place, Batch(pack, angles, shots), numbers, np.full(numbers.shape, np.nan))
+def tested_angles(numbers: Codes, angles: Array) -> Array:
+    """Angles of circuits, copy by copy, from those of the tests that are on them; 0 where a copy is not used."""
+    return np.where((numbers >= 0)[..., None], angles[numbers], 0.0).reshape(len(numbers), -1)
 
 
-def _known(
-    place: int, tests: Tests, pack: Pack, form: CircuitForm, count: int, shots: int, rng: np.random.Generator
-) -> PackedBatch:
+def _known(place: int, shape: Shape, count: int, shots: int, rng: np.random.Generator) -> PackedBatch:
+    angles, exact = shape.known(count, rng)
+    numbers = np.full((count, shape.pack.n_copies), -1, dtype=np.intp)
+    batch = Batch(shape.pack, angles.reshape(count, -1), shots)
+    return PackedBatch(place, batch, numbers, exact.reshape(*numbers.shape, *exact.shape[1:]))
+
+
+def _known_pairs(
+    tests: Tests, n_copies: int, form: CircuitForm, count: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Known pairs: a quarter of medoids with themselves, a quarter with their opposites, and half as in tests.
 
     The closed form knows the overlap of every pair, and what a line leaves unexplained depends on the vectors: so half
     of the pairs are drawn from those that are measured.
     """
-    size = count * pack.n_copies
+    size = count * n_copies
     of_test = rng.integers(len(tests), size=size)
     angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
     # Every copy has all kinds, in turn.
-    turn = (np.arange(size) // pack.n_copies + np.arange(size) % pack.n_copies) % 4
+    turn = (np.arange(size) // n_copies + np.arange(size) % n_copies) % 4
     for kind, sign in ((0, 1.0), (2, -1.0)):
         chosen = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(turn == kind))]
         angles[turn == kind], overlaps[turn == kind] = form.angles(chosen, sign * chosen), (1.0 - sign) / 2.0
-    numbers = np.full((count, pack.n_copies), -1, dtype=np.intp)
-    return PackedBatch(place, Batch(pack, angles.reshape(count, -1), shots), numbers, overlaps.reshape(numbers.shape))
+    return angles, overlaps

@@ -1,31 +1,27 @@
 """The plan of a measurement: which circuits records need, what they cost, and how sure their decisions will be."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.circuits.forms import CircuitForm
 from qmedoid.devices.device import Device
 from qmedoid.devices.packs import Pack
 from qmedoid.devices.sampling import Counts
-from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.measurement.asking import Answers, Call, Decide, Decided, Recorder
-from qmedoid.measurement.calibration import Estimates, Lines, Readings, expected_lines, guessed_lines
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.measurement.asking import Answers, Call, Decide, Decided
+from qmedoid.measurement.calibration import Estimates, Lines
 from qmedoid.measurement.errors import Errors, decided_errors
-from qmedoid.measurement.packing import Job, PackedBatch, make_jobs
-from qmedoid.measurement.result import MeasurementResult, decided_columns, joined, read_out
+from qmedoid.measurement.expected import expected_estimates
+from qmedoid.measurement.packing import Job
+from qmedoid.measurement.result import MeasurementResult, decided_columns, joined, read_out, read_overlaps
 from qmedoid.measurement.settings import MeasurementSettings
-from qmedoid.measurement.shots import shots_for
-from qmedoid.measurement.tests import Asked, Tests, tests_of
-
-# Shots at which "auto" looks at errors first.
-_TRIAL_SHOTS = 1024
-# How often it chooses less where the budget does not reach.
-_TRIALS = 5
+from qmedoid.measurement.tests import Asked, Tests
+from qmedoid.measurement.trained import TrainedCircuit, TrainedReading, Values
+from qmedoid.measurement.trained_stage import TrainedStage
 
 
 class Block(NamedTuple):
@@ -77,6 +73,7 @@ class MeasurementPlan:
     packs : tuple of Pack
         The packed circuit of each shape.
     jobs : tuple of Job
+        Of the distances.
     exact : Decided
         The decisions in closed form.
     lines : tuple of Lines or None
@@ -85,6 +82,8 @@ class MeasurementPlan:
         Names of the classes, in the order of their codes.
     notes : tuple of str
         What is worth knowing about the plan, in sentences.
+    trained : TrainedStage or None
+        The trained circuit that runs after the distances, with jobs of its own; None where there is none.
     """
 
     device: Device
@@ -98,6 +97,7 @@ class MeasurementPlan:
     lines: tuple[Lines | None, ...]
     classes: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
+    trained: TrainedStage | None = None
 
     @property
     def n_records(self) -> int:
@@ -115,31 +115,44 @@ class MeasurementPlan:
         return sum(int(np.count_nonzero(one.test >= 0)) for block in self.blocks for one in block.asked)
 
     @cached_property
+    def all_jobs(self) -> tuple[Job, ...]:
+        """Jobs of the distances, and of the trained circuit with the inputs that it has in closed form."""
+        return self.jobs if self.trained is None else (*self.jobs, *self.trained.jobs)
+
+    @property
+    def layout(self) -> list[tuple[int | None, Pack]]:
+        """Packed circuits, with the columns of each; the trained circuit comes last and has None."""
+        found: list[tuple[int | None, Pack]] = [
+            (tests.n_features, pack) for tests, pack in zip(self.tests, self.packs, strict=True)
+        ]
+        return found if self.trained is None else [*found, (None, self.trained.pack)]
+
+    @cached_property
     def n_circuits(self) -> int:
-        """Circuits of tests, without those of known pairs."""
-        return sum(len(part.tests) for job in self.jobs for part in job.parts if (part.tests >= 0).any())
+        """Circuits of tests and of the trained circuit, without known ones."""
+        return sum(job.n_tested for job in self.all_jobs)
 
     @cached_property
     def n_calibration_circuits(self) -> int:
-        """Circuits of known pairs."""
-        return sum(job.n_circuits for job in self.jobs) - self.n_circuits
+        """Circuits of known pairs, and of known inputs of the trained circuit."""
+        return sum(job.n_circuits for job in self.all_jobs) - self.n_circuits
 
     @cached_property
     def n_test_shots(self) -> int:
-        """Shots of all circuits of tests together."""
+        """Shots of all circuits together, without known ones."""
         return sum(
-            len(part.tests) * part.batch.shots for job in self.jobs for part in job.parts if (part.tests >= 0).any()
+            len(part.tests) * part.batch.shots for job in self.all_jobs for part in job.parts if (part.tests >= 0).any()
         )
 
     @cached_property
     def n_shots(self) -> int:
-        """Shots of all circuits together, with those of known pairs."""
-        return sum(len(part.tests) * part.batch.shots for job in self.jobs for part in job.parts)
+        """Shots of all circuits together, with known ones."""
+        return sum(len(part.tests) * part.batch.shots for job in self.all_jobs for part in job.parts)
 
     @cached_property
     def seconds(self) -> float:
         """About how long the device is busy, without waiting in a queue."""
-        return sum(self.device.seconds(batch) for job in self.jobs for batch in job.batches)
+        return sum(self.device.seconds(batch) for job in self.all_jobs for batch in job.batches)
 
     @cached_property
     def expected_estimates(self) -> tuple[Estimates, ...]:
@@ -147,30 +160,14 @@ class MeasurementPlan:
 
         What noise leaves is known from an earlier run, or guessed from the error rates that the device reports.
         """
-        form, found = self.settings.form, []
-        for shape, (tests, shots, positions, pack, known) in enumerate(
-            zip(self.tests, self.test_shots, self._positions, self.packs, self.lines, strict=True)
-        ):
-            lines = known or guessed_lines(
-                pack.shrink, float(form.overlap(0.5)), form.template(tests.n_features).num_qubits
-            )
-            expected = lines.intercepts[positions] + lines.slopes[positions] * tests.overlaps
-            if self.settings.calibrate:
-                pairs = [part for job in self.jobs for part in job.parts if part.shape == shape]
-                lines = expected_lines(lines, *_known_pairs(pairs, form))
-            # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
-            share = np.clip(form.chance(expected), 0.0, 1.0)
-            own = np.sqrt(form.slope**2 * share * (1.0 - share) / shots + lines.scatter(tests.overlaps))
-            if lines.used and self.settings.calibrate:
-                found.append(Estimates(tests.overlaps, own / np.abs(lines.slopes[positions]), positions, lines))
-            else:
-                found.append(Estimates(expected, own, positions, None))
-        return tuple(found)
+        return expected_estimates(self)
 
     @cached_property
     def expected_errors(self) -> Errors:
         """Expected errors of margin and probability of every record, from overlaps drawn within theirs."""
-        return self.errors_of(self.exact, self.expected_estimates)
+        return self.errors_of(
+            self.exact, self.expected_estimates, None if self.trained is None else self.trained.expected
+        )
 
     @property
     def undecided(self) -> Flags:
@@ -197,36 +194,74 @@ class MeasurementPlan:
         """
         from qmedoid.measurement.running import run_jobs
 
-        return self.read_out(run_jobs(self.jobs, self.device, store, on_job=on_job, attempts=attempts))
+        first, total = len(self.jobs), len(self.all_jobs)
+
+        def run_some(jobs: Sequence[Job], before: int) -> list[list[Counts]]:
+            told = None if on_job is None else lambda done, _: on_job(before + done, total)
+            return run_jobs(jobs, self.device, store, on_job=told, attempts=attempts)
+
+        counts = run_some(self.jobs, 0)
+        if self.trained is not None:
+            counts += run_some(self.trained_jobs(counts), first)
+        return self.read_out(counts)
+
+    def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
+        """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
+        if self.trained is None:
+            return ()
+        values = joined([one.estimates.overlaps for one in read_overlaps(self, counts)])
+        return self.trained.jobs_at(self.inputs_by(values))
 
     def read_out(self, counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
-        """The result from the counts of all jobs."""
+        """The result from the counts of all jobs: of those of distances, then of those of the trained circuit."""
         return read_out(self, counts)
 
-    def decided_by(self, values: Array) -> Decided:
-        """Decisions about all records from the values of all tests."""
-        padded = np.append(values, 0.5)  # test −1 is the last
-        return _joined(
-            (block.rows, self.decide(Answers(block.calls, _overlaps(block.asked, padded)), block.rows))
-            for block in self.blocks
-        )
+    def decided_by(self, values: Array, circuit: Values | None = None) -> Decided:
+        """Decisions about all records from the values of all tests, and those that the trained circuit has.
 
-    def errors_of(self, decided: Decided, estimates: Sequence[Estimates]) -> Errors:
-        """Errors of decisions from those of overlaps."""
+        Without these it is simulated exactly, with the inputs that the tests give it.
+        """
+        padded, trained = np.append(values, 0.5), None if self.trained is None else self.trained.circuit
+        reads = trained.exact if circuit is None and trained is not None else circuit
+
+        def decided(block: Block) -> Decided:
+            answers = Answers(block.calls, _overlaps(block.asked, padded))  # test −1 is the last
+            return decided_block(self.decide, trained, answers, block.rows, reads)
+
+        return put_together((block.rows, decided(block)) for block in self.blocks)
+
+    def inputs_by(self, values: Array) -> Array:
+        """Inputs of the trained circuit from the values of all tests, shape (n, m)."""
+        if self.trained is None:
+            return np.zeros((0, 0))
+        trained, inputs = self.trained.circuit, np.empty_like(self.trained.inputs)
+
+        def noted(places: Codes, given: Array) -> Array:
+            inputs[places] = given
+            return trained.exact(places, given)
+
+        self.decided_by(values, noted)
+        return inputs
+
+    def errors_of(
+        self, decided: Decided, estimates: Sequence[Estimates], trained: TrainedReading | None = None
+    ) -> Errors:
+        """Errors of decisions from those of overlaps, and of expectation values of the trained circuit."""
         rng = np.random.default_rng([self.settings.seed, 0, 2])  # no stream of a job
 
         def again() -> Decided:
-            return self.decided_by(joined([one.draw(rng) for one in estimates]))
+            values = joined([one.draw(rng) for one in estimates])
+            return self.decided_by(values, None if trained is None else trained.drawn(rng))
 
         return decided_errors(decided, again, self.settings.draws)
 
     @cached_property
     def test_shots(self) -> tuple[Codes, ...]:
         """Shots of every test, shape by shape."""
-        return _shots_of(self.blocks, self.tests)
+        return shots_of(self.blocks, self.tests)
 
     @cached_property
-    def _positions(self) -> tuple[Codes, ...]:
+    def positions(self) -> tuple[Codes, ...]:
         """The copy of the circuit that runs each test, shape by shape."""
         found = tuple(np.zeros(len(one), dtype=np.intp) for one in self.tests)
         for job in self.jobs:
@@ -252,7 +287,7 @@ class MeasurementPlan:
             "circuits": self.n_circuits,
             "circuits_per_record": self.n_circuits / max(1, self.n_records),
             "calibration_circuits": self.n_calibration_circuits,
-            "jobs": len(self.jobs),
+            "jobs": len(self.all_jobs),
             "total_shots": self.n_shots,
             "device_seconds": self.seconds,
             "shapes": [
@@ -266,95 +301,21 @@ class MeasurementPlan:
                 }
                 for tests, pack in zip(self.tests, self.packs, strict=True)
             ],
+            "trained_circuit": None if self.trained is None else self.trained.summary(),
             "device": self.device.describe(),
         }
 
 
-def make_plan(
-    decide: Decide,
-    n_records: int,
-    device: Device,
-    settings: MeasurementSettings,
-    *,
-    calibration: Sequence[Lines | None] | None = None,
-    classes: Sequence[Any] = (),
-) -> MeasurementPlan:
-    """Plan the measurement of records; no circuit runs.
-
-    Parameters
-    ----------
-    decide : callable (swap_test, rows) -> Decided
-    n_records : int
-    device : Device
-    settings : MeasurementSettings
-    calibration : sequence of Lines or None
-        What noise does by an earlier run of the same shapes (`MeasurementResult.lines`); shots and expected errors
-        take it into account.
-    classes : sequence
-        Names of the classes.
-    """
-    if n_records < 1:
-        raise DataError("There are no records to measure: pass at least one row.")
-    everybody = np.arange(n_records)
-    if settings.shots == "auto":
-        plan = _plan_by_margins(decide, everybody, device, settings, calibration)
-    else:
-        plan = _plan(decide, [(everybody, int(settings.shots))], device, settings, calibration)
-    return replace(plan, classes=tuple(classes))
+def decided_block(
+    decide: Decide, trained: TrainedCircuit | None, swap_test: SwapTestFunction, rows: Codes, circuit: Values | None
+) -> Decided:
+    """Decisions about some records, with a trained circuit that is measured or without."""
+    if trained is None or circuit is None:
+        return decide(swap_test, rows)
+    return trained.decide(swap_test, rows, trained.backend(rows, circuit))
 
 
-def _plan_by_margins(
-    decide: Decide,
-    everybody: Codes,
-    device: Device,
-    settings: MeasurementSettings,
-    calibration: Sequence[Lines | None] | None,
-) -> MeasurementPlan:
-    """More shots for records that these settle; all circuits together have no more than with the budget for each."""
-    trial = replace(settings, shots=_TRIAL_SHOTS)
-    first = _plan(decide, [(everybody, _TRIAL_SHOTS)], device, trial, calibration)
-    distances = first.expected_errors.settled_by(first.exact)
-    budget, mean = settings.budget * first.n_circuits, float(settings.budget)
-    for _ in range(_TRIALS):
-        chosen = shots_for(distances, _TRIAL_SHOTS, mean)
-        groups = [(np.flatnonzero(chosen == n), int(n)) for n in np.unique(chosen)]
-        plan = _plan(decide, groups, device, settings, calibration)
-        if plan.n_test_shots <= budget:
-            return plan
-        # Records share tests, which run with the most shots that one of them asks for.
-        mean *= 0.95 * budget / plan.n_test_shots
-    return _plan(decide, [(everybody, int(settings.budget))], device, settings, calibration)
-
-
-def _plan(
-    decide: Decide,
-    groups: Sequence[tuple[Codes, int]],
-    device: Device,
-    settings: MeasurementSettings,
-    calibration: Sequence[Lines | None] | None,
-) -> MeasurementPlan:
-    recorders = [Recorder() for _ in groups]
-    exact = _joined((rows, decide(one, rows)) for (rows, _), one in zip(groups, recorders, strict=True))
-    calls = [call for recorder in recorders for call in recorder.calls]
-    tests, asked = tests_of(calls, settings.form, settings.register)
-    blocks, start = [], 0
-    for (rows, shots), recorder in zip(groups, recorders, strict=True):
-        stop = start + len(recorder.calls)
-        blocks.append(Block(rows, shots, tuple(calls[start:stop]), tuple(asked[start:stop])))
-        start = stop
-    shots_of = _shots_of(blocks, tests)
-    jobs, packs = make_jobs(tests, shots_of, settings.form, device, settings.packing)
-    lines = tuple(calibration) if calibration is not None else (None,) * len(tests)
-    sizes = [None if one is None else len(one.slopes) for one in lines]
-    if len(lines) != len(tests) or any(n not in (None, pack.n_copies) for n, pack in zip(sizes, packs, strict=True)):
-        raise ParameterError(
-            f"The calibration is of {len(lines)} shapes of circuits side by side {sizes} times, and these records need "
-            f"{[pack.n_copies for pack in packs]}: take that of a run with the same model, circuit and register."
-        )
-    return MeasurementPlan(device, settings, decide, tuple(blocks), tests, tuple(packs), tuple(jobs), exact, lines)
-
-
-def _shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> tuple[Codes, ...]:
+def shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> tuple[Codes, ...]:
     """Shots of every test, shape by shape: the most that a record asks for which needs it."""
     shots = np.zeros(sum(map(len, tests)), dtype=np.int64)
     for block in blocks:
@@ -365,23 +326,11 @@ def _shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> tuple[Codes, .
     return tuple(np.split(shots, ends)[:-1])
 
 
-def _known_pairs(parts: Sequence[PackedBatch], form: CircuitForm) -> tuple[Readings, Array]:
-    """Shots and positions of known pairs, which are not read yet, and their overlaps."""
-    exact, shots, positions = [], [], []
-    for part in parts:
-        used = np.isfinite(part.known)
-        exact.append(part.known[used])
-        shots.append(np.full(len(exact[-1]), float(part.batch.shots)))
-        positions.append(np.nonzero(used)[1])
-    overlaps = np.concatenate(exact)
-    return Readings(overlaps, np.concatenate(shots), np.concatenate(positions), form.slope, form.at_zero), overlaps
-
-
 def _overlaps(asked: Sequence[Asked], values: Array) -> Callable[[int], Array]:
     return lambda place: asked[place].overlap(values)
 
 
-def _joined(parts: Iterable[tuple[Codes, Decided]]) -> Decided:
+def put_together(parts: Iterable[tuple[Codes, Decided]]) -> Decided:
     """Decisions about parts of the records, put back in order."""
     listed = list(parts)
     order = np.argsort(np.concatenate([rows for rows, _ in listed]), kind="stable")

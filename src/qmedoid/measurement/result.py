@@ -1,19 +1,20 @@
 """What a measurement showed: decisions with errors, beside those of the closed form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Flags
 from qmedoid.devices.sampling import Counts
-from qmedoid.exceptions import ModelError
 from qmedoid.measurement.asking import Decided
-from qmedoid.measurement.calibration import Estimates, Lines, Readings, estimated, fit_lines
-from qmedoid.measurement.drift import Drift, fit_drift, without_drift
+from qmedoid.measurement.calibration import Estimates, Lines, Readings, estimated
+from qmedoid.measurement.drift import Drift
 from qmedoid.measurement.errors import Errors
+from qmedoid.measurement.reading import Collected, Read, check_counts, not_of_this_plan
+from qmedoid.measurement.trained import TrainedReading, trained_notes
 
 if TYPE_CHECKING:
     from qmedoid.measurement.plan import MeasurementPlan
@@ -38,6 +39,8 @@ class MeasurementResult:
         Overlaps as they were read, shape by shape.
     drifts : tuple of Drift or None
         How jobs differ from the common calibration of each shape; None where they do not.
+    trained : TrainedReading or None
+        What the trained circuit read; None where none ran.
     """
 
     plan: "MeasurementPlan"
@@ -47,6 +50,7 @@ class MeasurementResult:
     lines: tuple[Lines | None, ...]
     raw: tuple[Array, ...]
     drifts: tuple[Drift | None, ...] = ()
+    trained: TrainedReading | None = None
 
     @cached_property
     def undecided(self) -> Flags:
@@ -73,6 +77,12 @@ class MeasurementResult:
         """Measured minus exact gap between the two classes that the closed form ranks first, of every record."""
         return _change(self.decided, self.plan.exact)
 
+    @cached_property
+    def by_circuit(self) -> Flags:
+        """Records that a measured trained circuit decides."""
+        rows = np.arange(len(self.kept))
+        return np.zeros(len(rows), dtype=np.bool_) if self.trained is None else np.isin(rows, self.trained.circuit.rows)
+
     def without_calibration(self) -> "MeasurementResult":
         """What the same counts say without calibration: overlaps as they were read, with errors by shots alone."""
         plan, form = self.plan, self.plan.settings.form
@@ -80,9 +90,13 @@ class MeasurementResult:
             estimated(Readings(raw, shots.astype(np.float64), one.positions, form.slope, form.at_zero), None)
             for raw, shots, one in zip(self.raw, plan.test_shots, self.estimates, strict=True)
         )
-        decided = plan.decided_by(joined(self.raw))
-        errors = plan.errors_of(decided, estimates)
-        return MeasurementResult(plan, decided, errors, estimates, (None,) * len(estimates), self.raw)
+        trained = None
+        if self.trained is not None and plan.trained is not None:
+            trained = self.trained.without_calibration(plan.trained.shots)
+        decided = plan.decided_by(joined(self.raw), None if trained is None else trained.measured)
+        errors = plan.errors_of(decided, estimates, trained)
+        lines = (None,) * len(estimates)
+        return MeasurementResult(plan, decided, errors, estimates, lines, self.raw, trained=trained)
 
     @property
     def _exact_overlaps(self) -> Array:
@@ -94,6 +108,7 @@ class MeasurementResult:
         closed = decided_columns(exact, None, self.plan.classes)
         return {
             **decided_columns(self.decided, self.errors, self.plan.classes),
+            **({} if self.trained is None else {"by_circuit": self.by_circuit}),
             "agrees": self.kept,
             **{f"{name}_in_closed_form": values for name, values in closed.items()},
         }
@@ -112,16 +127,33 @@ class MeasurementResult:
             "margin_rms_error": _rms(self.margin_errors),
             "margin_rms_stated": _rms(self.errors.margins),
             "calibration": [
-                None if lines is None else _described(lines, tests.n_features)
+                None if lines is None else {"columns": tests.n_features, **_described(lines)}
                 for lines, tests in zip(self.lines, self.plan.tests, strict=True)
             ],
+            "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
             "notes": list(self.notes),
+        }
+
+    def _trained_summary(self, trained: TrainedReading) -> dict[str, Any]:
+        """What the trained circuit showed, in plain values."""
+        errors = trained.values - trained.exact
+        return {
+            "records": len(errors),
+            "value_rms_error": _rms(errors),
+            "value_rms_error_raw": _rms(trained.raw - trained.exact),
+            "value_rms_stated": _rms(trained.errors),
+            "value_score_deviation": _rms(errors / trained.errors),
+            "calibration": [
+                None if lines is None else {"observable": name, **_described(lines)}
+                for name, lines in zip(trained.circuit.names, trained.lines, strict=True)
+            ],
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about the plan and the calibration, in sentences."""
-        found = list(self.plan.notes)
+        found = [*self.plan.notes, *(() if self.trained is None or self.plan.trained is None
+                                     else trained_notes(self.trained, self.plan.trained.pack))]  # fmt: skip
         for lines, tests, pack in zip(self.lines, self.plan.tests, self.plan.packs, strict=True):
             if lines is None and np.any(pack.shrink < 1.0):
                 found.append(
@@ -179,102 +211,33 @@ def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[A
 
 def read_out(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
     """Overlaps, calibration, decisions and errors from the counts of all jobs."""
-    _check_counts(plan, counts)
-    form = plan.settings.form
-    estimates: list[Estimates] = []
-    lines: list[Lines | None] = []
-    drifts: list[Drift | None] = []
-    raw: list[Array] = []
-    for shape, tests in enumerate(plan.tests):
-        measured, known = _Collected(len(tests)), _Collected(0)
+    first, second = counts[: len(plan.jobs)], counts[len(plan.jobs) :]
+    found = read_overlaps(plan, first)
+    values, trained = joined([one.estimates.overlaps for one in found]), None
+    if plan.trained is not None:
+        trained = plan.trained.read(second, plan.inputs_by(values))
+    elif second:
+        raise not_of_this_plan()
+    decided = plan.decided_by(values, None if trained is None else trained.measured)
+    estimates, lines, drifts, raw = (
+        tuple(getattr(one, name) for one in found) for name in ("estimates", "lines", "drift", "raw")
+    )
+    errors = plan.errors_of(decided, estimates, trained)
+    return MeasurementResult(plan, decided, errors, estimates, lines, raw, drifts, trained)
+
+
+def read_overlaps(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> list[Read]:
+    """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
+    check_counts(plan.jobs, counts)
+    form, found = plan.settings.form, []
+    for shape, (tests, pack) in enumerate(zip(plan.tests, plan.packs, strict=True)):
+        collected = Collected(len(tests), pack.n_copies)
         for job, of_job in zip(plan.jobs, counts, strict=True):
             for part, ones in zip(job.parts, of_job, strict=True):
                 if part.shape == shape:
-                    measured.add(part.tests, ones, part.batch.shots, part.tests >= 0, job.number)
-                    known.add_known(part.known, ones, part.batch.shots, job.number)
-        readings, jobs = measured.ordered(form.at_zero, form.slope)
-        raw.append(readings.overlaps)
-        line, drifted = None, None
-        if known.n:
-            line, drifted = _calibrated(known, plan.packs[shape].n_copies, form.at_zero, form.slope)
-            if drifted is not None:
-                readings = without_drift(readings, line, drifted, np.searchsorted(known.job_numbers, jobs))
-        lines.append(line)
-        drifts.append(drifted)
-        estimates.append(estimated(readings, line))
-    decided = plan.decided_by(joined([one.overlaps for one in estimates]))
-    errors = plan.errors_of(decided, estimates)
-    return MeasurementResult(plan, decided, errors, tuple(estimates), tuple(lines), tuple(raw), tuple(drifts))
-
-
-def _calibrated(known: "_Collected", n_copies: int, at_zero: float, slope: float) -> tuple[Lines, Drift | None]:
-    """The lines of known pairs, and the drift of their jobs about them, where there is one."""
-    readings, exact = known.readings(at_zero, slope), np.concatenate(known.exact)
-    lines = fit_lines(readings, exact, n_copies)
-    jobs = np.searchsorted(known.job_numbers, np.concatenate(known.jobs))
-    drift = fit_drift(readings, exact, lines, jobs, len(known.job_numbers))
-    if drift is None:
-        return lines, None
-    # What the jobs shift looked like scatter about the common lines, and is none.
-    expected = np.stack([np.ones_like(exact), exact], axis=1)
-    change = np.einsum("ni,ni->n", expected, drift.shifts[jobs])
-    return fit_lines(replace(readings, overlaps=readings.overlaps - change), exact, n_copies), drift
-
-
-def _check_counts(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> None:
-    """Raise unless counts are those that the jobs of a plan can have."""
-    fits = [len(job.parts) for job in plan.jobs] == [len(of_job) for of_job in counts] and all(
-        batch.can_have(found)
-        for job, of_job in zip(plan.jobs, counts, strict=True)
-        for batch, found in zip(job.batches, of_job, strict=True)
-    )
-    if not fits:
-        raise ModelError("The counts are not those of this plan: make a new run.")
-
-
-class _Collected:
-    """Counts of tests from all jobs."""
-
-    def __init__(self, n: int) -> None:
-        self.n_tests, self.n = n, 0
-        self.tests: list[Codes] = []
-        self.ones: list[Counts] = []
-        self.shots: list[Counts] = []
-        self.positions: list[Codes] = []
-        self.jobs: list[Codes] = []
-        self.exact: list[Array] = []
-
-    @property
-    def job_numbers(self) -> Codes:
-        """Jobs that there are counts of, in order."""
-        return np.unique(np.concatenate(self.jobs))
-
-    def add(self, tests: Codes, ones: Counts, shots: int, used: Flags, job: int) -> None:
-        circuit, copy = np.nonzero(used)
-        self.n += len(copy)
-        self.tests.append(tests[circuit, copy])
-        self.ones.append(ones[circuit, copy])
-        self.shots.append(np.full(len(copy), shots, dtype=np.int64))
-        self.positions.append(copy)
-        self.jobs.append(np.full(len(copy), job, dtype=np.intp))
-
-    def add_known(self, exact: Array, ones: Counts, shots: int, job: int) -> None:
-        used = np.isfinite(exact)
-        self.add(np.zeros(exact.shape, dtype=np.intp), ones, shots, used, job)
-        self.exact.append(exact[used])
-
-    def readings(self, at_zero: float, slope: float) -> Readings:
-        ones, shots = np.concatenate(self.ones), np.concatenate(self.shots).astype(np.float64)
-        return Readings(at_zero + slope * ones / shots, shots, np.concatenate(self.positions), slope, at_zero)
-
-    def ordered(self, at_zero: float, slope: float) -> tuple[Readings, Codes]:
-        """The readings of the tests in their order, each once, and their jobs."""
-        found = self.readings(at_zero, slope)
-        order = np.argsort(np.concatenate(self.tests), kind="stable")
-        if not np.array_equal(np.concatenate(self.tests)[order], np.arange(self.n_tests)):
-            raise ModelError("The counts are not those of this plan: make a new run.")
-        ordered = Readings(found.overlaps[order], found.shots[order], found.positions[order], slope, at_zero)
-        return ordered, np.concatenate(self.jobs)[order]
+                    collected.add(part.tests, part.known, ones, part.batch.shots, job.number)
+        found.append(collected.read(form.at_zero, form.slope))
+    return found
 
 
 def _change(decided: Decided, exact: Decided) -> Array:
@@ -291,13 +254,12 @@ def joined(of_shapes: Sequence[Array]) -> Array:
 
 
 def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
 
 
-def _described(lines: Lines, n_features: int) -> dict[str, Any]:
+def _described(lines: Lines) -> dict[str, Any]:
     slope_errors, intercept_errors = (np.sqrt(lines.covariances[:, place, place]) for place in (1, 0))
     return {
-        "columns": n_features,
         "used": lines.used,
         "by_position": lines.by_position,
         "known_pairs": lines.n_pairs,

@@ -11,6 +11,9 @@ from qmedoid.measurement.packing import Packing
 from qmedoid.measurement.shots import check_shots
 from qmedoid.measurement.tests import Register, check_register
 
+Refine = Literal["device", "simulated"]
+REFINE: tuple[Refine, ...] = ("device", "simulated")
+
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementSettings:
@@ -35,6 +38,9 @@ class MeasurementSettings:
         Circuits of known pairs for each shape of circuit, about; every job has at least four.
     circuits_per_job : int
         Circuits that are sent at once, without those of known pairs.
+    refine : {"device", "simulated"}
+        Where the trained circuit of a model runs that refines decisions or is the whole model: on the device as well,
+        or in an exact simulation, with measured distances as its input.
     draws : int
         Decisions with overlaps drawn within their errors that errors of margins come from.
     seed : int
@@ -48,6 +54,7 @@ class MeasurementSettings:
     calibrate: bool = True
     calibration_circuits: int = 32
     circuits_per_job: int = 100
+    refine: Refine = "device"
     draws: int = 64
     seed: int = 0
 
@@ -55,6 +62,9 @@ class MeasurementSettings:
         form_named(self.circuit)
         check_register(self.register)
         check_shots(self.shots)
+        if self.refine not in REFINE:
+            allowed = " or ".join(map(repr, REFINE))
+            raise ParameterError(f"The 'refine' parameter must be {allowed}. Got {self.refine!r} instead.")
         for name in ("budget", "calibration_circuits", "circuits_per_job", "draws", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

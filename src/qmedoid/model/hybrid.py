@@ -108,17 +108,20 @@ class HybridModel:
             return "none"
         return "always" if self.refine_below == np.inf else "selective"
 
-    def decide(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
+    def decide(
+        self, X: Table, *, threads: int | None = None, picked: Flags | None = None
+    ) -> tuple[Array, Flags, Codes]:
         """Class scores (n, C), which records the circuit decided, and the place of each class's nearest medoid, (n, C).
 
-        The largest score decides, and their softmax is the class probability.
+        The largest score decides, and their softmax is the class probability. Records that are `picked` go to the
+        circuit, if they are given, and else those that the policy picks by these scores.
         """
         if self.variational is None:
             fused, nearest = self.method.scores_and_medoids(X, threads=threads)
             return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
         measured = self.method.measure(X, threads=threads)
         scores = self.calibration.apply(measured.scores)
-        picked = self.picks(scores)
+        picked = self.picks(scores) if picked is None else picked
         rows = np.flatnonzero(picked)
         if len(rows):
             features = self.deltas.features(self.method, _part(measured, rows), scores[rows])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Codes, Flags
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.model.hybrid import HybridModel
@@ -15,8 +15,9 @@ from qmedoid.model.table import TableModel
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, VariationalModel
 
 if TYPE_CHECKING:
-    from qmedoid.measurement.asking import Decide, Decided
+    from qmedoid.measurement.asking import Decided
     from qmedoid.measurement.plan import MeasurementPlan
+    from qmedoid.measurement.trained import TrainedCircuit
 
 
 def measured_hybrid(
@@ -59,24 +60,47 @@ def plain_table_model(model: TableModel) -> TableModel:
     return replace(model, models=(best, *model.models[1:]))
 
 
-def decider(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> "Decide":
-    """Decides about some of the records of encoded columns with the distances of any SWAP test."""
-    model = plain_table_model(model)  # no circuit runs for a plan, nor again and again for errors
-    if model.method is None:
-        raise ModelError(
-            "This model is a circuit alone, without distances: run it with measured_by(expectations=...), or fit a "
-            "MedoidClassifier."
-        )
-    from qmedoid.measurement.asking import Decided
+class Decider:
+    """Decides about some of the records of encoded columns with the distances of any SWAP test.
 
-    decision = model.decision
+    Parameters
+    ----------
+    model : TableModel
+    columns : sequence of ndarray
+    picked : ndarray of shape (n,) or None
+        Records that the trained circuit decides; None for those that measured distances pick.
+    """
 
-    def decide(swap_test: SwapTestFunction, rows: Codes) -> "Decided":
-        found = measured_table_model(model, swap_test).decide([np.asarray(column)[rows] for column in columns])
+    def __init__(self, model: TableModel, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
+        self.model = plain_table_model(model)  # no circuit runs for a plan, nor again and again for errors
+        self.columns, self.picked = [np.asarray(column) for column in columns], picked
+
+    def __call__(
+        self, swap_test: SwapTestFunction, rows: Codes, expectations: ExpectationFunction | None = None
+    ) -> "Decided":
+        """Decisions; without a backend the trained circuit is simulated exactly."""
+        from qmedoid.measurement.asking import Decided
+
+        decision, measured = self.model.decision, measured_table_model(self.model, swap_test, expectations)
+        picked = None if self.picked is None else self.picked[rows]
+        found = measured.decide([column[rows] for column in self.columns], picked=picked)
         probabilities = decision.probabilities(found.scores) if decision.probabilistic else None
         return Decided(found.codes, decision.biased(found.scores), found.margins, probabilities)
 
-    return decide
+
+def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
+    """The trained circuit of a model for the records that it decides; None where it decides none."""
+    from qmedoid.measurement.trained import TrainedCircuit
+
+    best: Any = decider.model.best
+    circuit: VariationalModel | None = best if isinstance(best, VariationalModel) else best.variational
+    if circuit is None or decider.picked is None or not decider.picked.any():
+        return None
+    network, parameters = circuit.network, circuit.parameters
+    strings = network.readout.as_dict(parameters.readout).get("observables")
+    names = tuple(strings or (f"class {code}" for code in range(network.readout.n_classes)))
+    rows = np.flatnonzero(decider.picked)
+    return TrainedCircuit(network.ansatz, parameters.rotations, network.readout.observables, names, rows, decider)
 
 
 def plan_measurement(
@@ -93,16 +117,26 @@ def plan_measurement(
     from qmedoid.devices import as_device
     from qmedoid.measurement import MeasurementSettings, make_plan
 
-    chosen = MeasurementSettings(seed=seed, **settings)
+    model, chosen = plain_table_model(model), MeasurementSettings(seed=seed, **settings)
     device = as_device(backend, n_qubits=n_qubits, seed=seed)
     n_records = len(columns[0]) if len(columns) else 0
+    on_device = chosen.refine == "device" and model.refinement != "none"
+    if model.method is None and not on_device:
+        raise ModelError(
+            "This model is a circuit alone, without distances, and refine='simulated' leaves nothing to measure: take "
+            "refine='device'."
+        )
+    # The closed form chooses which records are asked of the circuit.
+    picked = model.decide(columns).by_circuit if on_device and n_records else None
+    decide = Decider(model, columns, picked)
     plan = make_plan(
-        decider(model, columns), n_records, device, chosen, calibration=calibration, classes=model.decision.classes
-    )
-    if model.refinement == "none":
+        decide, n_records, device, chosen, calibration=calibration, classes=model.decision.classes,
+        trained=trained_circuit(decide),
+    )  # fmt: skip
+    if model.refinement == "none" or on_device:
         return plan
     note = (
         "The trained circuit that refines decisions is simulated exactly, with measured distances as its input: only "
-        "distances are measured. Run it on a device with measured_by(expectations=...)."
+        "distances are measured. refine='device' runs it on the device as well."
     )
     return replace(plan, notes=(note,))

@@ -165,7 +165,7 @@ class TableModel:
     @property
     def method(self) -> Method | None:
         """The method of the best model; None for a circuit alone."""
-        return None if isinstance(self.best, VariationalModel) else self.best.method.plain
+        return self.best.method.plain if isinstance(self.best, HybridModel) else None
 
     @property
     def n_neighbors(self) -> int:
@@ -175,7 +175,7 @@ class TableModel:
     @property
     def refinement(self) -> str:
         """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
-        return "always" if isinstance(self.best, VariationalModel) else self.best.refinement
+        return self.best.refinement if isinstance(self.best, HybridModel) else "always"
 
     @property
     def deciders(self) -> tuple[str, str]:
@@ -227,8 +227,12 @@ class TableModel:
         plain = best.with_last_calibration(Calibration(1.0, np.zeros(len(self.decision.classes))))
         return replace(self, models=(plain, *self.models[1:]), decision=Decision(self.decision.classes))
 
-    def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
+    def decide(
+        self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None, picked: Flags | None = None
+    ) -> Decisions:
         """Decide about records from their encoded columns; what the best model does not read may be anything.
+
+        Records that are `picked` go to the circuit; without it those that the policy of the model picks.
 
         Raises
         ------
@@ -237,11 +241,11 @@ class TableModel:
         """
         model = self.best
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if isinstance(model, VariationalModel):
+            if isinstance(model, HybridModel):
+                scores, by_circuit, nearest = model.decide(columns, threads=threads, picked=picked)
+            else:
                 scores = model.scores(np.column_stack(columns), threads=threads)
                 by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
-            else:
-                scores, by_circuit, nearest = model.decide(columns, threads=threads)
             codes, scores, margins = self.decision.decide(scores)
         refuse_overflow(scores, margins)
         return Decisions(codes, scores, margins, by_circuit, nearest)

@@ -14,17 +14,7 @@ _ERRORS = 2.0
 def overlaps_chart(overlaps: Mapping[str, Any]) -> Html:
     """Measured overlaps against exact ones."""
     points = overlaps["points"]
-    values = [value for point in points for value in point]
-    low, high = min([0.0, *values]), max([1.0, *values])
-    x, y = Axis(0.0, 1.0, LEFT, RIGHT), Axis(low, high, BOTTOM, TOP)
-    dots = [
-        element("circle", cx=short(x.place(exact)), cy=short(y.place(measured)), r=2, class_="plainly")
-        for exact, measured in points
-    ]
-    drawing = picture(
-        WIDTH, HEIGHT, "Overlaps of tests: measured against exact", axes(x, y, "exact overlap", "measured overlap"),
-        path([(x.place(0.0), y.place(0.0)), (x.place(1.0), y.place(1.0))], "by-chance"), *dots,
-    )  # fmt: skip
+    drawing = _against_exact(points, (0.0, 1.0), "Overlaps of tests: measured against exact", "overlap")
     shown, every = len(points), overlaps["all"]
     about = f"{count(shown)} of {count(every)} tests." if shown < every else f"All {count(every)} tests."
     about += " Dashed: no error. Measured overlaps may lie below 0 or above 1: they are not cut off."
@@ -35,6 +25,35 @@ def overlaps_chart(overlaps: Mapping[str, Any]) -> Html:
     ]  # fmt: skip
     head = ("exact overlap", "tests", "mean error", "rms error", "rms error stated")
     return figure("Overlaps", about, drawing, table("Errors by exact overlap", head, rows, numbers=(1, 2, 3, 4)))
+
+
+def values_chart(values: Mapping[str, Any]) -> Html:
+    """Measured expectation values of a trained circuit against exact ones."""
+    points, ends = values["points"], tuple(values["ends"])
+    name = "Expectation values of the trained circuit: measured against exact"
+    shown, every = len(points), values["all"]
+    about = f"{count(shown)} of {count(every)} values." if shown < every else f"All {count(every)} values."
+    about += " Exact is what a simulation gives for the same inputs. Dashed: no error."
+    rows = [
+        (one["observable"], label(one["mean_error"]), label(one["rms_error"]), label(one["rms_stated"]))
+        for one in values["observables"]
+    ]
+    head = ("observable", "mean error", "rms error", "rms error stated")
+    made = table("Errors by observable", head, rows, numbers=(1, 2, 3))
+    return figure("Expectation values", about, _against_exact(points, ends, name, "value"), made)
+
+
+def _against_exact(points: Sequence[Sequence[float]], ends: tuple[float, float], title: str, what: str) -> Html:
+    """Points (exact, measured) of numbers that are between two ends if they are exact."""
+    measured = [point[1] for point in points]
+    x = Axis(*ends, LEFT, RIGHT)
+    y = Axis(min([ends[0], *measured]), max([ends[1], *measured]), BOTTOM, TOP)
+    dots = [
+        element("circle", cx=short(x.place(exact)), cy=short(y.place(read)), r=2, class_="plainly")
+        for exact, read in points
+    ]
+    diagonal = path([(x.place(end), y.place(end)) for end in ends], "by-chance")
+    return picture(WIDTH, HEIGHT, title, axes(x, y, f"exact {what}", f"measured {what}"), diagonal, *dots)
 
 
 def margins_chart(margins: Sequence[Mapping[str, Any]], n_records: int, n_classes: int) -> Html:

@@ -7,6 +7,7 @@ import numpy as np
 from qmedoid.devices.device import Device
 from qmedoid.measurement.plan import MeasurementPlan
 from qmedoid.measurement.result import joined
+from qmedoid.measurement.trained import TrainedReading
 
 Where = Literal["exact simulator", "simulated device", "device of a service", "sampler"]
 """What circuits run on; of a sampler that a caller made nothing else is known."""
@@ -20,8 +21,8 @@ def planned(plan: MeasurementPlan) -> dict[str, Any]:
     Returns
     -------
     dict
-        `MeasurementPlan.summary`, and as ``expected`` the root mean square errors of overlaps and margins, and which
-        records will not be settled.
+        `MeasurementPlan.summary`, and as ``expected`` the root mean square errors of overlaps, of expectation values
+        of a trained circuit and of margins, and which records will not be settled.
     """
     squares = [
         (one.overlaps - tests.overlaps) ** 2 + one.errors**2
@@ -31,6 +32,7 @@ def planned(plan: MeasurementPlan) -> dict[str, Any]:
     return {
         **plan.summary(),
         "expected": {
+            "value_rms_error": None if plan.trained is None else _of_values(plan.trained.expected),
             "overlap_rms_error": _root_mean(joined(squares)),
             "margin_rms_error": _root_mean(plan.expected_errors.margins**2),
             "undecided": len(undecided),
@@ -46,6 +48,10 @@ def where(device: Device) -> Where:
     if device.name.startswith(("fake_", "aer_")):
         return "simulated device"
     return "sampler" if getattr(device.backend, "service", None) is None else "device of a service"
+
+
+def _of_values(expected: TrainedReading) -> float:
+    return _root_mean((expected.values - expected.exact) ** 2 + expected.errors**2)
 
 
 def _root_mean(squares: Any) -> float:

@@ -159,7 +159,7 @@ class RunFolder:
         )
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
-        keys = [files.key(job) for job in plan.jobs]
+        keys = [files.key(job) for job in plan.all_jobs]
         self._begin(plan, asked, keys, names or {})
         result = plan.run(files, on_job=on_job, attempts=attempts)
         assert self.manifest is not None
@@ -183,8 +183,8 @@ class RunFolder:
                 "names": dict(names),
                 "versions": running,
                 "circuits": circuits,
-                "layout": [{"columns": tests.n_features, "qubits": pack.qubits, "sha256": pack.sha256}
-                           for tests, pack in zip(plan.tests, plan.packs, strict=True)],
+                "layout": [{"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256}
+                           for columns, pack in plan.layout],
                 "plan": planned(plan),
                 "where": where(plan.device),
                 "started": manifest.now(),

@@ -24,6 +24,7 @@ _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
 _SAID = {"model": "the model", "records": "the records", "rows": "the number of records (--limit)",
          "backend": "--backend", "n_qubits": "--n-qubits", "seed": "--seed", "shots": "--shots", "budget": "--budget",
          "circuit": "--circuit", "register": "--register", "calibrate": "--calibrate",
+         "refine": "--refine",
          "circuits_per_job": "--circuits-per-job", "calibration_circuits": "calibration_circuits",
          "draws": "draws", "format": "the format of runs"}  # fmt: skip
 # Characters of a hash that are shown.

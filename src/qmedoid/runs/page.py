@@ -9,7 +9,7 @@ from qmedoid.markup.svg import label, percent
 from qmedoid.model_report.charts import count
 from qmedoid.model_report.page import style
 from qmedoid.model_report.sections import Section, definition_list, paragraph
-from qmedoid.runs.charts import margins_chart, overlaps_chart
+from qmedoid.runs.charts import margins_chart, overlaps_chart, values_chart
 
 PAGE = "report.html"
 _SECONDS, _MINUTES = 120.0, 7200.0
@@ -41,6 +41,11 @@ _WIDER = (
     "column each give as well, drawn by their weights. That it is known is what makes it possible to say how well the "
     "device did."
 )
+_TRAINED = (
+    "The trained circuit has gates between its qubits, all of which are read. Its inputs come from the measured "
+    "distances, if the model has any. A computer simulates so small a circuit exactly, in less time: that its values "
+    "are known is what makes it possible to say how well the device did."
+)
 _ABOUT = (
     "Gates between two qubits are those of one test. Noise turns an overlap s into intercept + slope · s, about; the "
     "line is fitted to pairs of known overlap in every job and inverted, unless known pairs read what they should "
@@ -59,8 +64,10 @@ def render(values: Mapping[str, Any]) -> str:
     values : mapping
         `writing.summary_of` and `values.page_values`, with the times of begin and end.
     """
-    sections = [_found(values), _ran(values), _circuits(values), _overlaps(values), _margins(values),
-                _undecided(values), _meaning(values), _made(values)]  # fmt: skip
+    measured = [] if _is_circuit_alone(values) else [_circuits(values), _overlaps(values)]
+    measured += [] if values["values"] is None else [_trained(values)]
+    sections = [_found(values), _ran(values), *measured, _margins(values), _undecided(values), _meaning(values),
+                _made(values)]  # fmt: skip
     css, title = style(), "Run of circuits"
     head = element(
         "head", Html("\n"), element("meta", charset="utf-8"), policy_element([], [css]),
@@ -79,6 +86,11 @@ def render(values: Mapping[str, Any]) -> str:
         element("main", join([one.html for one in sections], "\n"), id="main"),
     )  # fmt: skip
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _is_circuit_alone(values: Mapping[str, Any]) -> bool:
+    """Whether a trained circuit ran and no distance was measured."""
+    return not values["plan"]["shapes"] and values["values"] is not None
 
 
 def _device(values: Mapping[str, Any]) -> str:
@@ -102,16 +114,29 @@ def _found(values: Mapping[str, Any]) -> Section:
     else:
         said += " The margins of all are settled within two errors."
     head = ("", "expected", "stated by the run", "against the closed form")
-    rows: list[Sequence[Child]] = [
-        ("rms error of an overlap", label(expected["overlap_rms_error"]), "–", label(found["overlap_rms_error"])),
-        ("the same without calibration", "–", "–", label(found["overlap_rms_error_raw"])),
+    rows: list[Sequence[Child]] = []
+    if not _is_circuit_alone(values):
+        rows += [
+            ("rms error of an overlap", label(expected["overlap_rms_error"]), "–", label(found["overlap_rms_error"])),
+            ("the same without calibration", "–", "–", label(found["overlap_rms_error_raw"])),
+        ]
+    trained = found["trained_circuit"]
+    if trained is not None:
+        rows += [
+            ("rms error of a value of the trained circuit", label(expected["value_rms_error"]),
+             label(trained["value_rms_stated"]), label(trained["value_rms_error"])),
+            ("the same without calibration", "–", "–", label(trained["value_rms_error_raw"])),
+        ]  # fmt: skip
+    rows += [
         ("rms error of a margin", label(expected["margin_rms_error"]), label(found["margin_rms_stated"]),
          label(found["margin_rms_error"])),
         ("records not settled", count(expected["undecided"]), count(found["undecided"]), "–"),
     ]  # fmt: skip
+    of_overlaps = [] if _is_circuit_alone(values) else [f"{label(found['overlap_score_deviation'])} for overlaps"]
+    of_values = [] if trained is None else [f"{label(trained['value_score_deviation'])} for the trained circuit"]
     honest = (
-        "Errors of overlaps in units of the stated ones have a deviation of "
-        f"{label(found['overlap_score_deviation'])}; it is 1 where stated errors are neither too small nor too large."
+        "Errors in units of the stated ones have a deviation of "
+        f"{' and '.join([*of_overlaps, *of_values])}; it is 1 where stated errors are neither too small nor too large."
     )
     notes = [paragraph(note, "note") for note in found["notes"]]
     return Section(
@@ -162,12 +187,7 @@ def _circuits(values: Mapping[str, Any]) -> Section:
     plan, calibration = values["plan"], values["result"]["calibration"]
     rows = []
     for shape, line in zip(plan["shapes"], calibration, strict=True):
-        fitted: list[Child] = ["–", "–", "–", "not measured"]
-        if line is not None:
-            used = ("a line for each place" if line["by_position"] else "one line") if line["used"] else "left out"
-            fitted = [f"{line['slope']:.4f} ± {line['slope_error']:.4f}",
-                      f"{line['intercept']:.4f} ± {line['intercept_error']:.4f}", count(line["known_pairs"]),
-                      used]  # fmt: skip
+        fitted: list[Child] = ["–", "–", "–", "not measured"] if line is None else _line(line)
         rows.append((count(shape["columns"]), count(shape["tests"]), count(shape["side_by_side"]),
                      label(shape["two_qubit_gates"]), count(shape["depth"]), *fitted))  # fmt: skip
     head = ("columns", "tests", "side by side", "two-qubit gates", "depth", "slope", "intercept",
@@ -176,6 +196,29 @@ def _circuits(values: Mapping[str, Any]) -> Section:
     about = f"The circuit is {circuit}, with a register for each {register}. {_ABOUT}"
     made = table("Circuits by width, with their calibration", head, rows, numbers=range(8))
     return Section("circuits", "Circuits and calibration", join([paragraph(about), made]))
+
+
+def _trained(values: Mapping[str, Any]) -> Section:
+    plan, found = values["plan"]["trained_circuit"], values["result"]["trained_circuit"]
+    about = (
+        f"The trained circuit decides {count(plan['records'])} records. It has {count(plan['qubits'])} qubits, "
+        f"{count(plan['inputs'])} inputs and {label(plan['two_qubit_gates'])} gates between two qubits; "
+        f"{count(plan['side_by_side'])} copies run side by side, in {count(plan['circuits'])} circuits and "
+        f"{count(plan['calibration_circuits'])} of known inputs. Noise turns an expectation value v into intercept + "
+        "slope · v, about; each observable has a line of its own, fitted to known inputs."
+    )
+    rows = [(_shown(line["observable"]), *_line(line)) for line in found["calibration"] if line is not None]
+    head = ("observable", "slope", "intercept", "known inputs", "calibration")
+    made = table("Calibration by observable", head, rows, numbers=(1, 2, 3)) if rows else None
+    chart = element("div", values_chart(values["values"]), class_="charts")
+    return Section("trained", "The trained circuit", join([paragraph(about), made, chart]))
+
+
+def _line(line: Mapping[str, Any]) -> list[Child]:
+    """A fitted line, and whether it was used."""
+    used = ("a line for each place" if line["by_position"] else "one line") if line["used"] else "left out"
+    return [f"{line['slope']:.4f} ± {line['slope_error']:.4f}",
+            f"{line['intercept']:.4f} ± {line['intercept_error']:.4f}", count(line["known_pairs"]), used]  # fmt: skip
 
 
 def _register(name: str) -> str:
@@ -224,7 +267,8 @@ def _meaning(values: Mapping[str, Any]) -> Section:
     widths = [shape["columns"] for shape in values["plan"]["shapes"]]
     said = [_ONE_QUBIT] if 1 in widths else []
     said += [_WIDER] if max(widths, default=1) > 1 else []
-    if max(widths, default=1) == 1:
+    said += [] if values["values"] is None else [_TRAINED]
+    if widths and max(widths) == 1:
         said.append("Wider registers, such as one for each group of columns, are where a device does something else.")
     return Section(
         "meaning", "What this says, and what not", join([paragraph(one) for one in [*said, _WHERE[values["where"]]]])

@@ -6,6 +6,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.measurement.result import MeasurementResult, joined
+from qmedoid.measurement.trained import TrainedReading
 
 MOST_POINTS = 1000
 """Overlaps that are drawn."""
@@ -31,10 +32,31 @@ def page_values(result: MeasurementResult) -> dict[str, Any]:
             "points": np.stack([exact[some], measured[some]], axis=1).tolist(),
             "bins": _bins(exact, measured - exact, stated),
         },
+        "values": None if result.trained is None else _values(result.trained),
         "n_classes": len(result.plan.classes) or int(result.decided.scores.shape[1]),
         "margins": [_record(columns, row) for row in _some_margins(order, columns["undecided"])],
         "undecided": [_record(columns, int(row)) for row in undecided[:MOST_LISTED]],
         "changed": [_record(columns, int(row)) for row in np.flatnonzero(~result.kept)[:MOST_LISTED]],
+    }
+
+
+def _values(trained: TrainedReading) -> dict[str, Any]:
+    """Expectation values of a trained circuit, all and by observable."""
+    exact, measured, errors = trained.exact.ravel(), trained.values.ravel(), trained.values - trained.exact
+    some, circuit = _spread(len(exact), MOST_POINTS), trained.circuit
+    return {
+        "all": len(exact),
+        "ends": [float(circuit.least.min()), float((circuit.least + circuit.span).max())],
+        "points": np.stack([exact[some], measured[some]], axis=1).tolist(),
+        "observables": [
+            {
+                "observable": name,
+                "mean_error": float(errors[:, place].mean()),
+                "rms_error": float(np.sqrt(np.mean(errors[:, place] ** 2))),
+                "rms_stated": float(np.sqrt(np.mean(trained.errors[:, place] ** 2))),
+            }
+            for place, name in enumerate(circuit.names)
+        ],
     }
 
 

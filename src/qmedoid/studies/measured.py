@@ -79,8 +79,9 @@ def run_measured(
         # Without shot noise there are no errors to find.
         draws = {"draws": 1} if n == NO_SHOT_NOISE else {}
         made: MeasurementPlan = fitted.measurement_plan(
-            data.X[some], device, shots=n, register=register, calibrate=backend != SIMULATOR, seed=cell.seed, **draws
-        )
+            data.X[some], device, shots=n, register=register, calibrate=backend != SIMULATOR, seed=cell.seed,
+            refine="simulated", **draws,  # the study is about distances
+        )  # fmt: skip
         return made
 
     plan = plan_of(rows, int(shots[-1]))

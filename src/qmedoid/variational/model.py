@@ -285,7 +285,7 @@ class MeasuredVariational:
     model: VariationalModel
     backend: ExpectationFunction
 
-    def scores(self, features: Array, offset: Array | None = None) -> Array:
+    def scores(self, features: Array, offset: Array | None = None, *, threads: int | None = None) -> Array:  # noqa: ARG002
         """Class scores, shape (n, C); the largest decides."""
         angles = self.model.angle_map.apply(features)
         scores: Array = self.model.network.measured_scores(self.model.theta, angles, self.backend)
