@@ -56,6 +56,10 @@ class CountStore(Protocol):
         """Forget the name of a job that failed at the service."""
         ...
 
+    def inputs(self, inputs: Array) -> Array:
+        """Inputs of a trained circuit as an earlier process had them, up to rounding, or these, which are kept."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class MeasurementPlan:
@@ -202,15 +206,15 @@ class MeasurementPlan:
 
         counts = run_some(self.jobs, 0)
         if self.trained is not None:
-            counts += run_some(self.trained_jobs(counts), first)
+            counts += run_some(self.trained_jobs(counts, store), first)
         return self.read_out(counts)
 
-    def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
+    def trained_jobs(self, counts: Sequence[Sequence[Counts]], store: CountStore | None = None) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
         if self.trained is None:
             return ()
-        values = joined([one.estimates.overlaps for one in read_overlaps(self, counts)])
-        return self.trained.jobs_at(self.inputs_by(values))
+        inputs = self.inputs_by(joined([one.estimates.overlaps for one in read_overlaps(self, counts)]))
+        return self.trained.jobs_at(inputs if store is None else store.inputs(inputs))
 
     def read_out(self, counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
         """The result from the counts of all jobs: of those of distances, then of those of the trained circuit."""

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.devices.device import Device
 from qmedoid.devices.sampling import Counts
 from qmedoid.exceptions import OutputError, warn
 from qmedoid.measurement.packing import Job
+from qmedoid.runs.inputs import kept_inputs
 from qmedoid.storage.atomic import atomic_file, cannot_write, remove_all_leftovers
 
 FORMAT = "1"
@@ -112,6 +114,10 @@ class JobFiles:
             file.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(file, error) from error
+
+    def inputs(self, inputs: Array) -> Array:
+        """Inputs of the trained circuit as an earlier process had them, or these, which are kept."""
+        return kept_inputs(self.path, inputs)
 
     def n_finished(self, jobs: Sequence[Job]) -> int:
         """How many of these jobs have a file of counts, which may yet turn out to be damaged."""
