@@ -1,5 +1,7 @@
 """Makes the tables of ``docs/devices.md`` from what ``qmedoid reproduce devices`` left in ``benchmarks/results``.
 
+Tables of speed and of trained circuits are from scripts in ``benchmarks``.
+
 ``python docs/make_devices.py`` writes them between the markers of the page.
 ``python docs/make_devices.py --check`` writes nothing and fails when the page differs from what would be written.
 Both only read files; nothing is fitted or measured.
@@ -18,6 +20,7 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER / "devices.md"
 RESULTS = FOLDER.parent / "benchmarks" / "results" / "devices"
 SPEED = RESULTS.parent / "devices_speed.csv"
+TRAINED = RESULTS.parent / "trained_on_devices.csv"
 COMMAND = "qmedoid reproduce devices -o devices"
 MODELS = {"default": "default", "printed": "as printed"}
 FEW, MOST = "1024", "4096"
@@ -38,6 +41,7 @@ def sections() -> dict[str, str]:
         "errors": errors(),
         "circuits": circuits(),
         "shapes": shapes(),
+        "trained": trained(),
         "speed": speed(),
     }
 
@@ -202,6 +206,20 @@ def shapes() -> str:
     for device in devices:
         header += [f"{device}: gates", "slope", "left over"]
     return table(header, rows, 2)
+
+
+def trained() -> str:
+    """What trained circuits showed, from what ``benchmarks/trained_on_devices.py`` left."""
+    found = list(csv.DictReader(lines(TRAINED.name, TRAINED.parent)[1:]))
+    names = ["model", "device", "shots", "two-qubit gates", "slope", "raw error of values", "error of values", "z",
+             "planned error of margins", "stated error of margins", "error of margins",
+             "decided as the closed form"]  # fmt: skip
+    rows: list[Row] = [
+        [row[name].replace("fake_", "fake ").title().replace("Fake", "fake") if name == "device" else
+         _number(row[name]) if name in ("shots", "two-qubit gates") else row[name] for name in names]
+        for row in found
+    ]  # fmt: skip
+    return table(names, rows, 2)
 
 
 def speed() -> str:

@@ -113,3 +113,5 @@ def test_other_weights_are_another_circuit_and_too_few_qubits_are_refused():
     assert packs[0].sha256 != packs[1].sha256
     with pytest.raises(ParameterError, match=r"The trained circuit takes 3 qubits.*refine='simulated'"):
         Device(n_qubits=2).trained_pack(ansatz, first, 1)
+    with pytest.raises(ParameterError, match=r"takes 11 qubits, and a simulated device has at most 10.*refine="):
+        Device().trained_pack(*circuit(11, 1, n_reps=1), 1)  # before any distance is measured

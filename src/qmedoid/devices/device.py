@@ -16,6 +16,7 @@ from qmedoid.arrays import Array
 from qmedoid.circuits.expectations import SamplerExpectations
 from qmedoid.circuits.forms import CircuitForm, shape_of
 from qmedoid.circuits.variational import variational_circuit
+from qmedoid.devices.blocks import MAX_QUBITS
 from qmedoid.devices.packs import Block, Pack, free_pack, placed_pack, routed
 from qmedoid.devices.quality import Limits, Quality
 from qmedoid.devices.samplers import MOST_IN_ONE_STATE, check_seed, has_failed, is_dense, is_of
@@ -130,10 +131,13 @@ class Device:
         return self._pack(Block((name, ansatz.n_inputs), template, "the trained circuit", advice), n_copies)
 
     def _pack(self, block: Block, n_copies: int) -> Pack:
+        said = f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits"
         if block.n_qubits > self.n_qubits:
+            raise ParameterError(f"{said}, and n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}.")
+        if self._by_blocks and block.n_qubits > MAX_QUBITS:
             raise ParameterError(
-                f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits, and "
-                f"n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}."
+                f"{said}, and a simulated device has at most {MAX_QUBITS} in one circuit: {block.advice}, or pass a "
+                "sampler of Aer."
             )
         most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
         n_copies = max(1, min(n_copies, most // block.n_qubits))
@@ -252,13 +256,18 @@ class Device:
             }
         return found
 
+    @property
+    def _by_blocks(self) -> bool:
+        """Whether circuits are simulated here block by block."""
+        return self.is_simulated and (self.backend is None or _is_simulated_device(self.backend))
+
     def _sampler(self, seed: Sequence[int]) -> Any:
         if self.sampler is not None:
             return self.sampler
         if _is_remote(self.backend):
             return _runtime_sampler(self.backend)
         generator = np.random.default_rng([self.seed, *seed])
-        if self.backend is None or _is_simulated_device(self.backend):
+        if self._by_blocks:
             return BlockSampler(NoiseModel() if self.backend is None else self.backend, seed=generator)
         return BackendSamplerV2(backend=self.backend, options={"seed_simulator": int(generator.integers(2**31))})
 

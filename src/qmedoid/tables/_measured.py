@@ -41,6 +41,7 @@ class MeasuringMixin:
         shots: int | str = 4096,
         circuit: str = "interference",
         register: str = "column",
+        refine: str = "device",
         calibrate: bool = True,
         calibration: Sequence[Any] | None = None,
         n_qubits: int = 100,
@@ -63,8 +64,12 @@ class MeasuringMixin:
             The circuit of a test.
         register : {"column", "group", "paper"}
             One test for every column, one for every group of columns, or the paper's.
+        refine : {"device", "simulated"}
+            Where the trained circuit runs, if there is one: on the device after the distances, or in an exact
+            simulation.
         calibrate : bool
-            Whether pairs of known overlap run in every job, to undo what noise does.
+            Whether pairs of known overlap, and known inputs of a trained circuit, run in every job, to undo what noise
+            does.
         calibration : sequence of Lines, optional
             That of an earlier run, `MeasurementResult.lines`, for the expected errors.
         n_qubits : int
@@ -77,6 +82,6 @@ class MeasuringMixin:
         plain = self._derived(plain_table_model(self.model))  # type: ignore[attr-defined]
         columns = plain._decide(data, on_mismatch)[1]
         return plan_measurement(
-            self.model, columns, backend, shots=shots, circuit=circuit, register=register, calibrate=calibrate,
-            calibration=calibration, n_qubits=n_qubits, seed=seed, **settings,
+            self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,
+            calibrate=calibrate, calibration=calibration, n_qubits=n_qubits, seed=seed, **settings,
         )  # fmt: skip
