@@ -11,10 +11,13 @@ from qmedoid.circuits.forms import CircuitForm
 from qmedoid.devices.device import Device
 from qmedoid.devices.packs import Pack
 from qmedoid.devices.sampling import Batch
+from qmedoid.measurement.scatter import Directions, directions_of
 from qmedoid.measurement.tests import Tests
 
 # Calibration circuits that a job has for each shape at least.
 _LEAST_KNOWN = 4
+# Tests of several columns, and the deviation of their overlaps, from which on they tell a line by themselves.
+_ENOUGH, _SPREAD = 32, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,15 @@ class PackedBatch:
         Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
     known : ndarray of shape (circuits, copies)
         Exact overlap of a known pair; NaN elsewhere.
+    directions : Directions or None
+        The vectors of all known pairs, circuit by circuit; None where there are none, or vectors of one column.
     """
 
     shape: int
     batch: Batch
     tests: Codes
     known: Array
+    directions: Directions | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +143,26 @@ def _tested(place: int, tests: Tests, pack: Pack, numbers: Codes, shots: int) ->
 def _known(
     place: int, tests: Tests, pack: Pack, form: CircuitForm, count: int, shots: int, rng: np.random.Generator
 ) -> PackedBatch:
-    """Known pairs: a quarter of medoids with themselves, a quarter with their opposites, and half as in tests.
+    """Known pairs: of tests, and half of medoids with themselves and their opposites where tests tell no line.
 
-    The closed form knows the overlap of every pair, and what a line leaves unexplained depends on the vectors: so half
-    of the pairs are drawn from those that are measured.
+    The closed form knows the overlap of every pair. Equal and opposite vectors have the overlaps that tell a line best.
+    But noise shrinks those of several columns less than other pairs, so that tests alone tell the better line if there
+    are many of them, with different overlaps.
     """
     size = count * pack.n_copies
     of_test = rng.integers(len(tests), size=size)
     angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
-    # Every copy has all kinds, in turn.
-    turn = (np.arange(size) // pack.n_copies + np.arange(size) % pack.n_copies) % 4
-    for kind, sign in ((0, 1.0), (2, -1.0)):
-        chosen = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(turn == kind))]
-        angles[turn == kind], overlaps[turn == kind] = form.angles(chosen, sign * chosen), (1.0 - sign) / 2.0
+    directions = None if tests.directions is None else tests.directions.part(of_test)
+    if directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
+        # Every copy has all kinds, in turn.
+        turn = (np.arange(size) // pack.n_copies + np.arange(size) % pack.n_copies) % 4
+        for kind, sign in ((0, 1.0), (2, -1.0)):
+            own = turn == kind
+            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(own))]
+            angles[own], overlaps[own] = form.angles(left, sign * left), (1.0 - sign) / 2.0
+            toward = directions_of(left, sign * left)
+            if directions is not None and toward is not None:
+                directions.left[own], directions.right[own] = toward.left, toward.right
     numbers = np.full((count, pack.n_copies), -1, dtype=np.intp)
-    return PackedBatch(place, Batch(pack, angles.reshape(count, -1), shots), numbers, overlaps.reshape(numbers.shape))
+    batch = Batch(pack, angles.reshape(count, -1), shots)
+    return PackedBatch(place, batch, numbers, overlaps.reshape(numbers.shape), directions)

@@ -14,6 +14,8 @@ from qmedoid.measurement.asking import Decided
 from qmedoid.measurement.calibration import Estimates, Lines, Readings, estimated, fit_lines
 from qmedoid.measurement.drift import Drift, fit_drift, without_drift
 from qmedoid.measurement.errors import Errors
+from qmedoid.measurement.packing import PackedBatch
+from qmedoid.measurement.scatter import Directions, joined_directions
 
 if TYPE_CHECKING:
     from qmedoid.measurement.plan import MeasurementPlan
@@ -191,8 +193,9 @@ def read_out(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> Mea
             for part, ones in zip(job.parts, of_job, strict=True):
                 if part.shape == shape:
                     measured.add(part.tests, ones, part.batch.shots, part.tests >= 0, job.number)
-                    known.add_known(part.known, ones, part.batch.shots, job.number)
+                    known.add_known(part, ones, job.number)
         readings, jobs = measured.ordered(form.at_zero, form.slope)
+        readings = replace(readings, directions=tests.directions)
         raw.append(readings.overlaps)
         line, drifted = None, None
         if known.n:
@@ -244,6 +247,7 @@ class _Collected:
         self.positions: list[Codes] = []
         self.jobs: list[Codes] = []
         self.exact: list[Array] = []
+        self.directions: list[Directions | None] = []
 
     @property
     def job_numbers(self) -> Codes:
@@ -259,14 +263,16 @@ class _Collected:
         self.positions.append(copy)
         self.jobs.append(np.full(len(copy), job, dtype=np.intp))
 
-    def add_known(self, exact: Array, ones: Counts, shots: int, job: int) -> None:
-        used = np.isfinite(exact)
-        self.add(np.zeros(exact.shape, dtype=np.intp), ones, shots, used, job)
-        self.exact.append(exact[used])
+    def add_known(self, part: PackedBatch, ones: Counts, job: int) -> None:
+        used = np.isfinite(part.known)
+        self.add(np.zeros(used.shape, dtype=np.intp), ones, part.batch.shots, used, job)
+        self.exact.append(part.known[used])
+        self.directions.append(part.directions)
 
     def readings(self, at_zero: float, slope: float) -> Readings:
         ones, shots = np.concatenate(self.ones), np.concatenate(self.shots).astype(np.float64)
-        return Readings(at_zero + slope * ones / shots, shots, np.concatenate(self.positions), slope, at_zero)
+        positions, directions = np.concatenate(self.positions), joined_directions(self.directions)
+        return Readings(at_zero + slope * ones / shots, shots, positions, slope, at_zero, directions=directions)
 
     def ordered(self, at_zero: float, slope: float) -> tuple[Readings, Codes]:
         """The readings of the tests in their order, each once, and their jobs."""
