@@ -19,7 +19,7 @@ Record = dict[str, str]
 FOLDER = Path(__file__).parent
 PAGE = FOLDER / "devices.md"
 RESULTS = FOLDER.parent / "benchmarks" / "results" / "devices"
-SPEED = RESULTS.parent / "devices_speed.csv"
+SPEED = RESULTS.parent / "speed_devices.csv"
 TRAINED = RESULTS.parent / "trained_on_devices.csv"
 COMMAND = "qmedoid reproduce devices -o devices"
 MODELS = {"default": "default", "printed": "as printed"}
@@ -52,7 +52,7 @@ def lines(name: str, folder: Path = RESULTS) -> list[str]:
     if not path.exists():
         sys.exit(
             f"There is no benchmarks/results/{path.relative_to(RESULTS.parent)}. Run '{COMMAND}' and copy findings.txt "
-            "and the CSV files of its folder to benchmarks/results/devices; benchmarks/devices_speed.py makes one."
+            "and the CSV files of its folder to benchmarks/results/devices; benchmarks/speed_devices.py makes one."
         )
     return path.read_text(encoding="utf-8").splitlines()
 

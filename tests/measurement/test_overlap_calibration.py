@@ -13,9 +13,9 @@ INTERFERENCE, SWAP = form_named("interference"), form_named("compact_swap")
 
 
 def read(rng, form, overlaps, positions, lines, shots, excess=0.0):
-    """Readings of overlaps by a device with lines (intercepts, slopes), and scatter as of angles that are off."""
+    """Readings of overlaps by a device with lines (intercepts, slopes), which scatter about them."""
     intercepts, slopes = (np.asarray(one, dtype=np.float64) for one in lines)
-    scatter = excess * 2.0 * np.sqrt(overlaps * (1.0 - overlaps)) * rng.standard_normal(len(overlaps))
+    scatter = excess * rng.standard_normal(len(overlaps))
     expected = intercepts[positions] + slopes[positions] * overlaps + scatter
     ones = rng.binomial(shots, np.clip(form.chance(expected), 0.0, 1.0))
     counted = np.full(len(overlaps), float(shots))
@@ -23,9 +23,9 @@ def read(rng, form, overlaps, positions, lines, shots, excess=0.0):
 
 
 def known_pairs(rng, n_positions, n_circuits):
-    """Overlaps 0, 1 and others in turn at every position, as packed circuits have them."""
+    """Overlaps near 0, near 1 and others in turn at every position: no share of ones is cut off by scatter."""
     turn = (np.arange(n_circuits)[:, None] + np.arange(n_positions)) % 4
-    overlaps = np.where(turn % 2 == 1, rng.random(turn.shape), turn / 2).ravel()
+    overlaps = 0.1 + 0.8 * np.where(turn % 2 == 1, rng.random(turn.shape), turn / 2).ravel()
     return overlaps, np.tile(np.arange(n_positions), n_circuits)
 
 
@@ -88,7 +88,7 @@ def test_lines_of_positions_are_recovered_within_their_errors(form, excess):
 @pytest.mark.parametrize(("n", "excess"), [(7, 0.0), (7, 0.02), (40, 0.0), (40, 0.02)])
 def test_one_line_for_all_positions_unless_it_matters(form, n, excess):
     rng = np.random.default_rng(3)
-    repeats = 100 if n < 10 else 50
+    repeats = 100
     found = [fitted(rng, form, one_line(n, 0.04, 0.88), n_circuits=8, excess=excess) for _ in range(repeats)]
     assert sum(lines.by_position for lines in found) <= 0.05 * repeats  # 1 % of false alarms
     scores = [(lines.slopes[0] - 0.88) / np.sqrt(lines.covariances[0, 1, 1]) for lines in found]

@@ -75,6 +75,16 @@ class TestCells:
         first, again = (measured("simulator", shots=[64], repeats=1) for _ in range(2))
         assert json.loads(json.dumps(first)) == first == again
 
+    def test_more_runs_count_for_the_errors_of_margins_alone(self):
+        few, more = (measured("simulator", shots=[64], repeats=2, margin_repeats=n)["measured"] for n in (0, 3))
+        assert [len(one["raw"]["margin_errors"]) for one in more] == [1, 5]
+        for exact_or_shots in zip(few, more, strict=True):
+            one, other = (figures["raw"] for figures in exact_or_shots)
+            assert other["margin_errors"][:2] == one["margin_errors"]
+            assert other["kept"] == one["kept"]
+            assert other["s_error"] == one["s_error"]
+            assert other["margin_error"] ** 2 == pytest.approx(np.mean(np.square(other["margin_errors"])))
+
     def test_a_line_undoes_the_noise_of_one_qubit(self, noisy):
         exact, _ = noisy["measured"]
         assert exact["raw"]["s_error"] > 0.005

@@ -6,21 +6,23 @@ unexplained beyond the shots is counted as an error of its own.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
 from qmedoid.measurement.chances import chi_square_chance, f_chance
+from qmedoid.measurement.scatter import Directions, far_share
 
 # A gain by chance is as rare as this.
 _SIGNIFICANT = 0.01
 # Known pairs that a line of one place is fitted to at least.
 _LEAST_PAIRS = 6
 _ROUNDS = 4
-# Of what noise takes from an overlap, about this share is not affine: as seen on fake devices, 3 to 6 %.
-_UNEXPLAINED = 0.04
+# Of what noise takes from an overlap, about this share is not affine: as seen on fake devices, 1.6 to 2.6 %.
+_UNEXPLAINED = 0.02
+# How far that reaches among similar pairs: 0 to 0.4 there.
+_FAR = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Readings:
         Raw overlap at no ones.
     more : ndarray of shape (n,), or 0
         Variances by something else than shots.
+    directions : Directions or None
+        The vectors that were compared; None for single numbers, whose line leaves nothing unexplained.
     """
 
     overlaps: Array
@@ -48,6 +52,7 @@ class Readings:
     slope: float
     at_zero: float
     more: Array | float = 0.0
+    directions: Directions | None = None
 
     @property
     def variances(self) -> Array:
@@ -73,7 +78,7 @@ class Lines:
     covariances : ndarray of shape (positions, 2, 2)
         Of a and b.
     excess : float
-        Deviation of known pairs from the line beyond their shots, in units of the raw overlap, at an overlap of ½.
+        Deviation of known pairs from the line beyond their shots, in units of the raw overlap.
     by_position : bool
         Whether every position has a line of its own.
     n_pairs : int
@@ -82,8 +87,8 @@ class Lines:
         How likely lines as far from no change as these are if there is none.
     spread : float
         Deviation of the standardized residuals about the lines by shots alone; about 1 where the line is all there is.
-    excess_at_ends : float
-        As `excess`, at overlaps of 0 and 1: of pairs of equal and of opposite vectors, which most devices scatter less.
+    far : float
+        How far the excess reaches that similar pairs have in common, from 0 to 1; see `qmedoid.measurement.scatter`.
     """
 
     intercepts: Array
@@ -94,18 +99,16 @@ class Lines:
     n_pairs: int
     chance: float
     spread: float
-    excess_at_ends: float = 0.0
+    far: float = 0.0
 
     @property
     def used(self) -> bool:
         """Whether the lines differ from no change by more than chance; otherwise raw overlaps are taken as they are."""
         return self.chance < _SIGNIFICANT
 
-    def scatter(self, overlaps: Array) -> Array:
-        """Variances of raw overlaps about the lines beyond the shots, from overlaps that scatter themselves."""
-        # Nearer to an end than the scatter there reaches, a measured overlap does not tell where it is.
-        reach = min(4.0 * self.excess**2, 0.5)
-        return _Scatter(self.excess_at_ends**2, self.excess**2).at(np.clip(overlaps, reach, 1.0 - reach))
+    def own_scatter(self, directions: Directions | None) -> float:
+        """Variance of a raw overlap beyond the shots that is independent of other pairs."""
+        return self.excess**2 if directions is None else 0.0
 
     @property
     def n_lines(self) -> int:
@@ -129,7 +132,7 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     nothing = np.tile(np.eye(2) * 1e-18, (n, 1, 1))
     changed = 0.0 if np.any(shrink < 1.0) else 1.0
     excess = _UNEXPLAINED * float(np.mean(1.0 - shrink)) if n_qubits > 1 else 0.0
-    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed, 1.0, excess / 4.0)
+    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed, 1.0, _FAR)
 
 
 def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
@@ -146,14 +149,14 @@ def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
     """
     positions, n_positions = readings.positions, len(guess.slopes)
     readings = replace(readings, overlaps=guess.intercepts[positions] + guess.slopes[positions] * exact)
-    scatter, everywhere = _Scatter(guess.excess_at_ends**2, guess.excess**2), np.zeros_like(positions)
+    scatter, everywhere = guess.excess**2, np.zeros_like(positions)
     one = _fit(readings, exact, everywhere, 1, scatter)
     by_position = guess.by_position and n_positions > 1
     by_position = by_position and _tell_lines(exact, positions, n_positions, least=_LEAST_PAIRS)
     many = _fit(readings, exact, positions, n_positions, scatter) if by_position else one
     if guess.n_pairs == 0 and by_position:
         by_position = _gain_by_chance(one, many) < _SIGNIFICANT
-    return _lines(many if by_position else one, by_position, n_positions, scatter, 1.0)
+    return _lines(many if by_position else one, by_position, n_positions, scatter, 1.0, guess.far)
 
 
 def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
@@ -178,12 +181,15 @@ def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
         by_position = _gain_by_chance(one, many) < _SIGNIFICANT
         if by_position:
             place, n_lines = readings.positions, n_positions
-    spread = _fit(readings, exact, place, n_lines, _NONE).spread
+    spread = _fit(readings, exact, place, n_lines, 0.0).spread
     fitted, scatter = _with_scatter(readings, exact, place, n_lines)
-    return _lines(fitted, by_position, n_positions, scatter, spread)
+    far = 0.0
+    if readings.directions is not None:
+        far = far_share(fitted.residuals, 1.0 / fitted.weights, scatter, readings.directions)
+    return _lines(fitted, by_position, n_positions, scatter, spread, far)
 
 
-def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: "_Scatter", spread: float) -> Lines:
+def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: float, spread: float, far: float) -> Lines:
     change = np.stack([fitted.intercepts, fitted.slopes - 1.0], axis=1)
     wald = float(np.sum(change * np.linalg.solve(fitted.covariances, change[..., None])[..., 0]))
     # A slope that is not told from zero tells nothing of an overlap; its error bounds what dividing by it gives.
@@ -192,8 +198,8 @@ def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: "_Scatt
     copies = 1 if by_position else n_positions
     return Lines(
         np.repeat(fitted.intercepts, copies), np.repeat(slopes, copies),
-        np.repeat(fitted.covariances, copies, axis=0), float(np.sqrt(scatter.middle)), by_position,
-        len(fitted.residuals), chi_square_chance(2 * len(change), wald), spread, float(np.sqrt(scatter.ends)),
+        np.repeat(fitted.covariances, copies, axis=0), float(np.sqrt(scatter)), by_position,
+        len(fitted.residuals), chi_square_chance(2 * len(change), wald), spread, far,
     )  # fmt: skip
 
 
@@ -203,52 +209,21 @@ def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool
     return bool(np.all((count >= least) & (count * square - total**2 > 1e-9 * count**2)))
 
 
-class _Scatter(NamedTuple):
-    """Variances of raw overlaps beyond the shots at overlaps of 0 and 1, and of ½."""
+def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple["_Fit", float]:
+    """Lines, and the variance about them beyond the shots.
 
-    ends: float
-    middle: float
-
-    def at(self, overlaps: Array) -> Array:
-        """At overlaps in between, as an angle that is off shows."""
-        shape = _shape(overlaps)
-        return self.ends * (1.0 - shape) + self.middle * shape
-
-
-_NONE = _Scatter(0.0, 0.0)
-
-
-def _shape(overlaps: Array) -> Array:
-    inside = np.clip(overlaps, 0.0, 1.0)
-    shape: Array = 4.0 * inside * (1.0 - inside)
-    return shape
-
-
-def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple["_Fit", _Scatter]:
-    """Lines, and what scatters about them beyond the shots."""
-    shape, scatter = _shape(exact), _NONE
-    inner, outer = shape > 0.1, shape <= 0.1
-    fitted = _fit(readings, exact, place, n_lines, scatter)
+    There is none where it is within one standard error. That is a low bar: errors that are a little too large do less
+    harm than those that are too small.
+    """
+    fitted, scatter = _fit(readings, exact, place, n_lines, 0.0), 0.0
     for _ in range(_ROUNDS):
         # What is left of a pair's variance after the lines have followed it.
         left = 1.0 - fitted.leverages(exact, place)
         by_shots = left * fitted.variances
-        beyond = fitted.residuals**2 - by_shots
-        ends = _more_than_chance(beyond[outer], by_shots[outer], left[outer])
-        of_ends = ends * left * (1.0 - shape)
-        middle = _more_than_chance((beyond - of_ends)[inner], by_shots[inner], (left * shape)[inner])
-        scatter = _Scatter(ends, middle)
+        beyond = float(np.sum(fitted.residuals**2 - by_shots))
+        scatter = beyond / float(np.sum(left)) if beyond > np.sqrt(2.0 * np.sum(by_shots**2)) else 0.0
         fitted = _fit(readings, exact, place, n_lines, scatter)
     return fitted, scatter
-
-
-def _more_than_chance(beyond: Array, by_shots: Array, weights: Array) -> float:
-    """Squares beyond the shots by their weights; nothing where they are within one standard error.
-
-    That is a low bar: errors that are a little too large do less harm than those that are too small.
-    """
-    total = float(np.sum(beyond))
-    return total / float(np.sum(weights)) if total > np.sqrt(2.0 * np.sum(by_shots**2)) else 0.0
 
 
 def _gain_by_chance(one: "_Fit", many: "_Fit") -> float:
@@ -287,12 +262,12 @@ class _Fit:
         return leverages
 
 
-def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: _Scatter) -> _Fit:
+def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> _Fit:
     """Lines by least squares; the weights are those of the shares that the lines themselves expect."""
     expected = exact
     for _ in range(_ROUNDS):
         variances = readings.variances_at(expected)
-        weights = 1.0 / (variances + scatter.at(exact))
+        weights = 1.0 / (variances + scatter)
         w, ws, wss, wr, wsr = (
             np.bincount(place, weights * factor, minlength=n_lines)
             for factor in (1.0, exact, exact**2, readings.overlaps, exact * readings.overlaps)
@@ -313,17 +288,29 @@ class Estimates:
     overlaps : ndarray of shape (n,)
         Calibrated, where a calibration is used; they may lie outside of 0 to 1.
     own : ndarray of shape (n,)
-        Standard error of each by shots and by what the line leaves unexplained: independent of the others.
+        Standard error of each that is independent of the others: by shots, and by what a line leaves unexplained where
+        the vectors are not known.
     positions : ndarray of shape (n,)
         Position whose line was inverted.
     lines : Lines or None
         Whose errors are common to all tests of a line; None for raw overlaps.
+    directions : Directions or None
+        The vectors that were compared, whose likeness says how much of what the line leaves unexplained they share.
     """
 
     overlaps: Array
     own: Array
     positions: Codes
     lines: Lines | None
+    directions: Directions | None = None
+
+    @property
+    def shared(self) -> Array:
+        """Standard error of each by what its line leaves unexplained, and similar pairs have in common."""
+        if self.lines is None or self.directions is None:
+            return np.zeros_like(self.own)
+        shared: Array = self.lines.excess / np.abs(self.lines.slopes[self.positions])
+        return shared
 
     @property
     def errors(self) -> Array:
@@ -332,7 +319,7 @@ class Estimates:
             return self.own
         at = np.stack([np.ones_like(self.overlaps), self.overlaps], axis=1)
         common = np.einsum("ni,nij,nj->n", at, self.lines.covariances[self.positions], at)
-        errors: Array = np.sqrt(self.own**2 + common / self.lines.slopes[self.positions] ** 2)
+        errors: Array = np.sqrt(self.own**2 + self.shared**2 + common / self.lines.slopes[self.positions] ** 2)
         return errors
 
     def draw(self, rng: np.random.Generator) -> Array:
@@ -343,7 +330,10 @@ class Estimates:
         roots = np.linalg.cholesky(self.lines.covariances)
         normal = rng.standard_normal((self.lines.n_lines, 2))
         change = np.einsum("pij,pj->pi", roots, np.broadcast_to(normal, (len(roots), 2)))[self.positions]
-        drawn -= (change[:, 0] + change[:, 1] * self.overlaps) / self.lines.slopes[self.positions]
+        slopes = self.lines.slopes[self.positions]
+        drawn -= (change[:, 0] + change[:, 1] * self.overlaps) / slopes
+        if self.directions is not None and self.lines.excess:
+            drawn += self.lines.excess * self.directions.draw(rng, self.lines.far) / slopes
         return drawn
 
 
@@ -353,9 +343,9 @@ def estimated(readings: Readings, lines: Lines | None) -> Estimates:
     What scatters beyond the shots counts as an error also where there is no line to invert.
     """
     if lines is None or not lines.used:
-        scatter = 0.0 if lines is None else lines.scatter(readings.overlaps)
+        scatter = 0.0 if lines is None else lines.excess**2
         return Estimates(readings.overlaps, np.sqrt(readings.variances + scatter), readings.positions, None)
     slopes = lines.slopes[readings.positions]
     overlaps = (readings.overlaps - lines.intercepts[readings.positions]) / slopes
-    own = np.sqrt(readings.variances + lines.scatter(overlaps)) / np.abs(slopes)
-    return Estimates(overlaps, own, readings.positions, lines)
+    own = np.sqrt(readings.variances + lines.own_scatter(readings.directions)) / np.abs(slopes)
+    return Estimates(overlaps, own, readings.positions, lines, readings.directions)

@@ -52,7 +52,7 @@ def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes, n_job
     n_jobs : int
     """
     expected = lines.intercepts[readings.positions] + lines.slopes[readings.positions] * exact
-    weights = 1.0 / (readings.variances_at(expected) + lines.scatter(exact))
+    weights = 1.0 / (readings.variances_at(expected) + lines.excess**2)
     residuals = readings.overlaps - expected
     w, ws, wss, wr, wsr = (
         np.bincount(jobs, weights * factor, minlength=n_jobs)

@@ -29,11 +29,12 @@ def expected_estimates(plan: "MeasurementPlan") -> tuple[Estimates, ...]:
             lines = expected_lines(lines, *_known_pairs(pairs, form))
         # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
         share = np.clip(form.chance(expected), 0.0, 1.0)
-        own = np.sqrt(form.slope**2 * share * (1.0 - share) / shots + lines.scatter(tests.overlaps))
+        by_shots = form.slope**2 * share * (1.0 - share) / shots
         if lines.used and plan.settings.calibrate:
-            found.append(Estimates(tests.overlaps, own / np.abs(lines.slopes[positions]), positions, lines))
+            own = np.sqrt(by_shots + lines.own_scatter(tests.directions)) / np.abs(lines.slopes[positions])
+            found.append(Estimates(tests.overlaps, own, positions, lines, tests.directions))
         else:
-            found.append(Estimates(expected, own, positions, None))
+            found.append(Estimates(expected, np.sqrt(by_shots + lines.excess**2), positions, None))
     return tuple(found)
 
 

@@ -55,7 +55,7 @@ def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
     covariances = np.tile(np.diag([variance, 1e-18]), (n_positions, 1, 1))
     return Lines(
         np.full(n_positions, shift), np.ones(n_positions), covariances, float(np.sqrt(excess)), False, len(off),
-        chance, spread, float(np.sqrt(excess)),
+        chance, spread,
     )  # fmt: skip
 
 
@@ -104,6 +104,5 @@ def lines_of_values(lines: Lines, least: float, span: float) -> Lines:
     change = np.array([[span, -least], [0.0, 1.0]])
     return replace(
         lines, intercepts=span * lines.intercepts + least * (1.0 - lines.slopes),
-        covariances=change @ lines.covariances @ change.T,
-        excess=span * lines.excess, excess_at_ends=span * lines.excess_at_ends,
+        covariances=change @ lines.covariances @ change.T, excess=span * lines.excess,
     )  # fmt: skip

@@ -13,10 +13,13 @@ from qmedoid.circuits.forms import CircuitForm
 from qmedoid.devices.device import Device
 from qmedoid.devices.packs import Pack
 from qmedoid.devices.sampling import Batch
+from qmedoid.measurement.scatter import Directions, directions_of
 from qmedoid.measurement.tests import Tests
 
 # Calibration circuits that a job has for each shape at least.
 _LEAST_KNOWN = 4
+# Tests of several columns, and the deviation of their overlaps, from which on they tell a line by themselves.
+_ENOUGH, _SPREAD = 32, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +35,15 @@ class PackedBatch:
         Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
     known : ndarray of shape (circuits, copies), or (circuits, copies, K)
         Exact overlap of a known pair, or what K observables are in a known state; NaN elsewhere.
+    directions : Directions or None
+        The vectors of all known pairs, circuit by circuit; None where there are none, or vectors of one column.
     """
 
     shape: int
     batch: Batch
     tests: Codes
     known: Array
+    directions: Directions | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +107,14 @@ class Packing:
     seed: int
 
 
+class Known(NamedTuple):
+    """Known pairs for all copies of some circuits: angles (n, n_angles), what they are known to be, and vectors."""
+
+    angles: Array
+    exact: Array
+    directions: Directions | None = None
+
+
 class Shape(NamedTuple):
     """Tests that the same packed circuit runs.
 
@@ -109,15 +123,14 @@ class Shape(NamedTuple):
     pack : Pack
     angles : ndarray of shape (tests, n_angles)
     shots : ndarray of shape (tests,)
-    known : callable (count, rng) -> (angles, exact)
-        Angles of known pairs for all copies of so many circuits, of shape (count · n_copies, n_angles), and what they
-        are known to be.
+    known : callable (count, rng) -> Known
+        Known pairs for all copies of so many circuits.
     """
 
     pack: Pack
     angles: Array
     shots: Codes
-    known: Callable[[int, np.random.Generator], tuple[Array, Array]]
+    known: Callable[[int, np.random.Generator], Known]
 
 
 def shapes_of(
@@ -172,26 +185,32 @@ def tested_angles(numbers: Codes, angles: Array) -> Array:
 
 
 def _known(place: int, shape: Shape, count: int, shots: int, rng: np.random.Generator) -> PackedBatch:
-    angles, exact = shape.known(count, rng)
+    known = shape.known(count, rng)
     numbers = np.full((count, shape.pack.n_copies), -1, dtype=np.intp)
-    batch = Batch(shape.pack, angles.reshape(count, -1), shots)
-    return PackedBatch(place, batch, numbers, exact.reshape(*numbers.shape, *exact.shape[1:]))
+    batch = Batch(shape.pack, known.angles.reshape(count, -1), shots)
+    exact = known.exact.reshape(*numbers.shape, *known.exact.shape[1:])
+    return PackedBatch(place, batch, numbers, exact, known.directions)
 
 
-def _known_pairs(
-    tests: Tests, n_copies: int, form: CircuitForm, count: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Known pairs: a quarter of medoids with themselves, a quarter with their opposites, and half as in tests.
+def _known_pairs(tests: Tests, n_copies: int, form: CircuitForm, count: int, rng: np.random.Generator) -> Known:
+    """Known pairs: of tests, and half of medoids with themselves and their opposites where tests tell no line.
 
-    The closed form knows the overlap of every pair, and what a line leaves unexplained depends on the vectors: so half
-    of the pairs are drawn from those that are measured.
+    The closed form knows the overlap of every pair. Equal and opposite vectors have the overlaps that tell a line best.
+    But noise shrinks those of several columns less than other pairs, so that tests alone tell the better line if there
+    are many of them, with different overlaps.
     """
     size = count * n_copies
     of_test = rng.integers(len(tests), size=size)
     angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
-    # Every copy has all kinds, in turn.
-    turn = (np.arange(size) // n_copies + np.arange(size) % n_copies) % 4
-    for kind, sign in ((0, 1.0), (2, -1.0)):
-        chosen = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(turn == kind))]
-        angles[turn == kind], overlaps[turn == kind] = form.angles(chosen, sign * chosen), (1.0 - sign) / 2.0
-    return angles, overlaps
+    directions = None if tests.directions is None else tests.directions.part(of_test)
+    if directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
+        # Every copy has all kinds, in turn.
+        turn = (np.arange(size) // n_copies + np.arange(size) % n_copies) % 4
+        for kind, sign in ((0, 1.0), (2, -1.0)):
+            own = turn == kind
+            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(own))]
+            angles[own], overlaps[own] = form.angles(left, sign * left), (1.0 - sign) / 2.0
+            toward = directions_of(left, sign * left)
+            if directions is not None and toward is not None:
+                directions.left[own], directions.right[own] = toward.left, toward.right
+    return Known(angles, overlaps, directions)

@@ -12,7 +12,8 @@ from qmedoid.devices.sampling import Counts
 from qmedoid.exceptions import ModelError
 from qmedoid.measurement.calibration import Estimates, Lines, Readings, estimated, fit_lines
 from qmedoid.measurement.drift import Drift, fit_drift, without_drift
-from qmedoid.measurement.packing import Job
+from qmedoid.measurement.packing import Job, PackedBatch
+from qmedoid.measurement.scatter import Directions, joined_directions
 
 FitLines = Callable[[Readings, Array, int], Lines]
 """Lines from known readings, what they are known to be, and the number of positions."""
@@ -67,20 +68,23 @@ class Collected:
     n_tests : int
     n_positions : int
         Copies side by side.
+    directions : Directions or None
+        The vectors of the tests; None for those of one column, and where a test is no pair of vectors.
     """
 
-    def __init__(self, n_tests: int, n_positions: int) -> None:
-        self.n_tests, self.n_positions = n_tests, n_positions
+    def __init__(self, n_tests: int, n_positions: int, directions: Directions | None = None) -> None:
+        self.n_tests, self.n_positions, self.directions = n_tests, n_positions, directions
         self.measured, self.known = _Counted(), _Counted()
 
-    def add(self, tests: Codes, known: Array, ones: Counts, shots: int, job: int) -> None:
-        """Add circuits of a job: the number of the test on each copy or −1, its known value or NaN, and its ones."""
-        self.measured.add(tests, ones, shots, tests >= 0, job)
-        self.known.add(known, ones, shots, np.isfinite(known), job)
+    def add(self, part: PackedBatch, known: Array, ones: Counts, job: int) -> None:
+        """Add circuits of a job: what is known of each copy, or NaN, and how often it read 1, (circuits, copies)."""
+        self.measured.add(part.tests, ones, part.batch.shots, part.tests >= 0, job)
+        self.known.add(known, ones, part.batch.shots, np.isfinite(known), job, part.directions)
 
     def read(self, at_zero: float, slope: float, fit: FitLines = fit_lines) -> Read:
         """Values at_zero + slope · share of ones, calibrated by the known pairs if there are any."""
         readings, jobs = self._ordered(at_zero, slope)
+        readings = replace(readings, directions=self.directions)
         raw, by_shots, lines, drift = readings.overlaps, readings.variances, None, None
         if self.known.n:
             lines, drift = self._calibrated(at_zero, slope, fit)
@@ -121,13 +125,16 @@ class _Counted:
         self.shots: list[Counts] = []
         self.positions: list[Codes] = []
         self.jobs: list[Codes] = []
+        self.directions: list[Directions | None] = []
 
     @property
     def job_numbers(self) -> Codes:
         """Jobs that there are counts of, in order."""
         return np.unique(np.concatenate(self.jobs))
 
-    def add(self, what: npt.NDArray[Any], ones: Counts, shots: int, used: Flags, job: int) -> None:
+    def add(
+        self, what: npt.NDArray[Any], ones: Counts, shots: int, used: Flags, job: int, toward: Directions | None = None
+    ) -> None:
         circuit, copy = np.nonzero(used)
         self.n += len(copy)
         self.what.append(what[circuit, copy])
@@ -135,7 +142,9 @@ class _Counted:
         self.shots.append(np.full(len(copy), shots, dtype=np.int64))
         self.positions.append(copy)
         self.jobs.append(np.full(len(copy), job, dtype=np.intp))
+        self.directions.append(toward)
 
     def readings(self, at_zero: float, slope: float) -> Readings:
         ones, shots = np.concatenate(self.ones), np.concatenate(self.shots).astype(np.float64)
-        return Readings(at_zero + slope * ones / shots, shots, np.concatenate(self.positions), slope, at_zero)
+        positions, directions = np.concatenate(self.positions), joined_directions(self.directions)
+        return Readings(at_zero + slope * ones / shots, shots, positions, slope, at_zero, directions=directions)

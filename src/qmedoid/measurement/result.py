@@ -231,11 +231,11 @@ def read_overlaps(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -
     check_counts(plan.jobs, counts)
     form, found = plan.settings.form, []
     for shape, (tests, pack) in enumerate(zip(plan.tests, plan.packs, strict=True)):
-        collected = Collected(len(tests), pack.n_copies)
+        collected = Collected(len(tests), pack.n_copies, tests.directions)
         for job, of_job in zip(plan.jobs, counts, strict=True):
             for part, ones in zip(job.parts, of_job, strict=True):
                 if part.shape == shape:
-                    collected.add(part.tests, part.known, ones, part.batch.shots, job.number)
+                    collected.add(part, part.known, ones, job.number)
         found.append(collected.read(form.at_zero, form.slope))
     return found
 

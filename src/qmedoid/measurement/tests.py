@@ -23,6 +23,7 @@ from qmedoid.circuits.forms import CircuitForm, shape_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.overlap import pair_overlaps
 from qmedoid.measurement.asking import Call
+from qmedoid.measurement.scatter import Directions, directions_of
 
 Register = Literal["column", "group", "paper"]
 REGISTERS: tuple[Register, ...] = ("column", "group", "paper")
@@ -50,12 +51,15 @@ class Tests:
         In closed form.
     known : ndarray of shape (rows, n_features)
         Vectors to make pairs of known overlap from: the second vectors of calls, which are medoids.
+    directions : Directions or None
+        The vectors of every test; None where they have one column.
     """
 
     n_features: int
     angles: Array
     overlaps: Array
     known: Array
+    directions: Directions | None = None
 
     def __len__(self) -> int:
         return len(self.angles)
@@ -158,6 +162,7 @@ def _distinct(pairs: Sequence[_Pairs], form: CircuitForm, width: int) -> tuple[T
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     chosen = first[order]
-    tests = Tests(width, angles[chosen], pair_overlaps(left[chosen], right[chosen]), known)
+    left, right = left[chosen], right[chosen]
+    tests = Tests(width, angles[chosen], pair_overlaps(left, right), known, directions_of(left, right))
     ends = np.cumsum([len(pair.left) for pair in pairs])[:-1]
     return tests, np.split(rank[inverse.ravel()], ends)

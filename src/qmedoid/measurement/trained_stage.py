@@ -18,7 +18,7 @@ from qmedoid.devices.packs import Pack
 from qmedoid.devices.sampling import Counts, state_counts
 from qmedoid.measurement.calibration import Estimates, Readings, guessed_lines
 from qmedoid.measurement.observables import common_roots, expected_line_or_shift, fit_line_or_shift
-from qmedoid.measurement.packing import Job, Packing, Shape, make_jobs, tested_angles
+from qmedoid.measurement.packing import Job, Known, Packing, Shape, make_jobs, tested_angles
 from qmedoid.measurement.reading import Collected, check_counts
 from qmedoid.measurement.trained import TrainedCircuit, TrainedReading
 
@@ -71,7 +71,7 @@ class TrainedStage:
                 states[part.tests[used]] = by_state[used]
                 for number, collected in enumerate(of_observables):
                     known = part.known if used.any() else part.known[..., number]
-                    collected.add(part.tests, known, ones[..., number], part.batch.shots, job.number)
+                    collected.add(part, known, ones[..., number], job.number)
         reads = tuple(one.read(0.0, 1.0, fit_line_or_shift) for one in of_observables)
         estimates = tuple(one.estimates for one in reads)
         # A part of a count for every state, so that no outcome is taken as impossible.
@@ -96,7 +96,7 @@ class TrainedStage:
             raw = np.clip(guess.intercepts[positions] + guess.slopes[positions] * exact, 0.0, 1.0)
             by_shots[:, number] = raw * (1.0 - raw) / self.shots
             lines = guess if known is None else expected_line_or_shift(guess, known[0], known[1][:, number])
-            own = np.sqrt(by_shots[:, number] + lines.scatter(exact))
+            own = np.sqrt(by_shots[:, number] + lines.excess**2)
             if lines.used and known is not None:
                 estimates.append(Estimates(exact, own / np.abs(lines.slopes[positions]), positions, lines))
             else:
@@ -162,7 +162,7 @@ def _far_inputs(circuit: TrainedCircuit, seed: int) -> Array:
 
 def _known_inputs(
     circuit: TrainedCircuit, inputs: Array, far: Array, n_copies: int, count: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+) -> Known:
     """Inputs whose expectation values are known: half as in closed form, half where an observable is at an end."""
     size = count * n_copies
     chosen = inputs[rng.integers(len(inputs), size=size)]
@@ -170,4 +170,4 @@ def _known_inputs(
     at_ends = (np.arange(size) // n_copies + np.arange(size) % n_copies) % 2 == 1
     which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
     chosen[at_ends] = far[tuple(which)]
-    return chosen, circuit.shares(chosen)
+    return Known(chosen, circuit.shares(chosen))

@@ -68,11 +68,19 @@ def device_findings(found: Sequence[Measured]) -> Iterator[str]:
             f"{title}, {model} model, {shots:,} shots, share of decisions kept on "
             f"{' and '.join(dict.fromkeys(BACKENDS[one.backend] for one in own))}: {'; '.join(parts)}."
         )
-    for one in noisy:
-        if (one.model, one.register) == ("default", "column"):
-            enough = [n for n in _shots(one) if _share(one, n, "calibrated") >= ENOUGH]
-            least = f"{min(enough):,} shots keep" if enough else "no number of shots that was tried keeps"
-            yield f"{one.title}, {BACKENDS[one.backend]}, calibrated packed columns: {least} {ENOUGH:.0%} of decisions."
+    yield from _shots_findings([one for one in noisy if (one.model, one.register) == ("default", "column")])
+
+
+def _shots_findings(found: Sequence[Measured]) -> Iterator[str]:
+    """How many shots calibrated packed columns take; tables and devices that take as many share a sentence."""
+    where: dict[str, list[str]] = {}
+    for one in found:
+        enough = [n for n in _shots(one) if _share(one, n, "calibrated") >= ENOUGH]
+        least = f"{min(enough):,} shots keep" if enough else "no number of shots that was tried keeps"
+        where.setdefault(least, []).append(f"{one.title} on {BACKENDS[one.backend]}")
+    for least, places in where.items():
+        among = "all tables and devices" if len(places) == len(found) else ", ".join(places)
+        yield f"Calibrated packed columns, default model: {least} at least {ENOUGH:.0%} of decisions ({among})."
 
 
 def goal_findings(goals: Table) -> Iterator[str]:

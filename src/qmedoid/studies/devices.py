@@ -32,14 +32,19 @@ def method_name(model: str, register: str, backend: str) -> str:
 
 
 def _methods(
-    shots: Sequence[int], repeats: Mapping[str, int], records: Mapping[str, int | None], share: float = 1.0
+    shots: Sequence[int],
+    repeats: Mapping[str, int],
+    records: Mapping[str, int | None],
+    *,
+    margin_repeats: int = 0,
+    share: float = 1.0,
 ) -> dict[str, StudyMethod]:
     """Every model, circuit and device; the wide circuits of the default model measure fewer records."""
     return {
         method_name(model, register, backend): StudyMethod(
             run_measured,
             {"model": model, "register": register, "backend": backend, "shots": list(shots),
-             "repeats": repeats[register],
+             "repeats": repeats[register], "margin_repeats": margin_repeats if register == "column" else 0,
              "records": records[register] if model == "default" else records["printed"], "n_qubits": N_QUBITS},
             share * _SECONDS[model][register] * (0.4 if backend == SIMULATOR else 1.0),
         )
@@ -58,8 +63,10 @@ FRAUD_RECORDS = 20
 """Of the frauds: half of them are frauds."""
 REPEATS = {"paper": 3, "group": 3, "column": 3}
 """How often each number of shots is measured."""
-_FULL = _methods(SHOTS, REPEATS, RECORDS)
-_SMOKE = _methods((1024,), dict.fromkeys(REPEATS, 1), dict.fromkeys(RECORDS, 4), 0.15)
+MARGIN_REPEATS = 27
+"""How often more those of packed columns, for the errors of margins alone."""
+_FULL = _methods(SHOTS, REPEATS, RECORDS, margin_repeats=MARGIN_REPEATS)
+_SMOKE = _methods((1024,), dict.fromkeys(REPEATS, 1), dict.fromkeys(RECORDS, 4), share=0.15)
 STUDY = Study(
     {
         DEVICES: _FULL,

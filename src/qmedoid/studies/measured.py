@@ -46,6 +46,7 @@ def run_measured(
     backend: str,
     shots: Sequence[int],
     repeats: int,
+    margin_repeats: int = 0,
     records: int | None = None,
     n_qubits: int = 100,
 ) -> Result:
@@ -63,6 +64,9 @@ def run_measured(
         Shots of each circuit; each number is measured on its own.
     repeats : int
         How often, with other shot noise.
+    margin_repeats : int
+        How often more, for the errors of margins alone: most of them are small and a few are large, by jumps of trees,
+        so that a few runs do not tell their mean square.
     records : int or None
         Test rows that are measured at most; None for all.
     n_qubits : int
@@ -75,9 +79,9 @@ def run_measured(
     rows = chosen_rows(data.y, split.test, records)
     device = as_device(backend, n_qubits=n_qubits, seed=cell.seed)
 
-    def plan_of(some: Codes, n: int) -> "MeasurementPlan":
+    def plan_of(some: Codes, n: int, *, errors: bool = True) -> "MeasurementPlan":
         # Without shot noise there are no errors to find.
-        draws = {"draws": 1} if n == NO_SHOT_NOISE else {}
+        draws = {"draws": 1} if n == NO_SHOT_NOISE or not errors else {}
         made: MeasurementPlan = fitted.measurement_plan(
             data.X[some], device, shots=n, register=register, calibrate=backend != SIMULATOR, seed=cell.seed,
             refine="simulated", **draws,  # the study is about distances
@@ -90,9 +94,11 @@ def run_measured(
     measured: list[Result] = []
     for place, n in enumerate((NO_SHOT_NOISE, *map(int, shots))):
         again, rng = plan_of(rows, n), np.random.default_rng([cell.seed, place])
-        times = 1 if n == NO_SHOT_NOISE else repeats
-        results = (again.read_out(drawn_counts(again, plan, chances, rng)) for _ in range(times))
-        measured.append(_figures(again, results, codes, n))
+        times, more = (1, 0) if n == NO_SHOT_NOISE else (repeats, margin_repeats)
+        results = [again.read_out(drawn_counts(again, plan, chances, rng)) for _ in range(times)]
+        short = plan_of(rows, n, errors=False) if more else again
+        margins = [short.read_out(drawn_counts(short, plan, chances, rng)).margin_errors for _ in range(more)]
+        measured.append(_figures(again, results, margins, codes, n))
     return {
         "chosen_method": getattr(fitted, "method_", "nearest"),
         "records": len(rows),
@@ -157,29 +163,31 @@ def _counts(shots: int, chances: Array, rng: np.random.Generator) -> Counts:
     return np.asarray(rng.binomial(shots, chances), dtype=np.int64)
 
 
-def _figures(plan: "MeasurementPlan", results: "Iterator[MeasurementResult]", codes: Codes, shots: int) -> Result:
+def _figures(
+    plan: "MeasurementPlan", results: "Sequence[MeasurementResult]", margins: Sequence[Array], codes: Codes, shots: int
+) -> Result:
     """Errors and decisions of repeated measurements, raw and calibrated, beside what was planned."""
-    calibrated = list(results)
-    raw = [one.without_calibration() for one in calibrated] if plan.settings.calibrate else calibrated
+    calibrate = plan.settings.calibrate
+    raw = [one.without_calibration() for one in results] if calibrate else results
     return {
         "shots": None if shots == NO_SHOT_NOISE else shots,
-        "repeats": len(calibrated),
+        "repeats": len(results),
         "planned": {
             "s_error": rms(np.concatenate([one.errors for one in plan.expected_estimates])),
             "margin_error": rms(plan.expected_errors.margins),
             "clear": int((~plan.undecided).sum()),
         },
-        "raw": _pooled(raw, codes),
-        "calibrated": _pooled(calibrated, codes) if plan.settings.calibrate else None,
-        "lines": calibrated[0].summary()["calibration"],
+        "raw": _pooled(raw, () if calibrate else margins, codes),
+        "calibrated": _pooled(results, margins, codes) if calibrate else None,
+        "lines": results[0].summary()["calibration"],
     }
 
 
-def _pooled(results: "Sequence[MeasurementResult]", codes: Codes) -> Result:
-    """Figures over all of some repeated measurements, and the margin's error of each."""
+def _pooled(results: "Sequence[MeasurementResult]", more: Sequence[Array], codes: Codes) -> Result:
+    """Figures over all of some repeated measurements, and the margin's error of each and of more."""
     kept = np.array([one.kept for one in results])
     clear = np.array([~one.undecided for one in results])
-    margins = np.array([one.margin_errors for one in results])
+    margins = np.array([*(one.margin_errors for one in results), *more])
     return {
         "s_error": rms(np.array([one.overlap_errors for one in results])),
         "s_error_by_shape": [rms(errors) for errors in _by_shape(results)],
