@@ -11,6 +11,8 @@ from qmedoid.exceptions import ParameterError
 
 # What an error rate counts for where a device reports none.
 _UNKNOWN = 1e-3
+# Operations of one qubit that turn nothing: changes of the frame, waiting and reading.
+_NO_ROTATIONS = frozenset(("rz", "p", "u1", "z", "s", "sdg", "t", "tdg", "id", "delay", "measure", "reset"))
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,11 @@ class Quality:
 
     @cached_property
     def gate(self) -> dict[int, float]:
-        """Error of the worst rotation of each qubit; those by frame changes alone have none."""
-        names = [name for name in self.target.operation_names if name in ("sx", "x", "ry", "rx", "u", "u3", "r")]
-        return self._one_qubit_errors(names)
+        """Error of the worst rotation of each qubit, whatever the device calls it; frame changes have none."""
+        operations = zip(self.target.operation_names, self.target.operations, strict=True)
+        return self._one_qubit_errors(
+            [name for name, one in operations if name not in _NO_ROTATIONS and getattr(one, "num_qubits", 0) == 1]
+        )
 
     @cached_property
     def couplers(self) -> dict[tuple[int, int], float]:
