@@ -1,7 +1,9 @@
 """Which qubits and couplers of a device are used: those of bad quality are left out, the best come first."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,30 @@ class Quality:
             if properties:
                 small.add_instruction(operation, properties)
         return small, kept
+
+
+def noise_digest(backend: Any) -> str:
+    """Hash of the noise of a simulated backend: of its noise model, or of the rates and times of its target."""
+    model: Any = getattr(getattr(backend, "options", None), "noise_model", None)
+    if model is not None:
+        # The names of errors are drawn anew for every object, and their order differs from process to process.
+        known = [{key: one for key, one in error.items() if key != "id"} for error in model.to_dict()["errors"]]
+    else:
+        target = backend.target
+        known = [
+            {name: qubits, "rates": None if one is None else [one.error, one.duration]}
+            for name in target.operation_names
+            for qubits, one in (target[name] or {}).items()
+        ]
+        times = enumerate(target.qubit_properties or ())
+        known += [{"qubit": qubit, "times": None if one is None else [one.t1, one.t2]} for qubit, one in times]
+    lines = sorted(json.dumps(one, sort_keys=True, default=_plain) for one in known)
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    """Matrices by their bytes, and anything else that JSON lacks by its text."""
+    return value.tobytes().hex() if isinstance(value, np.ndarray) else str(value)
 
 
 def _error(properties: Any) -> float:

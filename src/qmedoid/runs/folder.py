@@ -154,9 +154,8 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
-        asked = manifest.asked_for(
-            plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **(facts or {})
-        )
+        known = {"noise": plan.device.noise, "decisions": manifest.decisions_digest(plan), **(facts or {})}
+        asked = manifest.asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
         keys = [files.key(job) for job in plan.jobs]
