@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tests.runs.toy_run import counted, toy_plan
 from qmedoid.devices import Device
 from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.runs import RunFolder
-from qmedoid.runs.manifest import asked_for
+from qmedoid.runs.manifest import asked_for, read_manifest, write_manifest
 
 SCRIPT = Path(__file__).parent / "stoppable_run.py"
 
@@ -278,13 +279,13 @@ def test_counts_of_another_noise_are_not_taken_for_those_of_this_one(tmp_path, m
 def test_other_versions_are_noted_and_other_circuits_of_theirs_are_refused(tmp_path):
     path = tmp_path / "run"
     run(path)
-    manifest = json.loads((path / "run.json").read_text())
+    manifest = read_manifest(path)
     manifest["versions"]["qiskit"] = "1.9"
-    (path / "run.json").write_text(json.dumps(manifest))
+    write_manifest(path, manifest)
     with pytest.warns(QMedoidWarning, match=r"begun with qiskit 1\.9 \(now .*circuits are the same"):
         run(path)
     manifest["circuits"]["sha256"] = "0" * 64
-    (path / "run.json").write_text(json.dumps(manifest))
+    write_manifest(path, manifest)
     with pytest.raises(ParameterError, match=r"begun with qiskit 1\.9 .*go on with these versions"):
         run(path)
 
@@ -300,6 +301,10 @@ def test_folder_in_which_nothing_began_is_left_as_it_was(tmp_path):
     with RunFolder(tmp_path / "new"):
         assert (tmp_path / "new" / ".lock").exists()
     assert not (tmp_path / "new").exists()
+    (tmp_path / "outer").mkdir()
+    with RunFolder(tmp_path / "outer" / "deep" / "er"):
+        pass
+    assert [*(tmp_path / "outer").iterdir()] == []
     (tmp_path / "empty").mkdir()
     with RunFolder(tmp_path / "empty"):
         pass
@@ -325,3 +330,30 @@ def test_damaged_manifest_is_refused_and_says_what_to_do(tmp_path, content):
     (path / "run.json").unlink()
     _, sent, _ = run(path)
     assert sent == []
+
+
+@pytest.mark.parametrize("name", ["asked", "names", "versions", "where", "started", "result", "files", "plan"])
+@pytest.mark.parametrize("edit", ["lost", "null", "text", "other"])
+def test_manifest_that_was_edited_is_refused(undisturbed, tmp_path, name, edit):
+    path = tmp_path / "run"
+    shutil.copytree(undisturbed, path)
+    document = json.loads((path / "run.json").read_text())
+    del document[name]
+    if edit != "lost":
+        document[name] = {"null": None, "text": "edited", "other": {"edited": True}}[edit]
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ModelError, match=r"do not match its hash.* remove the file"):
+        RunFolder(path)
+
+
+def test_circuit_in_the_place_of_another_is_noticed(tmp_path):
+    """Its contents are whole, but those of another circuit."""
+    _, sent, _ = run(tmp_path / "run")
+    run(tmp_path / "other", Device(n_qubits=3))
+    (mine,), (other,) = ([*(tmp_path / name / "circuits").iterdir()] for name in ("run", "other"))
+    mine.write_bytes(other.read_bytes())
+    (tmp_path / "run" / "run.json").unlink()
+    with pytest.warns(QMedoidWarning, match=r"do not match its hash, which is of its name.*made again"):
+        result, again, _ = run(tmp_path / "run")
+    assert [pack.n_copies for pack in result.plan.packs] == [4]
+    assert again == []

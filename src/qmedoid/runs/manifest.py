@@ -136,14 +136,13 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     file = folder / NAME
     try:
         found: Any = json.loads(file.read_bytes())
-        parts = [found[name] for name in ("asked", "circuits", "plan", "versions")]
-        if not all(isinstance(part, dict) for part in parts):
-            raise TypeError("a part is missing")
+        if found.pop("sha256", None) != _digest(found):
+            raise ValueError("its contents do not match its hash")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise OutputError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ModelError(
             f"{str(file)!r} is no manifest of a run, or is damaged ({error}). Give another folder; or remove the file, "
             "and the same command takes over the counts that are there."
@@ -153,9 +152,13 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest by one atomic replace."""
+    """Write the manifest by one atomic replace, with a hash of it: results that were edited are not printed."""
     with atomic_file(folder / NAME) as file:
-        file.write(as_json(manifest))
+        file.write(as_json({**manifest, "sha256": _digest(manifest)}))
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(_finite(manifest), sort_keys=True).encode()).hexdigest()
 
 
 def as_json(value: Any) -> bytes:
