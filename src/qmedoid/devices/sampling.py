@@ -74,8 +74,8 @@ def _outcome(result: Any) -> BitArray:
         has = f"{OUTCOME!r} as {type(outcome).__name__}" if outcome is not None else f"no {OUTCOME!r}"
         data = list(data) if isinstance(data, DataBin) else type(data).__name__
         raise ModelError(
-            f"The job returned {has} (its data are {data}), and was asked for the bits of the register {OUTCOME!r}: use "
-            "a sampler of the second version that returns single shots."
+            f"The job returned {has} (its data are {data}), and was asked for the bits of the register {OUTCOME!r}: "
+            "use a sampler of the second version that returns single shots."
         )
     return outcome
 
