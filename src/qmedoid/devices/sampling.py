@@ -1,12 +1,12 @@
 """What goes to a sampler, and the counts that come back."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from qiskit.primitives import BitArray, DataBin
+from qiskit.primitives import BitArray
 
 from qmedoid.arrays import Array
 from qmedoid.circuits.rotations import OUTCOME
@@ -48,7 +48,7 @@ def ones_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
     ModelError
         The job returned something else than was asked for.
     """
-    if not isinstance(results, Sized):
+    if not hasattr(results, "__len__"):
         raise ModelError(f"The job returned {type(results).__name__}: use a sampler of the second version.")
     if len(results) != len(batches):
         raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
@@ -72,9 +72,9 @@ def _outcome(result: Any) -> BitArray:
     outcome: Any = getattr(data, OUTCOME, None)
     if not isinstance(outcome, BitArray):
         has = f"{OUTCOME!r} as {type(outcome).__name__}" if outcome is not None else f"no {OUTCOME!r}"
-        data = list(data) if isinstance(data, DataBin) else type(data).__name__
+        kept = list(data) if hasattr(data, "__iter__") else type(data).__name__
         raise ModelError(
-            f"The job returned {has} (its data are {data}), and was asked for the bits of the register {OUTCOME!r}: "
+            f"The job returned {has} (its data are {kept}), and was asked for the bits of the register {OUTCOME!r}: "
             "use a sampler of the second version that returns single shots."
         )
     return outcome
