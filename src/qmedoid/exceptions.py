@@ -67,6 +67,15 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     return ", ".join(names[:limit]) + more
 
 
+def check_callable(name: str, value: object, example: str) -> None:
+    """Raise unless a backend of `measured_by` can be called; a class of backends is none yet."""
+    if not callable(value) or isinstance(value, type):
+        raise ParameterError(
+            f"The {name!r} parameter of measured_by must be callable, such as {example}. Got {value!r} instead. For a "
+            "device or its name use measurement_plan(X, backend)."
+        )
+
+
 def warn(message: str, category: type[QMedoidWarning] = QMedoidWarning) -> None:
     """Give a warning at the first caller outside this package and scikit-learn: the line of the user."""
     frame, level = sys._getframe(1), 2

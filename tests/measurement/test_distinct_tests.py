@@ -175,6 +175,7 @@ def test_settings_that_cannot_be_are_refused():
         ({"calibration_circuits": 5}, "calibration_circuits=6"),
         ({"seed": -1}, "'seed'"),
         ({"seed": None}, "'seed'"),
+        ({"calibrate": "no"}, "'calibrate' parameter must be True or False"),
     ):
         with pytest.raises(ParameterError, match=message):
             MeasurementSettings(**settings)

@@ -59,6 +59,8 @@ class MeasurementSettings:
             value, least = getattr(self, name), 0 if name == "seed" else 1
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"The {name!r} parameter must be an int >= {least}. Got {value!r} instead.")
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ParameterError(f"The 'calibrate' parameter must be True or False. Got {self.calibrate!r} instead.")
         if self.calibrate and self.calibration_circuits < 6:
             raise ParameterError("A line needs at least calibration_circuits=6; or pass calibrate=False.")
 
