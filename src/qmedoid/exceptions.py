@@ -67,12 +67,23 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     return ", ".join(names[:limit]) + more
 
 
-def check_callable(name: str, value: object, example: str) -> None:
-    """Raise unless a backend of `measured_by` can be called; a class of backends is none yet."""
+def check_callable(parameter: str, value: object, example: str, of_device: str) -> None:
+    """Raise unless a backend that was passed can be called; a class of backends is none yet.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, and what it is a parameter of.
+    value : object
+    example : str
+        A backend that can be called.
+    of_device : str
+        What to write for a device or its name.
+    """
     if not callable(value) or isinstance(value, type):
         raise ParameterError(
-            f"The {name!r} parameter of measured_by must be callable, such as {example}. Got {value!r} instead. For a "
-            "device or its name use measurement_plan(X, backend)."
+            f"The {parameter} must be callable, such as {example}. Got {value!r} instead. For a device or its name, "
+            f"use {of_device}."
         )
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 from sklearn.datasets import load_iris
 
 from qmedoid import (
@@ -12,6 +14,7 @@ from qmedoid import (
     VariationalClassifier,
     compact_swap_test,
 )
+from qmedoid.circuits import SamplerExpectations
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.variational.expectations import exact_expectations
 
@@ -32,11 +35,19 @@ def fitted():
 @pytest.mark.parametrize("wrong", ["simulator", 5, [], VariationalClassifier])
 @pytest.mark.parametrize("name", ["evidence", "nearest", "medoid", "variational"])
 def test_what_cannot_be_called_is_refused_at_once(fitted, name, wrong):
-    with pytest.raises(ParameterError, match=r"of measured_by must be callable, such as qmedoid\.circuits.*Got .*plan"):
+    with pytest.raises(
+        ParameterError, match=r"of measured_by must be callable, such as qmedoid\.circuits.*Got .*device"
+    ):
         fitted[name].measured_by(wrong)
     saved = SavedModel(fitted[name].table_model())
     with pytest.raises(ParameterError, match="must be callable"):
         saved.measured_by(**{"expectations" if name == "variational" else "swap_test": wrong})
+
+
+@pytest.mark.parametrize("wrong", ["simulator", None, SamplerExpectations])
+def test_fine_tuning_needs_a_backend(fitted, wrong):
+    with pytest.raises(ParameterError, match=r"'backend' parameter of fine_tuned must be callable.*expectations\(\)"):
+        fitted["variational"].fine_tuned(X, y, wrong)
 
 
 def changed(change):

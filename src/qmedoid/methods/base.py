@@ -273,7 +273,10 @@ class MeasuredMethod:
     swap_test: SwapTestFunction
 
     def __post_init__(self) -> None:
-        check_callable("swap_test", self.swap_test, "qmedoid.circuits.SamplerSwapTest(seed=0)")
+        check_callable(
+            "'swap_test' parameter of measured_by", self.swap_test, "qmedoid.circuits.SamplerSwapTest(seed=0)",
+            "measurement_plan(X, backend)",
+        )  # fmt: skip
 
     @property
     def plain(self) -> Any:

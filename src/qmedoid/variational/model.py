@@ -38,6 +38,12 @@ class ExpectationFunction(Protocol):
         ...
 
 
+def check_expectations(parameter: str, backend: object) -> None:
+    """Raise unless a parameter is a backend that measures expectation values."""
+    check_callable(parameter, backend, "qmedoid.circuits.SamplerExpectations(seed=0)",
+                   "qmedoid.devices.as_device(backend).expectations()")  # fmt: skip
+
+
 def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
     """Expectation values as a backend returned them; raise unless there is a number for every row and observable."""
     values = np.asarray(found, dtype=np.float64)
@@ -301,7 +307,7 @@ class MeasuredVariational:
     backend: ExpectationFunction
 
     def __post_init__(self) -> None:
-        check_callable("expectations", self.backend, "qmedoid.circuits.SamplerExpectations(seed=0)")
+        check_expectations("'expectations' parameter of measured_by", self.backend)
 
     def scores(self, features: Array, offset: Array | None = None) -> Array:
         """Class scores, shape (n, C); the largest decides."""
