@@ -101,11 +101,7 @@ def placed_pack(
         if places:
             break
     else:
-        raise ParameterError(
-            f"The device has no place within the limits on error rates for a circuit of {n_features} columns, which "
-            f"takes {template.num_qubits} coupled qubits of {len(quality.qubits)} usable ones: allow larger errors, or "
-            "take register='column' with circuit='interference', which takes one qubit."
-        )
+        raise _no_place(template, quality)
     circuit = QuantumCircuit(len(places) * route.num_qubits, name=f"{len(places)} x {template.name}")
     circuit.add_register(ClassicalRegister(len(places), OUTCOME))
     vectors = _append_copies(circuit, route, len(places))
@@ -115,6 +111,21 @@ def placed_pack(
     )  # fmt: skip
     shrink = np.array([_shrink(route, place, quality) for place in places])
     return _ordered(manager.run(circuit), vectors, template.num_parameters, tuple(places), shrink)
+
+
+def _no_place(template: QuantumCircuit, quality: Quality) -> ParameterError:
+    allowed = ", ".join(f"{name} {error:g}" for name, error in vars(quality.limits).items())
+    within = f"within the limits on error rates ({allowed})"
+    if not quality.qubits:
+        return ParameterError(
+            f"None of the {quality.target.num_qubits} qubits of the device is {within}. Take another device, or pass "
+            "one with larger limits: Device(backend, limits=Limits(...))."
+        )
+    return ParameterError(
+        f"The device has no place {within} for a circuit of {template.num_qubits} coupled qubits, of "
+        f"{len(quality.qubits)} usable ones: allow larger errors, or take register='column' with "
+        "circuit='interference', which takes one qubit."
+    )
 
 
 def routed(
