@@ -67,6 +67,26 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     return ", ".join(names[:limit]) + more
 
 
+def check_callable(parameter: str, value: object, example: str, of_device: str) -> None:
+    """Raise unless a backend that was passed can be called; a class of backends is none yet.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, and what it is a parameter of.
+    value : object
+    example : str
+        A backend that can be called.
+    of_device : str
+        What to write for a device or its name.
+    """
+    if not callable(value) or isinstance(value, type):
+        raise ParameterError(
+            f"The {parameter} must be callable, such as {example}. Got {value!r} instead. For a device or its name, "
+            f"use {of_device}."
+        )
+
+
 def warn(message: str, category: type[QMedoidWarning] = QMedoidWarning) -> None:
     """Give a warning at the first caller outside this package and scikit-learn: the line of the user."""
     frame, level = sys._getframe(1), 2

@@ -10,18 +10,19 @@ import pytest
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
 import qiskit_ibm_runtime as runtime
-from qiskit.primitives import BackendSamplerV2, StatevectorEstimator, StatevectorSampler
+from qiskit.primitives import BackendSamplerV2, DataBin, SamplerPubResult, StatevectorEstimator, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit_aer import AerSimulator
 from qiskit_aer.noise import NoiseModel, ReadoutError
 from qiskit_aer.primitives import SamplerV2 as AerSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
+from tests.runs.toy_run import toy_plan
 
 from qmedoid.circuits.forms import form_named
 from qmedoid.devices import BlockSampler, Device, Limits, as_device
 from qmedoid.devices.samplers import has_failed
 from qmedoid.devices.sampling import Batch
-from qmedoid.exceptions import MissingExtraError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import JobError, MissingExtraError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import pair_overlaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:The SamplerV2 class is deprecated:DeprecationWarning")
@@ -102,6 +103,24 @@ def test_simulators_of_one_state_get_few_qubits_by_default(sampler):
     agree(device.run(made), chances, 0.15)
 
 
+def test_generic_devices_may_be_wide():
+    """They are simulated by blocks, as fake ones are: no state of all qubits fits into memory."""
+    line = [[q, q + 1] for q in range(59)]
+    device = as_device(GenericBackendV2(60, coupling_map=line, seed=1))
+    pack = device.pack(INTERFERENCE, 1, 1000)
+    assert pack.n_copies > 40
+    rows = np.ones((pack.n_copies, 1))
+    (ones,) = device.run([Batch(pack, INTERFERENCE.angles(rows, -rows).reshape(1, -1), 100)])
+    assert (ones > 80).all()
+
+
+@pytest.mark.parametrize("make", [lambda: AerSimulator.from_backend(MANILA), FakeManilaV2, AerSimulator])
+def test_noise_of_a_simulated_device_is_known_by_a_hash(make):
+    known, others = as_device(make()).noise, {as_device(one).noise for one in (None, "fake_nairobi")}
+    assert as_device(make()).noise == known
+    assert known not in others
+
+
 def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
     """Circuits are put on the qubits of its backend, and made of gates that its noise knows."""
     device = as_device(AerSampler.from_backend(MANILA), n_qubits=5)
@@ -175,6 +194,45 @@ def test_a_sampler_that_runs_something_else_is_refused(change):
     made, _ = batches(device)
     with pytest.raises(ModelError, match="The job returned"):
         device.run(made)
+
+
+def in_register(name, change):
+    """Results with what was measured changed, and in a register of another name."""
+    return lambda results: [
+        SamplerPubResult(DataBin(**{name: change(one.data.outcome)}, shape=one.data.shape)) for one in results
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (in_register("meas", lambda bits: bits), r"no 'outcome' \(its data are \['meas'\]\)"),
+        (in_register("outcome", lambda bits: bits.bitcount()), "'outcome' as ndarray"),
+        (lambda results: [{0: 0.5} for _ in results], "no 'outcome'"),
+        (lambda _: None, "The job returned NoneType"),
+    ],
+    ids=["another register", "counts", "quasi-probabilities", "nothing"],
+)
+def test_results_of_another_kind_are_refused_and_not_paid_for_again(results, message):
+    class Job:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def result(self):
+            return results(self.inner.result())
+
+    class Sampler:
+        n_jobs = 0
+
+        def run(self, pubs):
+            self.n_jobs += 1
+            return Job(BlockSampler(NoiseModel(), seed=0).run(pubs))
+
+    sampler = Sampler()
+    plan = toy_plan(as_device(sampler, n_qubits=4))
+    with pytest.raises(JobError, match=rf"jobs failed; job 0 with ModelError: .*{message}"):
+        plan.run()
+    assert sampler.n_jobs == len(plan.jobs)
 
 
 def test_options_of_the_callers_sampler_stay_as_they_are():

@@ -7,7 +7,7 @@ pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qme
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
 
 from qiskit.circuit import Measure, Parameter
-from qiskit.circuit.library import CZGate, RZGate, SXGate, XGate
+from qiskit.circuit.library import CZGate, RZGate, SXdgGate, SXGate, XGate
 from qiskit.transpiler import InstructionProperties, Target
 from qiskit_aer.noise import NoiseModel
 from qiskit_ibm_runtime import fake_provider as fakes
@@ -139,7 +139,7 @@ def test_bad_qubits_and_couplers_are_left_out():
     assert device.pack(INTERFERENCE, 1, 9).qubits == ((0,), (2,), (5,), (3,), (4,))
     assert [set(place) for place in device.pack(INTERFERENCE, 2, 9).qubits] == [{4, 5}]
     assert {*device.pack(INTERFERENCE, 4, 9).qubits[0]} == {3, 4, 5}
-    with pytest.raises(ParameterError, match=r"no place within the limits .* 4 coupled qubits of 5 usable"):
+    with pytest.raises(ParameterError, match=r"no place within the limits .* 4 coupled qubits, of 5 usable"):
         device.pack(INTERFERENCE, 8, 1)
     strict = Device(RowOfQubits(target), limits=Limits(readout=0.015), n_attempts=1)
     assert strict.pack(INTERFERENCE, 1, 9).qubits == ((0,), (2,), (5,))
@@ -159,6 +159,23 @@ def test_errors_that_are_not_reported_are_taken_as_small():
     target = line_target([None, 0.01], [None])
     assert Quality(target, Limits()).qubits == (0, 1)
     assert set(Quality(target, Limits()).couplers) == {(0, 1)}
+
+
+def test_rotations_count_whatever_a_device_calls_them():
+    target = Target(num_qubits=3)
+    for operation, errors in ((SXdgGate(), (1e-4, 0.02, 2e-4)), (RZGate(Parameter("angle")), (0.0, 0.0, 0.5))):
+        target.add_instruction(operation, {(q,): InstructionProperties(error=e) for q, e in enumerate(errors)})
+    target.add_instruction(Measure(), {(q,): InstructionProperties(error=0.01) for q in range(3)})
+    assert Quality(target, Limits()).qubits == (0, 2)
+    pack = Device(RowOfQubits(target), n_attempts=1).pack(INTERFERENCE, 1, 9)
+    assert pack.qubits == ((0,), (2,))
+    assert {*pack.circuit.count_ops()} == {"rz", "sxdg", "measure"}
+
+
+def test_device_without_a_usable_qubit_says_so():
+    device = Device(RowOfQubits(line_target([0.3, 0.2], [0.01])), n_attempts=1)
+    with pytest.raises(ParameterError, match=r"None of the 2 qubits .*\(readout 0\.1, .*larger limits: Device"):
+        device.pack(INTERFERENCE, 1, 1)
 
 
 @pytest.mark.parametrize(("name", "value"), [("readout", 0.0), ("coupler", 1.5), ("one_qubit", -0.1)])

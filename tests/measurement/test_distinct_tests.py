@@ -169,12 +169,15 @@ def test_settings_that_cannot_be_are_refused():
         ({"shots": 0}, "'shots'"),
         ({"shots": True}, "'shots'"),
         ({"shots": "many"}, "'shots'"),
+        ({"shots": 10**20}, "from 1 to 1,000,000"),
         ({"budget": 0}, "'budget'"),
+        ({"budget": 10**20}, "'budget' parameter must be at most 1,000,000"),
         ({"draws": 1.5}, "'draws'"),
         ({"circuits_per_job": 0}, "'circuits_per_job'"),
         ({"calibration_circuits": 5}, "calibration_circuits=6"),
         ({"seed": -1}, "'seed'"),
         ({"seed": None}, "'seed'"),
+        ({"calibrate": "no"}, "'calibrate' parameter must be True or False"),
     ):
         with pytest.raises(ParameterError, match=message):
             MeasurementSettings(**settings)

@@ -211,6 +211,22 @@ def test_errors_of_two_classes_belong_to_the_margin_at_the_cut():
     assert np.isinf(errors.distances).all()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_what_is_no_number_is_undecided(n_classes):
+    """A margin or an error of NaN settles nothing; an error of 0 settles everything."""
+    scores = np.tile(np.arange(float(n_classes)), (3, 1))
+
+    def decided(change):
+        values = scores + change
+        margins = values[:, -1] - values[:, -2]
+        return Decided(np.full(3, n_classes - 1), values, margins, None)
+
+    nowhere = np.zeros((3, n_classes - 1))
+    first, again = (decided(np.column_stack([nowhere, last])) for last in ([0.0, 0.0, np.inf], [0.0, np.nan, np.inf]))
+    assert decided_errors(first, lambda: again, 2).undecided(first).tolist() == [False, True, True]
+
+
 def test_undecided_records_are_those_that_other_runs_decide_otherwise():
     table = toy_table(5, n=60)
     plans = [toy_plan(table=table, shots=100, device_seed=seed, n_qubits=20, draws=64) for seed in range(15)]

@@ -12,7 +12,7 @@ from qiskit_aer.noise import NoiseModel
 from toy_deciders import toy_plan, toy_table
 
 from qmedoid.devices import BlockSampler, Device
-from qmedoid.exceptions import JobError, ParameterError
+from qmedoid.exceptions import JobError, OutputError, ParameterError
 from qmedoid.measurement.packing import Job
 from qmedoid.measurement.running import run_jobs
 
@@ -197,6 +197,25 @@ def test_a_job_that_the_service_calls_failed_is_sent_again(make_store):
     if store is not None:
         assert store.forgotten == [1]
         assert store.names[1] == "5"
+
+
+def test_a_job_whose_name_cannot_be_kept_is_not_forgotten():
+    """It was sent, and is paid for: the note that it was leads to it by its key."""
+
+    class Full(Memory):
+        def keep_submitted(self, job, job_id):
+            if job_id:
+                raise OutputError("No space left on device.")
+            super().keep_submitted(job, job_id)
+
+    service, store = Service(), Full()
+    plan = small_plan(service.device())
+    sent = failing(plan.device, {0: 1})
+    with pytest.raises(JobError, match=r"5 of 5 jobs failed; job 0 with OutputError: No space"):
+        plan.run(store)
+    assert len(sent) == len(plan.jobs) + 1
+    assert store.forgotten == []
+    assert store.names == dict.fromkeys(range(5), "")
 
 
 def test_jobs_of_an_earlier_process_are_fetched():

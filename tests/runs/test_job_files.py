@@ -182,4 +182,15 @@ def test_leftovers_of_killed_writers_are_removed(tmp_path, plan):
 def test_files_of_names_are_json(files, plan):
     files.keep_submitted(plan.jobs[0], "c7fj2")
     (file,) = files.path.iterdir()
-    assert json.loads(file.read_text()) == {"key": plan.jobs[0].key(plan.device), "job_id": "c7fj2"}
+    said = json.loads(file.read_text())
+    assert len(said.pop("sha256")) == 64
+    assert said == {"key": plan.jobs[0].key(plan.device), "job_id": "c7fj2"}
+
+
+def test_name_of_another_job_is_not_fetched(files, plan):
+    """Edited by hand, it would lead to the counts of the other job."""
+    files.keep_submitted(plan.jobs[0], "c7fj2")
+    (file,) = files.path.iterdir()
+    file.write_text(file.read_text().replace("c7fj2", "c7fj3"))
+    with pytest.warns(QMedoidWarning, match="do not match its hash.* asked for the job by its key"):
+        assert files.submitted(plan.jobs[0]) == ""

@@ -156,5 +156,10 @@ def test_read_outs_without_weights_have_other_ways():
 def test_nothing_to_judge_by_and_values_that_are_no_numbers(trained):
     with pytest.raises(DataError, match="needs held-out rows"):
         tuned(trained, TuningSettings(), held_out=rows(0, 0))
-    with pytest.raises(DataError, match="diverged: the weights are not finite"):
+    with pytest.raises(DataError, match="expectation values that are no numbers"):
         tuned(trained, TuningSettings(), device=lambda *args: np.full((len(args[2]), len(args[3])), np.nan))
+    with (
+        pytest.raises(DataError, match="diverged: the weights are not finite"),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):
+        tuned(trained, TuningSettings(learning_rate=1e308))

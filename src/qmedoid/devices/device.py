@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, MutableMapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -18,8 +18,8 @@ from qmedoid.circuits.forms import CircuitForm, shape_of
 from qmedoid.circuits.variational import variational_circuit
 from qmedoid.devices.blocks import MAX_QUBITS
 from qmedoid.devices.packs import Block, Pack, free_pack, placed_pack, routed
-from qmedoid.devices.quality import Limits, Quality
-from qmedoid.devices.samplers import MOST_IN_ONE_STATE, check_seed, has_failed, is_dense, is_of
+from qmedoid.devices.quality import Limits, Quality, noise_digest
+from qmedoid.devices.samplers import MOST_IN_ONE_STATE, check_seed, has_failed, is_dense, is_of, is_simulated_here
 from qmedoid.devices.sampling import Batch, Counts, counts_of
 from qmedoid.devices.simulators import BlockSampler
 from qmedoid.exceptions import ParameterError
@@ -114,6 +114,14 @@ class Device:
     def is_simulated(self) -> bool:
         """Whether jobs run here and now, each from its own seed."""
         return self.sampler is None and not _is_remote(self.backend)
+
+    @cached_property
+    def noise(self) -> str | None:
+        """Hash of the noise that is simulated here; None where there is none, and of devices, which drift.
+
+        Simulated devices of one name may differ in it, and counts of one are not those of another.
+        """
+        return noise_digest(self.backend) if is_simulated_here(self.backend) else None
 
     def pack(self, form: CircuitForm, n_features: int, n_copies: int) -> Pack:
         """As many copies of a circuit side by side as are asked for or fit; made once for each shape."""
@@ -259,7 +267,7 @@ class Device:
     @property
     def _by_blocks(self) -> bool:
         """Whether circuits are simulated here block by block."""
-        return self.is_simulated and (self.backend is None or _is_simulated_device(self.backend))
+        return self.is_simulated and (self.backend is None or is_simulated_here(self.backend))
 
     def _sampler(self, seed: Sequence[int]) -> Any:
         if self.sampler is not None:
@@ -283,11 +291,6 @@ def _backend_of(sampler: Any) -> Any:
 def _is_remote(backend: Any) -> bool:
     """Whether a service runs the jobs of a backend."""
     return getattr(backend, "service", None) is not None
-
-
-def _is_simulated_device(backend: Any) -> bool:
-    """Whether a backend is simulated here by its noise: a fake device, or a simulator of Aer."""
-    return is_of(backend, "qiskit_aer", "qiskit_ibm_runtime.fake_provider")
 
 
 @lru_cache(maxsize=8)

@@ -120,11 +120,7 @@ def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[
         if places:
             break
     else:
-        raise ParameterError(
-            f"The device has no place within the limits on error rates for {block.words}, which takes "
-            f"{block.n_qubits} coupled qubits of {len(quality.qubits)} usable ones: allow larger errors, or "
-            f"{block.advice}."
-        )
+        raise _no_place(block, quality)
     circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
     manager = generate_preset_pass_manager(
         optimization_level=1, target=quality.target, seed_transpiler=seed,
@@ -132,6 +128,20 @@ def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[
     )  # fmt: skip
     shrink = np.array([_shrink(route, place, quality) for place in places])
     return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
+
+
+def _no_place(block: Block, quality: Quality) -> ParameterError:
+    allowed = ", ".join(f"{name} {error:g}" for name, error in vars(quality.limits).items())
+    within = f"within the limits on error rates ({allowed})"
+    if not quality.qubits:
+        return ParameterError(
+            f"None of the {quality.target.num_qubits} qubits of the device is {within}. Take another device, or pass "
+            "one with larger limits: Device(backend, limits=Limits(...))."
+        )
+    return ParameterError(
+        f"The device has no place {within} for {block.words}, which takes {block.n_qubits} coupled qubits, of "
+        f"{len(quality.qubits)} usable ones: allow larger errors, or {block.advice}."
+    )
 
 
 def routed(

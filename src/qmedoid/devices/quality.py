@@ -1,7 +1,9 @@
 """Which qubits and couplers of a device are used: those of bad quality are left out, the best come first."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from qmedoid.exceptions import ParameterError
 
 # What an error rate counts for where a device reports none.
 _UNKNOWN = 1e-3
+# Operations of one qubit that turn nothing: changes of the frame, waiting and reading.
+_NO_ROTATIONS = frozenset(("rz", "p", "u1", "z", "s", "sdg", "t", "tdg", "id", "delay", "measure", "reset"))
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,11 @@ class Quality:
 
     @cached_property
     def gate(self) -> dict[int, float]:
-        """Error of the worst rotation of each qubit; those by frame changes alone have none."""
-        names = [name for name in self.target.operation_names if name in ("sx", "x", "ry", "rx", "u", "u3", "r")]
-        return self._one_qubit_errors(names)
+        """Error of the worst rotation of each qubit, whatever the device calls it; frame changes have none."""
+        operations = zip(self.target.operation_names, self.target.operations, strict=True)
+        return self._one_qubit_errors(
+            [name for name, one in operations if name not in _NO_ROTATIONS and getattr(one, "num_qubits", 0) == 1]
+        )
 
     @cached_property
     def couplers(self) -> dict[tuple[int, int], float]:
@@ -99,6 +105,30 @@ class Quality:
             if properties:
                 small.add_instruction(operation, properties)
         return small, kept
+
+
+def noise_digest(backend: Any) -> str:
+    """Hash of the noise of a simulated backend: of its noise model, or of the rates and times of its target."""
+    model: Any = getattr(getattr(backend, "options", None), "noise_model", None)
+    if model is not None:
+        # The names of errors are drawn anew for every object, and their order differs from process to process.
+        known = [{key: one for key, one in error.items() if key != "id"} for error in model.to_dict()["errors"]]
+    else:
+        target = backend.target
+        known = [
+            {name: qubits, "rates": None if one is None else [one.error, one.duration]}
+            for name in target.operation_names
+            for qubits, one in (target[name] or {}).items()
+        ]
+        times = enumerate(target.qubit_properties or ())
+        known += [{"qubit": qubit, "times": None if one is None else [one.t1, one.t2]} for qubit, one in times]
+    lines = sorted(json.dumps(one, sort_keys=True, default=_plain) for one in known)
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    """Matrices by their bytes, and anything else that JSON lacks by its text."""
+    return value.tobytes().hex() if isinstance(value, np.ndarray) else str(value)
 
 
 def _error(properties: Any) -> float:

@@ -16,12 +16,16 @@ def is_of(thing: Any, *packages: str) -> bool:
     return any(kind.__module__.startswith(packages) for kind in type(thing).__mro__)
 
 
+def is_simulated_here(backend: Any) -> bool:
+    """Whether a backend is simulated here by its noise: a fake device, a generic one, or a simulator of Aer."""
+    return is_of(backend, "qiskit_aer", "qiskit_ibm_runtime.fake_provider", "qiskit.providers.fake_provider")
+
+
 def is_dense(sampler: Any, backend: Any) -> bool:
     """Whether a sampler simulates here, with all qubits in one state."""
     if sampler is None:
         return False
-    simulated = is_of(backend, "qiskit_aer", "qiskit_ibm_runtime.fake_provider", "qiskit.providers.fake_provider")
-    return isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer") or simulated
+    return isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer") or is_simulated_here(backend)
 
 
 def check_seed(sampler: Any) -> None:

@@ -60,11 +60,13 @@ def counts_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
     ModelError
         The job returned something else than was asked for.
     """
+    if not hasattr(results, "__len__"):
+        raise ModelError(f"The job returned {type(results).__name__}: use a sampler of the second version.")
     if len(results) != len(batches):
         raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
     found = []
     for batch, result in zip(batches, results, strict=True):
-        outcome = result.data[OUTCOME]
+        outcome = _outcome(result)
         expected = (len(batch.angles),), batch.pack.n_copies * batch.pack.n_bits, batch.shots
         got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
         if got != expected:
@@ -74,6 +76,20 @@ def counts_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
             )
         found.append(count_ones(outcome) if batch.pack.n_bits == 1 else count_states(outcome, batch.pack.n_bits))
     return found
+
+
+def _outcome(result: Any) -> BitArray:
+    """The bits of the register that circuits are measured into."""
+    data: Any = getattr(result, "data", None)
+    outcome: Any = getattr(data, OUTCOME, None)
+    if not isinstance(outcome, BitArray):
+        has = f"{OUTCOME!r} as {type(outcome).__name__}" if outcome is not None else f"no {OUTCOME!r}"
+        kept = list(data) if hasattr(data, "__iter__") else type(data).__name__
+        raise ModelError(
+            f"The job returned {has} (its data are {kept}), and was asked for the bits of the register {OUTCOME!r}: "
+            "use a sampler of the second version that returns single shots."
+        )
+    return outcome
 
 
 def count_ones(outcome: BitArray) -> Counts:

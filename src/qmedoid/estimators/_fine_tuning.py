@@ -22,7 +22,7 @@ from qmedoid.variational.fine_tuning import (
     TuningSettings,
     fine_tune,
 )
-from qmedoid.variational.model import ExpectationFunction, VariationalModel
+from qmedoid.variational.model import ExpectationFunction, VariationalModel, check_expectations
 from qmedoid.variational.training import TrainingData
 
 _CONSTRAINTS = {
@@ -114,6 +114,7 @@ class FineTuningMixin:
             "max_held_out": max_held_out, "random_state": seed,
         }  # fmt: skip
         allowed.check_parameters("fine_tuned", given, _CONSTRAINTS)
+        check_expectations("'backend' parameter of fine_tuned", backend)
         settings = TuningSettings(optimizer, n_steps, batch_size, learning_rate)
         rng = np.random.default_rng(check_random_state(seed).randint(2**31, size=4))
         rows = self._tuning_rows(X, y, groups)

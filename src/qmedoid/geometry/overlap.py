@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Flags, row_slices
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 
 AngleKind = Literal["true", "printed"]
 ANGLE_KINDS: tuple[AngleKind, ...] = ("true", "printed")
@@ -268,3 +268,28 @@ class SwapTestFunction(Protocol):
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
         ...
+
+
+def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
+    """Overlap of every pair of rows, shape (n_X, n_Y), by a SWAP test that may be anybody's.
+
+    Raises
+    ------
+    ModelError
+        It returned something else than a number for every pair, which would decide about records all the same.
+    """
+    returned = swap_test(X, Y)
+    if not hasattr(returned, "overlap"):
+        raise ModelError(
+            f"The SWAP test returned {type(returned).__name__} without an overlap: return a SwapTest, as "
+            "compact_swap_test and the backends of qmedoid.circuits do."
+        )
+    overlap = np.asarray(returned.overlap, dtype=np.float64)
+    if overlap.shape != (len(X), len(Y)):
+        raise ModelError(f"The SWAP test returned overlaps of shape {overlap.shape} instead of {(len(X), len(Y))}.")
+    if not np.isfinite(overlap).all():
+        raise ModelError(
+            f"The SWAP test returned {np.count_nonzero(~np.isfinite(overlap))} of {overlap.size} overlaps that are no "
+            "numbers: nothing is decided by them."
+        )
+    return overlap

@@ -34,10 +34,9 @@ class Errors(NamedTuple):
         return self.settled_by(decided) < UNDECIDED_WITHIN
 
     def settled_by(self, decided: Decided) -> Array:
-        """How many errors each record is from another decision, shape (n,)."""
-        margins = np.abs(decided.margins)
-        by_margin = np.divide(margins, self.margins, out=np.full_like(margins, np.inf), where=self.margins > 0)
-        return np.minimum(by_margin, self.distances)
+        """How many errors each record is from another decision, shape (n,); none where that is no number."""
+        by_margin = _in_errors(np.abs(decided.margins), self.margins)
+        return np.nan_to_num(np.minimum(by_margin, self.distances), nan=0.0, posinf=np.inf)
 
 
 def decided_errors(decided: Decided, again: Callable[[], Decided], n_draws: int) -> Errors:
@@ -58,10 +57,15 @@ def decided_errors(decided: Decided, again: Callable[[], Decided], n_draws: int)
     errors = np.sqrt(of_gaps / n_draws)
     others = np.arange(n_classes) != decided.codes[:, None]
     second = np.where(others, gaps, np.inf).argmin(axis=1)
-    ahead = np.divide(gaps, errors, out=np.full_like(gaps, np.inf), where=others & (errors > 0))
+    ahead = np.where(others, _in_errors(gaps, errors), np.inf)
     distances = ahead.min(axis=1) if n_classes > 2 else np.full(len(rows), np.inf)
     probabilities = None if chosen is None else np.sqrt(of_probability / n_draws)
     return Errors(errors[rows, second], probabilities, distances)
+
+
+def _in_errors(values: Array, errors: Array) -> Array:
+    """Values in units of their errors: ∞ without an error, NaN where the error is no number."""
+    return np.divide(values, errors, out=np.full_like(values, np.inf), where=errors != 0)
 
 
 def _gaps(decided: Decided, codes: Codes) -> Array:

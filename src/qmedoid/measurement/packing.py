@@ -76,8 +76,11 @@ class Job:
         return sum(len(part.tests) for part in self.parts if (part.tests >= 0).any())
 
     def key(self, device: Device) -> str:
-        """What is run, and where, as a hash, the same in every process: circuits, angles, shots, device and place."""
-        digest = sha256(f"{device.name}\n{device.seed}\n{self.number}\n".encode())
+        """What is run, and where, as a hash, the same in every process: circuits, angles, shots, device and place.
+
+        The noise of a simulated device counts. That of a device does not: it has another every day.
+        """
+        digest = sha256(f"{device.name}\n{device.noise}\n{device.seed}\n{self.number}\n".encode())
         for part in self.parts:
             batch = part.batch
             digest.update(f"{batch.pack.sha256} {batch.shots} {batch.angles.shape}\n".encode())

@@ -93,7 +93,8 @@ def _finished(
                 handle = _started(job, device, store)
             counts = counts_of(handle.result(), job.batches)
         except QMedoidError as refused:  # ours: the circuits or what they returned, which is paid for, stay as they are
-            if store is not None:
+            # One that was sent, and whose name could not be kept, is found by its key.
+            if store is not None and handle is not None:
                 store.forget_submitted(job)
             return refused
         except Exception as failed:  # any provider's

@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid.circuits.forms import CircuitForm, FormName, form_named
 from qmedoid.exceptions import ParameterError
 from qmedoid.measurement.packing import Packing
-from qmedoid.measurement.shots import check_shots
+from qmedoid.measurement.shots import MOST_ALLOWED, check_shots
 from qmedoid.measurement.tests import Register, check_register
 
 Refine = Literal["device", "simulated"]
@@ -69,6 +69,12 @@ class MeasurementSettings:
             value, least = getattr(self, name), 0 if name == "seed" else 1
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"The {name!r} parameter must be an int >= {least}. Got {value!r} instead.")
+        if self.budget > MOST_ALLOWED:
+            raise ParameterError(
+                f"The 'budget' parameter must be at most {MOST_ALLOWED:,}. Got {self.budget!r} instead."
+            )
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ParameterError(f"The 'calibrate' parameter must be True or False. Got {self.calibrate!r} instead.")
         if self.calibrate and self.calibration_circuits < 6:
             raise ParameterError("A line needs at least calibration_circuits=6; or pass calibrate=False.")
 

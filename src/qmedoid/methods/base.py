@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.exceptions import DataError, ModelError
+from qmedoid.exceptions import DataError, ModelError, check_callable
 from qmedoid.geometry.channels import Channels
-from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
+from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
 from qmedoid.methods.contributions import Contributions
 
 LARGEST = 1e150
@@ -272,6 +272,12 @@ class MeasuredMethod:
     model: Any
     swap_test: SwapTestFunction
 
+    def __post_init__(self) -> None:
+        check_callable(
+            "'swap_test' parameter of measured_by", self.swap_test, "qmedoid.circuits.SamplerSwapTest(seed=0)",
+            "measurement_plan(X, backend)",
+        )  # fmt: skip
+
     @property
     def plain(self) -> Any:
         """The method in closed form."""
@@ -319,7 +325,7 @@ def usable_coordinates(method: Method, rows: Array) -> Array:
 
 def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
     """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
-    overlap = swap_test(rows, medoids).overlap
+    overlap = measured_overlap(swap_test, rows, medoids)
     return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
 
 

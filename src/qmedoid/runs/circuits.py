@@ -68,7 +68,7 @@ class KeptCircuits(MutableMapping[PackKey, Pack]):
                     raise cannot_write(self.folder, error) from error
                 content = pack_to_bytes(pack)
                 with atomic_file(file) as out:
-                    out.write(hashlib.sha256(content).digest() + content)
+                    out.write(_digest(file, content) + content)
 
     def _read(self, key: PackKey) -> Pack | None:
         file = self._file(key)
@@ -80,8 +80,8 @@ class KeptCircuits(MutableMapping[PackKey, Pack]):
             raise OutputError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
         digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         try:
-            if hashlib.sha256(body).digest() != digest:
-                raise ValueError("its contents do not match its hash")
+            if _digest(file, body) != digest:
+                raise ValueError("its contents do not match its hash, which is of its name as well")
             return pack_from_bytes(body)
         except (ValueError, KeyError, TypeError) as error:
             moved = file.with_suffix(".damaged")
@@ -99,3 +99,8 @@ class KeptCircuits(MutableMapping[PackKey, Pack]):
         form, n_features, n_copies = key
         digest = hashlib.sha256(json.dumps([self._place, key], sort_keys=True).encode()).hexdigest()
         return self.folder / f"{form}-{n_features}x{n_copies}-{digest[:16]}{SUFFIX}"
+
+
+def _digest(file: Path, content: bytes) -> bytes:
+    """Hash of a circuit and of the name of its file: one in the place of another is noticed."""
+    return hashlib.sha256(file.name.encode() + b"\n" + content).digest()

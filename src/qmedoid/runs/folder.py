@@ -63,7 +63,8 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._made = not self.path.exists()
+        folders = (self.path, *self.path.parents)
+        self._made = [one for one in folders if not one.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = sorted(
@@ -91,12 +92,13 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Unlock the folder; one that was made and in which nothing began is removed."""
+        """Unlock the folder; where nothing began, those that were made for it are removed."""
         unused = self.manifest is None and {one.name for one in self.path.iterdir()} <= {lock.NAME}
         self._lock.release(remove=unused)
-        if unused and self._made:
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
+        if unused:
+            with contextlib.suppress(OSError):  # somebody else uses it by now
+                for one in self._made:
+                    one.rmdir()
 
     def device(self, backend: Any = None, **settings: Any) -> Device:
         """A device whose circuits are those of this run; see `qmedoid.devices.as_device`."""
@@ -154,9 +156,8 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
-        asked = manifest.asked_for(
-            plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **(facts or {})
-        )
+        known = {"noise": plan.device.noise, "decisions": manifest.decisions_digest(plan), **(facts or {})}
+        asked = manifest.asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
         keys = [files.key(job) for job in plan.all_jobs]

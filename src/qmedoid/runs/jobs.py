@@ -93,6 +93,8 @@ class JobFiles:
             said = json.loads(content)
             if said["key"] != self.key(job) or not isinstance(said["job_id"], str):
                 raise ValueError("it belongs to another job")
+            if said["sha256"] != _name_digest(said["key"], said["job_id"]):
+                raise ValueError("its contents do not match its hash")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             moved = self._set_aside(file)
             warn(
@@ -105,7 +107,8 @@ class JobFiles:
     def keep_submitted(self, job: Job, job_id: str) -> None:
         """Keep the name under which a service runs a job; an empty one before it is sent."""
         with atomic_file(self._file(job, ".sent.json")) as file:
-            file.write(json.dumps({"key": self.key(job), "job_id": job_id}).encode())
+            said = {"key": self.key(job), "job_id": job_id, "sha256": _name_digest(self.key(job), job_id)}
+            file.write(json.dumps(said).encode())
 
     def forget_submitted(self, job: Job) -> None:
         """Forget the name of a job that failed at the service."""
@@ -179,6 +182,11 @@ def _read(content: bytes, key: str, job: Job) -> list[Counts]:
         if not part.batch.can_have(ones):
             raise ValueError("its counts are not those of the circuits of its job")
     return found
+
+
+def _name_digest(key: str, job_id: str) -> str:
+    """Hash of the name of a job: the name of another one would be fetched, and its counts taken for this one's."""
+    return hashlib.sha256(f"{key}\n{job_id}".encode()).hexdigest()
 
 
 def _digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:

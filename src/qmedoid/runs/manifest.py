@@ -14,6 +14,7 @@ import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, OutputError, ParameterError
+from qmedoid.measurement.plan import MeasurementPlan
 from qmedoid.measurement.settings import MeasurementSettings
 from qmedoid.storage.atomic import atomic_file
 
@@ -26,9 +27,13 @@ _SAID = {"model": "the model", "records": "the records", "rows": "the number of 
          "circuit": "--circuit", "register": "--register", "calibrate": "--calibrate",
          "refine": "--refine",
          "circuits_per_job": "--circuits-per-job", "calibration_circuits": "calibration_circuits",
-         "draws": "draws", "format": "the format of runs"}  # fmt: skip
+         "draws": "draws", "format": "the format of runs", "noise": "the noise of the simulated device",
+         "decisions": "the decisions in closed form"}  # fmt: skip
+_HASHES = ("model", "records", "noise", "decisions")
 # Characters of a hash that are shown.
 _SHOWN = 12
+# Decimals of margins that tell decisions of one model from those of another.
+_DECIMALS = 6
 
 
 def asked_for(
@@ -45,7 +50,8 @@ def asked_for(
         Qubits that are used at most.
     n_records : int
     **facts
-        Hashes of the model and of the records, where they are known.
+        Hashes of the model, of the records, of what it decides about them in closed form, and of a simulated device's
+        noise, where they are known.
     """
     plain: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
     return {"format": FORMAT, **facts, "rows": n_records, "backend": backend, "n_qubits": n_qubits, **plain}
@@ -58,7 +64,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         there, here = before.get(key), now.get(key)
         if there is None or here is None or there == here:
             continue
-        shown = [one[:_SHOWN] + "…" if key in ("model", "records") else str(one) for one in (there, here)]
+        shown = [str(one)[:_SHOWN] + "…" if key in _HASHES else str(one) for one in (there, here)]
         found.append(f"{_SAID.get(key, key)} ({shown[0]} there, {shown[1]} now)")
     return found
 
@@ -93,6 +99,12 @@ def records_digest(columns: Sequence[Any]) -> str:
     return digest.hexdigest()
 
 
+def decisions_digest(plan: MeasurementPlan) -> str:
+    """Hash of what a model decides in closed form: one with another cut or other classes runs the same circuits."""
+    margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
+    return digest_of([*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())])
+
+
 def versions() -> dict[str, str | None]:
     """Versions of what runs depend on; None for a package that is not installed."""
 
@@ -125,14 +137,13 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     file = folder / NAME
     try:
         found: Any = json.loads(file.read_bytes())
-        parts = [found[name] for name in ("asked", "circuits", "plan", "versions")]
-        if not all(isinstance(part, dict) for part in parts):
-            raise TypeError("a part is missing")
+        if found.pop("sha256", None) != _digest(found):
+            raise ValueError("its contents do not match its hash")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise OutputError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ModelError(
             f"{str(file)!r} is no manifest of a run, or is damaged ({error}). Give another folder; or remove the file, "
             "and the same command takes over the counts that are there."
@@ -142,9 +153,13 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest by one atomic replace."""
+    """Write the manifest by one atomic replace, with a hash of it: results that were edited are not printed."""
     with atomic_file(folder / NAME) as file:
-        file.write(as_json(manifest))
+        file.write(as_json({**manifest, "sha256": _digest(manifest)}))
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(_finite(manifest), sort_keys=True).encode()).hexdigest()
 
 
 def as_json(value: Any) -> bytes:

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError
 from qmedoid.kernels import statevector
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import ExpectationFunction
+from qmedoid.variational.model import ExpectationFunction, checked_expectations
 
 
 @runtime_checkable
@@ -56,7 +55,5 @@ def expectations_of_settings(
         found = backend.by_row(ansatz, repeated, inputs.reshape(n_settings * n_rows, -1), observables)
     else:
         found = np.concatenate([backend(ansatz, *one, observables) for one in zip(rotations, inputs, strict=True)])
-    shape = (n_settings * n_rows, len(observables))
-    if found.shape != shape:
-        raise DataError(f"The backend gave expectation values of shape {found.shape} instead of {shape}.")
-    return np.asarray(found, dtype=np.float64).reshape(n_settings, n_rows, -1)
+    values = checked_expectations(found, n_settings * n_rows, len(observables))
+    return values.reshape(n_settings, n_rows, -1)

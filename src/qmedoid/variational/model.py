@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, check_callable
 from qmedoid.kernels import statevector
 from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
 from qmedoid.schema import RefusedError, Tagged, Values
@@ -36,6 +36,27 @@ class ExpectationFunction(Protocol):
             Eigenvalues at the basis states; qubit q is bit q of the index.
         """
         ...
+
+
+def check_expectations(parameter: str, backend: object) -> None:
+    """Raise unless a parameter is a backend that measures expectation values."""
+    check_callable(parameter, backend, "qmedoid.circuits.SamplerExpectations(seed=0)",
+                   "qmedoid.devices.as_device(backend).expectations()")  # fmt: skip
+
+
+def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
+    """Expectation values as a backend returned them; raise unless there is a number for every row and observable."""
+    values = np.asarray(found, dtype=np.float64)
+    if values.shape != (n_rows, n_observables):
+        raise DataError(
+            f"The backend gave expectation values of shape {values.shape} instead of {(n_rows, n_observables)}."
+        )
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"The backend gave {np.count_nonzero(~np.isfinite(values))} of {values.size} expectation values that are "
+            "no numbers: nothing is decided by them."
+        )
+    return values
 
 
 Real = npt.NDArray[Any]
@@ -161,9 +182,9 @@ class Network:
 
     def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
         """Class scores from the expectation values that a backend measures, such as those of `qmedoid.circuits`."""
-        parts = self.split(theta)
-        measured = backend(self.ansatz, parts.rotations, self.encoded(theta, inputs), self.readout.observables)
-        return self.readout.scores(measured, parts.readout)
+        parts, observables = self.split(theta), self.readout.observables
+        measured = backend(self.ansatz, parts.rotations, self.encoded(theta, inputs), observables)
+        return self.readout.scores(checked_expectations(measured, len(inputs), len(observables)), parts.readout)
 
     def encoded(self, theta: Array, inputs: Real) -> Array:
         """What enters the circuit of a backend for every row, λ_j·a_j in double precision, shape (n_rows, m)."""
@@ -284,6 +305,9 @@ class MeasuredVariational:
 
     model: VariationalModel
     backend: ExpectationFunction
+
+    def __post_init__(self) -> None:
+        check_expectations("'expectations' parameter of measured_by", self.backend)
 
     def scores(self, features: Array, offset: Array | None = None, *, threads: int | None = None) -> Array:  # noqa: ARG002
         """Class scores, shape (n, C); the largest decides."""

@@ -10,7 +10,15 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.groups import anchor_feature
-from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.overlap import (
+    AngleKind,
+    SwapTest,
+    SwapTestFunction,
+    compact_swap_test,
+    from_overlap,
+    measured_overlap,
+    row_norms,
+)
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
@@ -233,7 +241,7 @@ class NearestModel(_Scores):
     def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
         """`measure` from measured overlaps and known norms, so that the angle is the one the model was fitted with."""
         features = self.features(row_block(X, slice(None)))
-        overlap = swap_test(features, self.medoids).overlap
+        overlap = measured_overlap(swap_test, features, self.medoids)
         found = from_overlap(overlap, row_norms(features), row_norms(self.medoids), angle=self.angle)
         channels, nearest = self._nearest(found)
         return Measured(channels, self.fuse(channels), nearest)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.overlap import SwapTestFunction, overlap_distance
+from qmedoid.geometry.overlap import SwapTestFunction, measured_overlap, overlap_distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def measured_beside(swap_test: SwapTestFunction, x: Array, values: Array) -> Bes
     order = np.argsort(nearest, kind="stable")
     # Records with the same nearest value are measured in one call.
     for rows in np.split(order, np.flatnonzero(np.diff(nearest[order])) + 1) if len(x) else ():
-        overlap[rows] = swap_test(x[rows, None], nearest[rows[:1], None]).overlap[:, 0]
+        overlap[rows] = measured_overlap(swap_test, x[rows, None], nearest[rows[:1], None])[:, 0]
     found = np.minimum(overlap_distance(overlap, np.abs(x), np.abs(nearest)), upper - lower)
     rest = upper - lower - found
     return Beside(values, place, np.where(is_lower, found, rest), np.where(is_lower, rest, found))
