@@ -92,7 +92,7 @@ def test_counts_that_cannot_be_are_noticed():
     batch = Batch(Device(n_qubits=4).trained_pack(ansatz, rotations, 2), np.zeros((1, 2)), 8)
     right = np.array([[[8, 0, 0, 0], [2, 2, 2, 2]]])
     assert batch.can_have(right)
-    for wrong in (right[..., :2], right + 1, right - [0, 0, 0, 1], right * 2):
+    for wrong in (right[..., :2], right + 1, right - [0, 0, 0, 1], right - [1, 0, 0, 0], right * 2):
         assert not batch.can_have(wrong)
 
 
