@@ -82,11 +82,12 @@ def run_measured(
     def plan_of(some: Codes, n: int, *, errors: bool = True) -> "MeasurementPlan":
         # Without shot noise there are no errors to find.
         draws = {"draws": 1} if n == NO_SHOT_NOISE or not errors else {}
+        endless = n == NO_SHOT_NOISE
         made: MeasurementPlan = fitted.measurement_plan(
-            data.X[some], device, shots=n, register=register, calibrate=backend != SIMULATOR, seed=cell.seed,
-            refine="simulated", **draws,  # the study is about distances
+            data.X[some], device, shots=1 if endless else n, register=register, calibrate=backend != SIMULATOR,
+            seed=cell.seed, refine="simulated", **draws,  # the study is about distances
         )  # fmt: skip
-        return made
+        return _without_shot_noise(made) if endless else made
 
     plan = plan_of(rows, int(shots[-1]))
     chances = chances_of(plan)
@@ -109,6 +110,17 @@ def run_measured(
         "circuits_alone": [plan_of(row[None], 1).n_circuits for row in rows[:: -(-len(rows) // _ALONE)]],
         "measured": measured,
     }
+
+
+def _without_shot_noise(plan: "MeasurementPlan") -> "MeasurementPlan":
+    """A plan with more shots than a device may be asked for; its counts are drawn here."""
+    jobs = tuple(
+        replace(job, parts=tuple(
+            replace(part, batch=replace(part.batch, shots=NO_SHOT_NOISE)) for part in job.parts
+        ))
+        for job in plan.jobs
+    )  # fmt: skip
+    return replace(plan, jobs=jobs, blocks=tuple(block._replace(shots=NO_SHOT_NOISE) for block in plan.blocks))
 
 
 def _fitted(model: str, data: Dataset, split: Split, seed: int) -> Any:
