@@ -179,8 +179,8 @@ class MeasurementResult:
                 )
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
             found.append(
-                f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: noise has in common "
-                "for the tests of a record what errors take as independent. Take them as so much larger, or use "
+                f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
+                "more to overlaps than lines and their scatter tell. Take errors as so much larger, or use "
                 "register='column'."
             )
         return tuple(found)
@@ -189,7 +189,7 @@ class MeasurementResult:
     def margin_ratio(self) -> float:
         """Actual errors of margins, which the closed form tells, in units of those that are stated; root mean square.
 
-        About 1 where stated errors are honest. For circuits of many columns on a noisy device it may be 2, although
+        About 1 where stated errors are honest. For circuits of many columns on a noisy device it may be 1.5, although
         errors of single overlaps are honest.
         """
         stated = _rms(self.errors.margins)
