@@ -155,7 +155,7 @@ def _ran(values: Mapping[str, Any]) -> Section:
         ("Circuits", f"{count(plan['circuits'])}, {label(plan['circuits_per_record'])} for a record"),
         ("Circuits of known pairs", count(plan["calibration_circuits"])),
         ("Jobs", count(plan["jobs"])),
-        ("Shots", f"{plan['shots']} of each circuit, {count(plan['total_shots'])} in all"),
+        ("Shots", f"{_shots(plan['shots'])}, {count(plan['total_shots'])} in all"),
         ("Tests", f"{count(plan['tests'])} distinct ones of {count(plan['tests_asked'])} that records ask for"),
         ("Time on a device, about", duration(plan["device_seconds"])),
     ]  # fmt: skip
@@ -167,6 +167,10 @@ def _ran(values: Mapping[str, Any]) -> Section:
     return Section(
         "ran", "What was run, where and when", join([definition_list(facts), paragraph(_WHERE[values["where"]])])
     )
+
+
+def _shots(shots: int | str) -> str:
+    return "more where margins are small" if shots == "auto" else f"{int(shots):,} of each circuit"
 
 
 def duration(seconds: float) -> str:
