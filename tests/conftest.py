@@ -17,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_finish() -> None:
-    """What is there when tests begin stays to the end: the collector of garbage need not look at it again and again."""
+    """What is there when tests begin stays to the end: the collector of garbage need not look at it again and again.
+
+    Fits make many objects and few cycles, so it need not look often.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
