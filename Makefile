@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Nothing is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
+# Little is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
 unexport PYTHONDONTWRITEBYTECODE
+# But for these: the workers of the tests would compile them at the same time, each for itself.
+COMPILED := numpy scipy sklearn pandas polars dask distributed qiskit qiskit_ibm_runtime matplotlib hypothesis _pytest
 
 .PHONY: demo test suite lint browser smoke docs bench clean
 
@@ -65,6 +67,7 @@ $(VENV)/.packages: $(SOURCES) $(VENV)/.builder
 	@echo "Installing qmedoid, the extras and the tools of the checks."
 	QMEDOID_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --no-compile --no-build-isolation \
 	  --editable ".[dev,docs,baselines]"
+	cd $(VENV)/lib/python*/site-packages && $(CURDIR)/$(BIN)/python -m compileall -q -j 2 -x /tests/ $(COMPILED)
 	touch $@
 
 $(VENV)/.kernels: $(SOURCES) $(VENV)/.builder
