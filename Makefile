@@ -2,16 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Nothing is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
+# Little is compiled to bytecode when it is installed: what is imported is, at its first import, which must keep it.
 unexport PYTHONDONTWRITEBYTECODE
+# But for these: the workers of the tests would compile them at the same time, each for itself.
+COMPILED := numpy scipy sklearn pandas polars dask distributed qiskit qiskit_ibm_runtime matplotlib hypothesis _pytest
 
 .PHONY: demo test suite lint browser smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
 
-# The parts of the check need nothing of each other: side by side, no core waits for the end of a part.
-test: $(VENV)/.dev
+# The parts of the check need nothing of each other: side by side, no core waits for the end of a part. Nor do those
+# of the set-up.
+test:
 	$(MAKE) --no-print-directory --jobs 3 smoke lint suite
 
 # A core for each worker: threads of OpenMP that wait for each other would take both.
@@ -56,10 +59,25 @@ $(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
-$(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
-	@echo "Installing qmedoid, the extras and the tools of the checks."
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev,docs,baselines]"
+# Packages are unpacked while the kernels are compiled: neither needs the other.
+$(VENV)/.dev: $(VENV)/.packages $(VENV)/.kernels
 	touch $@ $(VENV)/.runtime $(VENV)/.docs
+
+$(VENV)/.packages: $(SOURCES) $(VENV)/.builder
+	@echo "Installing qmedoid, the extras and the tools of the checks."
+	QMEDOID_NO_EXTENSIONS=1 $(BIN)/python -m pip install --quiet --no-compile --no-build-isolation \
+	  --editable ".[dev,docs,baselines]"
+	cd $(VENV)/lib/python*/site-packages && $(CURDIR)/$(BIN)/python -m compileall -q -j 2 -x /tests/ $(COMPILED)
+	touch $@
+
+$(VENV)/.kernels: $(SOURCES) $(VENV)/.builder
+	@echo "Compiling the kernels."
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	touch $@
+
+$(VENV)/.builder: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile "setuptools>=77" "cython>=3.1"
+	touch $@
 
 $(VENV)/.docs: $(SOURCES) | $(VENV)/bin/python
 	@echo "Installing qmedoid and what builds its documentation."

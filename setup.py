@@ -41,6 +41,12 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
 
+def longest_first(pyx: Path) -> tuple[int, str]:
+    """Order of the kernels by the size of their C files: the last to be compiled must not be the one to wait for."""
+    sources = (KERNELS / "c").glob(f"{pyx.stem.removeprefix('_')}*")
+    return -sum(source.stat().st_size for source in sources), pyx.stem
+
+
 def extensions() -> list[Extension]:
     if os.environ.get("QMEDOID_NO_EXTENSIONS"):
         print("qmedoid: compiled kernels left out on request; the NumPy twins will be used (slower).")
@@ -55,7 +61,7 @@ def extensions() -> list[Extension]:
             include_dirs=[(KERNELS / "c").as_posix()],
             extra_compile_args=FLAGS,
         )
-        for pyx in sorted(KERNELS.glob("_*.pyx"))
+        for pyx in sorted(KERNELS.glob("_*.pyx"), key=longest_first)
     ]
     made = cythonize(
         found,

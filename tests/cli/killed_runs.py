@@ -1,12 +1,11 @@
 """Commands that are killed at random moments: what is at the output afterwards must be whole, the old or the new.
 
-Usage: killed_runs.py FOLDER KILLS. Kills `score -o` and `fit -o` so many times each, checks after every kill, and
-prints how many of them left the old output and how many the new one.
+Usage: PYTHONPATH=tests python tests/cli/killed_runs.py FOLDER KILLS. Kills `score -o` and `fit -o` so many times each,
+checks after every kill, and prints how many of them left the old output and how many the new one.
 """
 
 import functools
 import random
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,32 +13,30 @@ from pathlib import Path
 import pyarrow as pa
 from small_tables import small_table, write
 
+import forked
 from qmedoid.exceptions import ModelError
 from qmedoid.storage.model_file import load_model
-
-QMEDOID = (sys.executable, "-m", "qmedoid")
 
 
 def run(*arguments):
     """How long a command takes that nobody kills."""
     began = time.perf_counter()
-    subprocess.run([*QMEDOID, *map(str, arguments)], check=True, capture_output=True, timeout=300)
+    child = forked.start(arguments)
+    child.join(300)
+    assert child.exitcode == 0
     return time.perf_counter() - began
 
 
 def kill(arguments, seconds, is_begun=None):
     """Start a command and kill it so many seconds after its begin, or after the output has begun to show."""
-    child = subprocess.Popen([*QMEDOID, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        limit = time.perf_counter() + 60
-        while is_begun is not None and child.poll() is None and not is_begun() and time.perf_counter() < limit:
-            time.sleep(0.0005)
-        child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        pass
+    child = forked.start(arguments)
+    limit = time.perf_counter() + 60
+    while is_begun is not None and child.is_alive() and not is_begun() and time.perf_counter() < limit:
+        time.sleep(0.0005)
+    child.join(seconds)
     child.kill()
-    child.communicate()
-    return child.returncode
+    child.join()
+    return child.exitcode
 
 
 def fit_once(folder):

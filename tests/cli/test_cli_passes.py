@@ -1,11 +1,7 @@
 """`qmedoid fit` in passes: bounded memory, the same model after kills, and refusals before work is lost."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,19 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import forked
 import qmedoid
 from qmedoid.passes import sizes
 
 N_ROWS = 20_000
-# A process that fits few rows in the least memory, as the tables of tests are small.
-SMALL = """
-import sys
-from qmedoid.passes import sizes
-sizes._ROW_BYTES = {bytes}
-from qmedoid.cli import main
-sys.argv = ["qmedoid", *sys.argv[1:]]
-main()
-"""
 ROW_BYTES = 50_000
 OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", "never", "--method", "rare")
 
@@ -129,30 +117,25 @@ def test_a_scheduler_that_is_not_there_is_named(cli, folder, tmp_path):
 
 def start(folder, model, *options):
     """Begin a fit in a process of its own."""
-    script = SMALL.format(bytes=ROW_BYTES)
-    command = [sys.executable, "-c", script, "fit", str(folder), *OPTIONS, "-o", str(model), "--json", *options]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
+    arguments = ("fit", folder, *OPTIONS, "-o", model, "--json", *options)
+    return forked.start(arguments, model.with_suffix(".json"), ROW_BYTES)
 
 
 def test_a_killed_fit_goes_on_and_gives_the_same_model(folder, tmp_path):
     began = time.perf_counter()
-    out, err = start(folder, tmp_path / "plain").communicate()
+    start(folder, tmp_path / "plain").join()
     took = time.perf_counter() - began
-    assert out, err.decode()
+    assert (tmp_path / "plain").exists(), (tmp_path / "plain.json").read_text()
     chance, model = random.Random(0), tmp_path / "resumed"
     for _ in range(3):
         child = start(folder, model, "--resume")
-        try:
-            child.wait(chance.uniform(0.5, 0.9) * took)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-        child.communicate()
+        child.join(chance.uniform(0.5, 0.9) * took)
+        child.kill()
+        child.join()
         if model.exists():
             break
-    out, err = start(folder, model, "--resume").communicate()
-    printed = json.loads(out)
+    start(folder, model, "--resume").join()
+    printed = json.loads((tmp_path / "resumed.json").read_text())
     assert sum(one["read"] for one in printed["passes"]["passes"]) <= 40
     assert model.read_bytes() == (tmp_path / "plain").read_bytes()
     assert not list(tmp_path.glob("*.parts")), "what is finished is removed"

@@ -116,7 +116,9 @@ def test_curve_of_classes_is_the_likeliest():
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
     rows = _Rows(scores, targets, slice(0, 4))
-    np.testing.assert_allclose(rows.hats(knots) @ other, np.interp(scores, knots, other).ravel(), atol=1e-12)
+    np.testing.assert_allclose(
+        rows.hats(knots).interpolated(other), np.interp(scores, knots, other).ravel(), atol=1e-12
+    )
     np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 4.0, np.zeros(5)), other, atol=1e-3)
 
 

@@ -12,10 +12,12 @@ And log-odds or scores beyond those of all out-of-fold rows hardly grow: a recor
 the model was judged on.
 """
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.calibration.curve import Calibration
@@ -95,6 +97,56 @@ def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weigh
     return targets
 
 
+@dataclass(frozen=True)
+class _Hats:
+    """Weights of neighboring knots in the interpolation at m values of n rows, of K knots.
+
+    Attributes
+    ----------
+    places, weights : ndarray of shape (m, 2)
+        The knots to the left and to the right of every value, and their weights.
+    n_rows, n_knots : int
+        n and K.
+    """
+
+    places: Codes
+    weights: Array
+    n_rows: int
+    n_knots: int
+
+    def interpolated(self, heights: Array) -> Array:
+        """The curve of these heights at all values, shape (m,)."""
+        both: Array = self.weights * heights[self.places]
+        return both[:, 0] + both[:, 1]
+
+    def sums(self, numbers: Array) -> Array:
+        """Sums over values of their numbers (m,) times the weights of a knot, shape (K,)."""
+        return _summed(self.places.ravel(), self.weights * numbers[:, None], (self.n_knots,))
+
+    def products(self, weights: Array) -> Array:
+        """Sums over values of the products of their weights and other weights (m, 2) of the same knots, (K, K)."""
+        crossed = self.weights[:, :, None] * weights[:, None, :]
+        return _summed(self._pairs, crossed, (self.n_knots, self.n_knots))
+
+    @cached_property
+    def _pairs(self) -> Codes:
+        return (self.n_knots * self.places[:, :, None] + self.places[:, None, :]).ravel()
+
+    def by_row(self, weights: Array) -> Array:
+        """Sums of weights (m, 2) over the values of every row, shape (n, K)."""
+        return _summed(self._cells, weights, (self.n_rows, self.n_knots))
+
+    @cached_property
+    def _cells(self) -> Codes:
+        return (self.n_knots * np.arange(self.n_rows)[:, None] + self.places.reshape(self.n_rows, -1)).ravel()
+
+
+def _summed(cells: Codes, weights: Array, shape: tuple[int, ...]) -> Array:
+    """Sums of the weights of every cell of an array, one after another."""
+    sums = np.asarray(np.bincount(cells, weights.ravel(), math.prod(shape)), dtype=np.float64)
+    return sums.reshape(shape)
+
+
 class _Rows(NamedTuple):
     """Scores and targets, shape (n, C), the B classes whose scores the curve is added to, and weights of rows (n,)."""
 
@@ -112,14 +164,13 @@ class _Rows(NamedTuple):
         weights = None if self.row_weights is None else self.row_weights[rows]
         return _Rows(self.scores[rows], self.targets[rows], self.curved, weights)
 
-    def hats(self, knots: Array) -> csr_array:
-        """Weight of every knot in the interpolation at every curved score, shape (n · B, K)."""
+    def hats(self, knots: Array) -> _Hats:
+        """Weights of the knots in the interpolation at all n · B curved scores."""
         values = self.scores[:, self.curved].ravel()
         place = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
         share = np.clip((values - knots[place]) / (knots[place + 1] - knots[place]), 0.0, 1.0)
-        weights = np.column_stack([1.0 - share, share]).ravel()
-        places = np.column_stack([place, place + 1]).ravel()
-        return csr_array((weights, places, np.arange(0, len(places) + 1, 2)), shape=(len(values), len(knots)))
+        places, weights = np.column_stack([place, place + 1]), np.column_stack([1.0 - share, share])
+        return _Hats(places, weights, len(self.scores), len(knots))
 
     def log_chances(self, added: Array) -> Array:
         """Logarithms of the probabilities, shape (n, C), with this added to the curved scores."""
@@ -168,11 +219,11 @@ def _cross_validated_losses(rows: _Rows, knots: Array, folds: Codes, share: floa
         test_hats, hats, heights = test.hats(knots), train.hats(knots), np.zeros(len(knots))
         for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
             heights = _likeliest(train, hats, knots, penalty, heights, share)
-            losses[number, folds == fold] = test.losses(test.log_chances(test_hats @ heights))
+            losses[number, folds == fold] = test.losses(test.log_chances(test_hats.interpolated(heights)))
     return losses
 
 
-def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, heights: Array, share: float = 1.0) -> Array:
+def _likeliest(rows: _Rows, hats: _Hats, knots: Array, penalty: float, heights: Array, share: float = 1.0) -> Array:
     """Heights of the highest penalized likelihood by Newton's method, scaled down where they would turn the order.
 
     `share` is draws per row: the penalty belongs to the sum over draws.
@@ -181,21 +232,19 @@ def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, heigh
     quadratic = (penalty * slopes.T @ slopes + _CURVE_PULL * np.eye(len(knots))) / share
 
     def local(heights: Array) -> Local:
-        log_chances = rows.log_chances(hats @ heights)
+        log_chances = rows.log_chances(hats.interpolated(heights))
 
         def derivatives() -> tuple[Array, Array]:
             chances = np.exp(log_chances[:, rows.curved])
             missed, u = chances - rows.targets[:, rows.curved], rows.row_weights
             missed = missed if u is None else u[:, None] * missed
-            gradient = hats.T @ missed.ravel() + quadratic @ heights
-            likely = hats.data * np.repeat(chances.ravel(), 2)
-            counted = likely if u is None else likely * np.repeat(u, 2 * rows.n_curved)
-            by_class = (hats.T @ csr_array((counted, hats.indices, hats.indptr), hats.shape)).toarray()
+            gradient = hats.sums(missed.ravel()) + quadratic @ heights
+            likely = hats.weights * chances.reshape(-1, 1)
+            counted = likely if u is None else likely * np.repeat(u, rows.n_curved)[:, None]
             # The classes of a row together: entries of one place add up.
-            shape = (len(chances), len(knots))
-            expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_curved]), shape).toarray()
+            expected = hats.by_row(likely)
             once = expected if u is None else u[:, None] * expected
-            return gradient, by_class - once.T @ expected + quadratic
+            return gradient, hats.products(counted) - once.T @ expected + quadratic
 
         return Local(float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives)
 

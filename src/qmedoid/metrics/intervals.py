@@ -6,6 +6,7 @@ but falls short of its confidence just where rare events are, at a hit or two.
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ def share_interval(hits: float, n: float) -> Interval:
     return Interval(hits / n, low, high)
 
 
+@lru_cache(maxsize=4096)  # the stops of a curve ask for the same counts again and again
 def beta_quantile(level: float, a: float, b: float) -> float:
     """The x with I_x(a, b) = level, where I is the regularized incomplete beta function; a and b are above 0."""
     low, high, x = 0.0, 1.0, a / (a + b)
@@ -75,23 +77,22 @@ def _log_density(x: float, a: float, b: float) -> float:
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
     """The continued fraction of the incomplete beta function, from its front by Lentz's method."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 / _away(1.0 - (a + b) * x / (a + 1.0), tiny)
+    tiny = 1e-300  # what is divided by stays so far from 0
+    start = 1.0 - (a + b) * x / (a + 1.0)
+    c, d = 1.0, 1.0 / (start if abs(start) >= tiny else tiny)
     value = d
     for m in range(1, _TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for numerator in (even, odd):
-            d = 1.0 / _away(1.0 + numerator * d, tiny)
-            c = _away(1.0 + numerator / c, tiny)
+            d = 1.0 + numerator * d
+            d = 1.0 / (d if abs(d) >= tiny else tiny)
+            c = 1.0 + numerator / c
+            c = c if abs(c) >= tiny else tiny
             value *= c * d
         if abs(c * d - 1.0) < 1e-16:
             break
     return value
-
-
-def _away(value: float, tiny: float) -> float:
-    return tiny if abs(value) < tiny else value
 
 
 class Change(NamedTuple):

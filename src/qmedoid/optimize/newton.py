@@ -91,7 +91,7 @@ def _step(gradient: Array, hessian: Array, at_lowest: Flags) -> Array:
     step = np.zeros_like(gradient)
     free = ~(at_lowest & (gradient >= 0.0))
     if free.any():
-        hessian = hessian[np.ix_(free, free)]
+        hessian = hessian if free.all() else hessian[np.ix_(free, free)]
         size = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
         step[free] = np.linalg.solve(hessian + _MIN_CURVATURE * size * np.eye(len(hessian)), -gradient[free])
     return step
