@@ -86,16 +86,15 @@ def common_roots(probabilities: Array, masks: Flags, estimates: tuple[Estimates,
     # The sign of a slope stays: what is divided by it turns over.
     part = np.divide(np.sqrt(by_shots), own, out=np.zeros_like(own), where=own != 0)
     part = np.clip(part, -1.0, 1.0)
-    roots = np.empty((len(own), len(masks), len(masks)))
-    weights = masks.astype(np.float64)
-    for row, (states, share) in enumerate(zip(probabilities, part, strict=True)):
-        means = weights @ states
-        covariances = (weights * states) @ weights.T - np.outer(means, means)
-        deviations = np.sqrt(np.clip(np.diag(covariances), 1e-300, None))
-        correlations = covariances / np.outer(deviations, deviations) * np.outer(share, share)
-        np.fill_diagonal(correlations, 1.0)
-        sizes, vectors = np.linalg.eigh(correlations)
-        roots[row] = vectors * np.sqrt(np.clip(sizes, 0.0, None))
+    means = probabilities @ masks.T
+    both = (masks[:, None] & masks[None]).reshape(-1, masks.shape[1])
+    covariances = (probabilities @ both.T).reshape(-1, len(masks), len(masks)) - means[:, :, None] * means[:, None]
+    deviations = np.sqrt(np.clip(np.einsum("nkk->nk", covariances), 1e-300, None))
+    part = part / deviations
+    correlations = covariances * part[:, :, None] * part[:, None]
+    np.einsum("nkk->nk", correlations)[...] = 1.0
+    sizes, vectors = np.linalg.eigh(correlations)
+    roots: Array = vectors * np.sqrt(np.clip(sizes, 0.0, None))[:, None]
     return roots
 
 
