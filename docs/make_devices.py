@@ -39,6 +39,7 @@ def sections() -> dict[str, str]:
         "noise_alone": noise_alone(),
         "shots": shots(),
         "errors": errors(),
+        "wide": wide_errors(),
         "circuits": circuits(),
         "shapes": shapes(),
         "trained": trained(),
@@ -171,6 +172,25 @@ def errors() -> str:
     header = ["data", "device", "shots", "error of s", "planned", "over stated ones", "error of the margin",
               "of single runs", "shift", "stated", "planned"]  # fmt: skip
     return table(header, rows, 2)
+
+
+def wide_errors() -> str:
+    """Errors of the default model's margins by circuits of many columns on noisy devices, calibrated."""
+    rows: list[Row] = []
+    for row in joined():
+        noisy = row["device"] != NOISELESS and row["circuit"] != "packed columns"
+        if noisy and row["model"] == "default" and row["shots"] == MOST:
+            actual, stated, planned = (
+                float(row[f"error of the margin: {kind}"]) for kind in ("calibrated", "stated", "planned")
+            )
+            rows.append([
+                row["data"], row["device"], row["circuit"], row["records"],
+                small(row["errors of s over stated ones: calibrated"], 2), *(f"{one:.3f}" for one in (actual, stated)),
+                f"{actual / stated:.2f}", f"{planned / actual:.2f}",
+            ])  # fmt: skip
+    header = ["data", "device", "circuit", "records", "errors of s over stated ones", "error of the margin", "stated",
+              "over stated", "planned over actual"]  # fmt: skip
+    return table(header, rows, 3)
 
 
 def circuits() -> str:
