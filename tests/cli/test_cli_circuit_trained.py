@@ -38,7 +38,8 @@ def test_plan_and_run_say_what_the_trained_circuit_takes_and_showed(cli, case, t
     assert planned["plan"]["jobs"] >= own["jobs"] > 0
     assert planned["notes"] == []
     shown = text(cli.ok("circuit", "plan", model, table, *QUICK))
-    assert "records of the trained circuit" in shown
+    assert "The trained circuit: ┏" in shown
+    assert "┃ side by side ┃" in shown  # no name is broken in 80 columns
     assert ("then the trained circuit" if kind == "hybrid" else "the trained circuit alone") in shown
     assert ("rms error of s" in shown) == (kind == "hybrid")
     call = ("circuit", "run", model, table, "-o", tmp_path / "run", *QUICK)

@@ -18,6 +18,7 @@ from sample_models import all_models, circuit, fusion_model, geometric, random_c
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import MissingExtraError, ModelError
+from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
@@ -39,6 +40,7 @@ from qmedoid.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
 from qmedoid.storage.forms import stored_fields
 from qmedoid.storage.model_file import load_file, load_model, save_model
 from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.expectations import exact_expectations
 from qmedoid.variational.model import MeasuredVariational, Network, VariationalModel
 from qmedoid.variational.readout import READOUTS, StringReadout
 
@@ -193,8 +195,8 @@ class OtherReadout(StringReadout):
 def unstorable():
     rng = np.random.default_rng(0)
     plain_model = geometric(rng, refine_below=1.0)
-    measured = dataclasses.replace(plain_model, method=MeasuredNearest(plain_model.method, None))
-    run = dataclasses.replace(plain_model, variational=MeasuredVariational(plain_model.variational, None))
+    measured = dataclasses.replace(plain_model, method=MeasuredNearest(plain_model.method, compact_swap_test))
+    run = dataclasses.replace(plain_model, variational=MeasuredVariational(plain_model.variational, exact_expectations))
     trained = circuit(rng, n_inputs=12)
     other = dataclasses.replace(trained, network=dataclasses.replace(trained.network, readout=OtherReadout(2, 2)))
     short = dataclasses.replace(plain_model, method=fusion_model(rng, n_columns=3))

@@ -181,13 +181,13 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
             for one in found["shapes"]
         ], left=())  # fmt: skip
     if found["trained_circuit"] is not None:
+        yield "The trained circuit:"
         yield _trained(found["trained_circuit"])
 
 
 def _trained(one: Mapping[str, Any]) -> Any:
-    """What the trained circuit takes."""
-    names = ("records of the trained circuit", "circuits", "of known inputs", "jobs", "side by side", "qubits of each",
-             "two-qubit gates of each", "depth")  # fmt: skip
+    """What the trained circuit takes; the names fit into 80 columns."""
+    names = ("records", "circuits", "of known", "jobs", "side by side", "qubits", "two-qubit gates", "depth")
     return grid(names, [
         (f"{one['records']:,}", f"{one['circuits']:,}", f"{one['calibration_circuits']:,}", f"{one['jobs']:,}",
          f"{one['side_by_side']:,}", f"{one['qubits']:,}", f"{one['two_qubit_gates']:.3g}", f"{one['depth']:,}"),

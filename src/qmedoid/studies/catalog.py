@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,9 +140,9 @@ def table_of(name: str) -> pa.Table:
     if name == "creditcard-sample":
         return read_sample()
     if known.file is not None:
-        from pyarrow.csv import read_csv
+        from pyarrow.csv import ReadOptions, read_csv
 
-        return read_csv(BytesIO(read_shipped(known.file)))
+        return read_csv(pa.BufferReader(read_shipped(known.file)), ReadOptions(use_threads=False))
     data = _GENERATED[name]()
     columns: dict[str, Any] = dict(zip(data.feature_names, data.X.T, strict=True))
     return pa.table({**columns, "target": [data.class_names[code] for code in data.y]})
