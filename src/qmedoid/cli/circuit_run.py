@@ -186,7 +186,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _trained(one: Mapping[str, Any]) -> Any:
-    """What the trained circuit takes; the names fit into 80 columns."""
+    """What the trained circuit takes."""
     names = ("records", "circuits", "of known", "jobs", "side by side", "qubits", "two-qubit gates", "depth")
     return grid(names, [
         (f"{one['records']:,}", f"{one['circuits']:,}", f"{one['calibration_circuits']:,}", f"{one['jobs']:,}",
