@@ -1,5 +1,6 @@
 """Texts of figures: the command line and reports write them by the same functions, so that they are equal."""
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line prints texts before it imports NumPy
@@ -42,3 +43,17 @@ def count_text(count: int) -> str:
 def interval_text(figure: "Interval | None") -> str:
     """A figure with its interval, or a dash where it is not defined."""
     return UNDEFINED if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
+
+
+def odds_text(log_odds: float) -> str:
+    """The factor by which log-odds change the odds: ``×2.1`` raises them, ``÷1.2`` lowers them.
+
+    Two digits, more where a factor near 1 would read as 1, and no power of ten: ``×1.04``, ``×12``, ``×3,600``.
+    """
+    sign, size = ("×" if log_odds >= 0 else "÷"), abs(log_odds)
+    if size > math.log(1e6):
+        return f"{sign}1,000,000 or more"
+    factor = math.exp(size)
+    if factor < 9.95:
+        return sign + next(text for n in (1, 2, 3) if n == 3 or float(text := f"{factor:.{n}f}") > 1)
+    return f"{sign}{int(float(f'{factor:.2g}')):,}"
