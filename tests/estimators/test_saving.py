@@ -15,6 +15,7 @@ from qmedoid import (
     NearestMedoidClassifier,
     VariationalClassifier,
     compact_swap_test,
+    load,
 )
 from qmedoid.exceptions import ModelError
 from qmedoid.storage.model_file import load_model
@@ -155,3 +156,19 @@ def test_estimator_that_cannot_be_saved_is_refused_in_one_line(tmp_path):
             estimator.save(tmp_path / "model")
         assert "\n" not in str(caught.value)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("estimator", [method(max_passes=0), EvidenceClassifier(random_state=0)])
+def test_classifier_explains_as_its_saved_model_does(estimator, tmp_path):
+    fitted = estimator.fit(WINE, WINE_CLASSES)
+    why, loaded = fitted.explain(WINE, row=-1), load(fitted.save(tmp_path / "model"))
+    assert why["row"] == len(WINE) - 1
+    assert dict(why) == dict(fitted.to_saved().explain(WINE, -1)) == dict(loaded.explain(WINE, -1))
+    np.testing.assert_array_equal(fitted.to_saved().predict(WINE), loaded.predict(WINE))
+
+
+def test_explaining_what_is_not_fitted_or_has_no_sum_says_so():
+    with pytest.raises(ModelError, match="not fitted: call fit before it is saved or explained"):
+        MedoidClassifier().explain(WINE)
+    with pytest.raises(ModelError, match="a circuit alone"):
+        circuit(random_state=0).fit(WINE[:, :2], WINE_CLASSES).explain(WINE[:, :2])

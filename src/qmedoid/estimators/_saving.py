@@ -20,7 +20,9 @@ from qmedoid.model.table import Record, TableModel
 from qmedoid.model.view import model_view
 
 if TYPE_CHECKING:
+    from qmedoid.explanations.explanation import Explanation
     from qmedoid.measurement.plan import MeasurementPlan
+    from qmedoid.tables.saved import SavedModel
 
 # Longest parameter that is saved value by value.
 _LONGEST = 100
@@ -53,25 +55,56 @@ class SavingMixin:
         ModelError
             The classifier is not fitted, or holds what cannot be stored without running its code on loading.
         """
-        from qmedoid.storage.model_file import save_model
+        return self.to_saved().save(path, circuits=circuits, raw_rows=raw_rows)
+
+    def to_saved(self) -> "SavedModel":
+        """The fitted model as `qmedoid.load` would return it after `save`, without a file.
+
+        Returns
+        -------
+        SavedModel
+            It predicts, explains, reports and exports without scikit-learn.
+
+        Raises
+        ------
+        ModelError
+            The classifier is not fitted, or cannot be saved.
+        """
+        from qmedoid.tables.saved import SavedModel
 
         try:
             check_is_fitted(self)
         except ValueError:
-            raise ModelError(f"This {type(self).__name__} is not fitted: call fit before it is saved.") from None
-        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+            raise ModelError(
+                f"This {type(self).__name__} is not fitted: call fit before it is saved or explained."
+            ) from None
+        return SavedModel(self.table_model())
+
+    def explain(self, X: Any, row: int = 0, **settings: Any) -> "Explanation":
+        """Why one record is decided as it is: contributions that add up exactly; see `SavedModel.explain`.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns or array
+            Records with the columns of the fit.
+        row : int
+            The row of `X` to explain; negative ones count from the end.
+        **settings
+            ``top``, ``fixed``, ``known`` and ``on_mismatch`` of `SavedModel.explain`.
+
+        Returns
+        -------
+        Explanation
+        """
+        return self.to_saved().explain(X, row, **settings)
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the fitted model; see `SavedModel.report` for the parameters."""
-        from qmedoid.tables.saved import SavedModel
-
-        return SavedModel(self.table_model()).report(path, data, **settings)
+        return self.to_saved().report(path, data, **settings)
 
     def measurement_plan(self, X: Any, backend: Any = None, **settings: Any) -> "MeasurementPlan":
         """Plan the measurement of records on a quantum device; see `SavedModel.measurement_plan` for the parameters."""
-        from qmedoid.tables.saved import SavedModel
-
-        return SavedModel(self.table_model()).measurement_plan(X, backend, **settings)
+        return self.to_saved().measurement_plan(X, backend, **settings)
 
     def _html_repr(self) -> str:
         """What a notebook shows, without scripts: parameters that were set and, once fitted, the model."""

@@ -160,6 +160,11 @@ class MedoidClassifier(RawTableClassifier):
     >>> model = MedoidClassifier(random_state=0).fit(X[::2], y[::2])
     >>> model.score(X[1::2], y[1::2]) > 0.9
     True
+    >>> why = model.explain(X, row=1)
+    >>> len(why["columns"]), why["prediction"]
+    (4, 0)
+    >>> model.to_saved().predict(X[:2])  # what `save` writes and `qmedoid.load` returns
+    array([0, 0])
     """
 
     def __init__(

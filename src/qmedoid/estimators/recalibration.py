@@ -81,9 +81,9 @@ def recalibrate(
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from qmedoid import EvidenceClassifier, SavedModel, recalibrate
+    >>> from qmedoid import EvidenceClassifier, recalibrate
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SavedModel(EvidenceClassifier(random_state=0).fit(X[::2], y[::2]).table_model())
+    >>> model = EvidenceClassifier(random_state=0).fit(X[::2], y[::2]).to_saved()
     >>> found = recalibrate(model, X[1::2], y[1::2])
     >>> found.rows, found.model.classes_.tolist()
     (284, [0, 1])

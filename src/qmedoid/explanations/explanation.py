@@ -39,10 +39,9 @@ class Explanation(Mapping[str, Any]):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from qmedoid import EvidenceClassifier, SavedModel
+    >>> from qmedoid import EvidenceClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> saved = SavedModel(EvidenceClassifier(random_state=0).fit(X, y).table_model())
-    >>> why = saved.explain(X, row=0)
+    >>> why = EvidenceClassifier(random_state=0).fit(X, y).explain(X, row=0)
     >>> parts = [column["contribution"] for column in why["columns"]] + list(why["terms"].values())
     >>> bool(abs(sum(parts) - why["margin"]) < 1e-9)
     True

@@ -91,10 +91,10 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from qmedoid import EvidenceClassifier, SavedModel, diff
+    >>> from qmedoid import EvidenceClassifier, diff
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> old, new = (
-    ...     SavedModel(EvidenceClassifier(n_medoids=n, random_state=0).fit(X[::4], y[::4]).table_model())
+    ...     EvidenceClassifier(n_medoids=n, random_state=0).fit(X[::4], y[::4]).to_saved()
     ...     for n in (4, 8)
     ... )
     >>> found = diff(old, new, X)
