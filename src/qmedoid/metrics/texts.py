@@ -35,6 +35,22 @@ def figure_text(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:.4f}"
 
 
+def percent_text(share: float, digits: int = 2) -> str:
+    """A share in percent with two digits, or more near 100; one that is not 0 or 1 never reads as 0 or 100 %.
+
+    >>> percent_text(0.869), percent_text(0.0335), percent_text(0.996), percent_text(0.9997)
+    ('87 %', '3.4 %', '99.6 %', 'above 99.9 %')
+    """
+    percent = 100.0 * share
+    if 0.0 < percent < 0.01:
+        return "below 0.01 %"
+    if 99.9 < percent < 100.0:
+        return "above 99.9 %"
+    size = 1 if percent < 10 else 2 if percent < 100 else 3
+    text = f"{percent:.{max(digits - size, int(percent >= 99))}f}" if percent >= 1 else f"{percent:.{digits}g}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
 def count_text(count: int) -> str:
     """A whole number, with commas between its thousands."""
     return f"{count:,}"
