@@ -66,8 +66,8 @@ def test_evaluation_leaves_out_what_it_cannot_read(cli, two, broken, tmp_path):
     good = tmp_path / "good.csv"
     lines = broken.read_text().splitlines()
     good.write_text("\n".join(line for place, line in enumerate(lines) if place not in (4, 6)) + "\n")
-    wanted = cli.ok("evaluate", two.model, good, "--json").json
-    outcome = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--json")
+    wanted = cli.ok("evaluate", two.model, good, "--json", "--all-rows").json
+    outcome = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--json", "--all-rows")
     found = outcome.json
     assert (found["rows"], found["bad_rows"], found["bad_rows_file"]) == (88, 2, None)
     assert (wanted["bad_rows"], wanted["bad_rows_file"]) == (0, None)
@@ -87,7 +87,7 @@ def test_evaluation_sets_whole_records_aside(cli, two, tmp_path):
     read["x1"][3] = "abc"
     pq.write_table(pa.table(read), tmp_path / "t.parquet")
     aside = tmp_path / "aside.csv"
-    command = ("evaluate", two.model, tmp_path / "t.parquet", "--on-mismatch", "warn")
+    command = ("evaluate", two.model, tmp_path / "t.parquet", "--on-mismatch", "warn", "--all-rows")
     found = cli.ok(*command, "--on-bad-row", "skip", "--bad-rows", aside, "--json").json
     assert (found["rows"], found["bad_rows"], found["bad_rows_file"]) == (89, 1, str(aside))
     assert any(f"the first at row 3 (from 0) of {tmp_path / 't.parquet'}" in one for one in found["notes"])

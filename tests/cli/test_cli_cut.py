@@ -25,7 +25,7 @@ def test_every_command_cuts_as_the_model_in_python(cli, two, tmp_path, cut):
     predicted = model.predict(two.table)
     assert cells(out)["prediction"] == predicted.tolist()
     assert report["operating"] == model.expected_.as_dict()
-    evaluated = cli.ok("evaluate", two.model, two.file, *cut, "--json").json
+    evaluated = cli.ok("evaluate", two.model, two.file, *cut, "--json", "--all-rows").json
     assert evaluated["operating"] == report["operating"]
     assert evaluated["alert_rate"] == report["alert_rate"] == (predicted == "yes").mean()
     said = cli.ok("score", two.model, two.file, "-o", out, *cut).err
@@ -128,7 +128,7 @@ def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
 def test_budgets_on_labeled_rows_and_on_held_out_ones(cli, two, three):
     asked = ("--budgets", "5,20%", "--budgets", "0.5")
     model = qmedoid.load(two.model)
-    evaluated = cli.ok("evaluate", two.model, two.file, *asked, "--json").json["budgets"]
+    evaluated = cli.ok("evaluate", two.model, two.file, *asked, "--json", "--all-rows").json["budgets"]
     assert evaluated == model.budgets([5, "20%", 0.5], two.table)
     assert [one["alerts"] for one in evaluated] == [5, 18, 45]
     inspected = cli.ok("inspect", two.model, *asked, "--json").json["budgets"]

@@ -157,7 +157,7 @@ class TestContract:
                 assert line in outcome.err.splitlines()
                 assert "90 rows scored" in outcome.err
                 written.append((tmp_path / "o.csv").read_text().splitlines())
-                report = cli.ok("evaluate", two.model, file, "--on-mismatch", "warn", "--json")
+                report = cli.ok("evaluate", two.model, file, "--on-mismatch", "warn", "--json", "--all-rows")
                 assert report.json["rows"] == 90
                 cli.ok("explain", two.model, file, "--row", "0", "--on-mismatch", "warn", "--json")
             assert written[0] == written[1]

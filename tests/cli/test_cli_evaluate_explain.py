@@ -20,7 +20,7 @@ def decisions(cli, case, folder):
 class TestEvaluate:
     def test_two_classes_as_scikit_learn_counts(self, cli, two, tmp_path):
         out, truth = decisions(cli, two, tmp_path), two.table["y"].to_pylist()
-        report = cli.ok("evaluate", two.model, two.file, "--json").json
+        report = cli.ok("evaluate", two.model, two.file, "--json", "--all-rows").json
         predicted, is_yes = out["prediction"], np.array(truth) == "yes"
         expected = {
             "accuracy": metrics.accuracy_score(truth, predicted),
@@ -37,12 +37,12 @@ class TestEvaluate:
         }
         assert {name: report[name] for name in expected} == pytest.approx(expected, rel=1e-12)
         assert report["confusion"] == metrics.confusion_matrix(truth, predicted).tolist()
-        text = cli.ok("evaluate", two.model, two.file).out
+        text = cli.ok("evaluate", two.model, two.file, "--all-rows").out
         assert all(f"{value:.4f}" in text for value in expected.values())
 
     def test_three_classes_as_scikit_learn_counts(self, cli, three, tmp_path):
         out, truth = decisions(cli, three, tmp_path), three.table["y"].to_pylist()
-        report = cli.ok("evaluate", three.model, three.file, "--json").json
+        report = cli.ok("evaluate", three.model, three.file, "--json", "--all-rows").json
         assert report["accuracy"] == pytest.approx(metrics.accuracy_score(truth, out["prediction"]))
         assert report["confusion"] == metrics.confusion_matrix(truth, out["prediction"]).tolist()
         each = metrics.precision_recall_fscore_support(truth, out["prediction"])
@@ -55,12 +55,12 @@ class TestEvaluate:
     def test_labels_that_say_nothing_are_left_out_with_a_note(self, cli, two, tmp_path):
         labels = two.table["y"].to_pylist()
         kept = small = two.table.slice(3)
-        whole = cli.ok("evaluate", two.model, "-", "--json", stdin=csv_bytes(small)).json
+        whole = cli.ok("evaluate", two.model, "-", "--json", "--all-rows", stdin=csv_bytes(small)).json
         labels[0], labels[1], labels[2] = None, "perhaps", " "
         file = write(replaced(two.table, "y", [labels]), tmp_path / "t.parquet")
-        outcome = cli.ok("evaluate", two.model, file, "--json")
+        outcome = cli.ok("evaluate", two.model, file, "--json", "--all-rows")
         assert "2 rows without a class, 1 of other classes" in outcome.err
-        assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
+        assert outcome.json["left_out"] == {"missing": 2, "unknown": 1, "seen": 0}
         # Rows without a class are compared with the training rows all the same.
         assert outcome.json["novelty"]["compared_rows"] == whole["novelty"]["compared_rows"] + 3
         assert outcome.json["notes"][0] == "left out: 2 rows without a class, 1 of other classes."
@@ -75,8 +75,8 @@ class TestEvaluate:
         # Far enough down that the type of the column was settled by whole numbers.
         late = [lines[0], *(lines[1:] * 400), lines[1][:-1] + "unknown"]
         (tmp_path / "t.csv").write_text("\n".join(late) + "\n")
-        report = cli.ok("evaluate", tmp_path / "m", tmp_path / "t.csv", "--json").json
-        assert report["left_out"] == {"missing": 0, "unknown": 1}
+        report = cli.ok("evaluate", tmp_path / "m", tmp_path / "t.csv", "--json", "--all-rows").json
+        assert report["left_out"] == {"missing": 0, "unknown": 1, "seen": 0}
         assert report["rows"] == 36_000
 
     def test_target_may_be_called_otherwise(self, cli, two):
@@ -84,11 +84,12 @@ class TestEvaluate:
         outcome = cli("evaluate", two.model, "-", stdin=csv_bytes(table))
         assert outcome.code == 3
         assert "Pass --target" in outcome.err
-        report = cli.ok("evaluate", two.model, "-", "--target", "truth", "--json", stdin=csv_bytes(table)).json
-        assert report == cli.ok("evaluate", two.model, two.file, "--json").json
+        asked = ("--target", "truth", "--all-rows", "--json")
+        report = cli.ok("evaluate", two.model, "-", *asked, stdin=csv_bytes(table)).json
+        assert report == cli.ok("evaluate", two.model, two.file, "--json", "--all-rows").json
 
     def test_no_label_of_the_model_is_an_error(self, cli, two):
-        outcome = cli("evaluate", two.model, two.file, "--target", "color")
+        outcome = cli("evaluate", two.model, two.file, "--target", "color", "--all-rows")
         assert outcome.code == 3
         assert "90 are other labels" in outcome.err
 

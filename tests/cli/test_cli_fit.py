@@ -76,10 +76,10 @@ def test_positive_of_two_classes_comes_last(cli, two, tmp_path):
 def test_positive_of_three_classes_stands_against_the_others(cli, three, tmp_path):
     printed = fit(cli, three.file, tmp_path / "m", "--positive", "c")
     assert printed["classes"] == ["not c", "c"]
-    report = cli.ok("evaluate", tmp_path / "m", three.file, "--json").json
+    report = cli.ok("evaluate", tmp_path / "m", three.file, "--json", "--all-rows").json
     counts = {label: own["rows"] for label, own in report["classes"].items()}
     assert counts == {"not c": 60, "c": 30}
-    assert report["left_out"] == {"missing": 0, "unknown": 0}
+    assert report["left_out"] == {"missing": 0, "unknown": 0, "seen": 0}
 
 
 def test_positive_may_be_written_in_any_way(cli, tmp_path):
@@ -116,7 +116,7 @@ def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
     assert report.pop("novelty")["compared_rows"] == 50
     assert report.pop("operating")["rule"] == "likeliest"
-    assert (report.pop("bad_rows"), report.pop("bad_rows_file")) == (0, None)
+    assert (report.pop("bad_rows"), report.pop("bad_rows_file"), report.pop("source")) == (0, None, "table")
     assert report == {**printed["held_out"], "notes": []}
 
 
@@ -139,7 +139,7 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
     assert report.pop("novelty")["compared_rows"] == 36
     assert report.pop("operating") == shown["operating"]
-    assert (report.pop("bad_rows"), report.pop("bad_rows_file")) == (0, None)
+    assert (report.pop("bad_rows"), report.pop("bad_rows_file"), report.pop("source")) == (0, None, "table")
     assert report == {**shown["metrics"]["held_out"], "notes": []}
 
 

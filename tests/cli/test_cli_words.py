@@ -103,14 +103,34 @@ def test_rows_that_were_seen_in_fitting_are_told(cli, two, tmp_path):
     outcome = cli.ok("evaluate", two.model, two.file, "--json")
     seen = outcome.json["seen"]
     assert seen == {"rows": two.printed["training_rows"], "checked": 90}
-    assert f"{seen['rows']} of 90 rows have the same cells as rows that the model was fitted on" in outcome.err
+    assert outcome.json["rows"] == 90 - seen["rows"] == 90 - outcome.json["left_out"]["seen"]
+    assert f"left out: {seen['rows']} of 90 rows, which were seen in fitting" in outcome.err
+    everything = cli.ok("evaluate", two.model, two.file, "--all-rows", "--json")
+    assert everything.json["rows"] == 90
+    assert f"{seen['rows']} of 90 rows were seen in fitting" in everything.err
     # A pipe, and cells that break the contract, are read as texts; the cells are the same.
     piped = cli.ok("evaluate", two.model, "-", "--json", stdin=two.file.read_bytes())
     assert piped.json["seen"] == seen
     new = write(small_table(seed=9), tmp_path / "new.csv")
     outcome = cli.ok("evaluate", two.model, new, "--json")
     assert outcome.json["seen"] == {"rows": 0, "checked": 90}
-    assert "fitted on" not in outcome.err
+    assert "seen in fitting" not in outcome.err
+
+
+def test_rows_of_which_all_were_seen_judge_nothing(cli, two, tmp_path):
+    cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", "0", *TINY)
+    refused = cli("evaluate", tmp_path / "m", two.file)
+    assert refused.code == 3
+    assert "All 90 rows with a class were seen in fitting" in refused.err
+    assert "--all-rows" in refused.err
+    assert cli.ok("evaluate", tmp_path / "m", two.file, "--all-rows", "--json").json["rows"] == 90
+    # A model that held rows out shows what they showed, and says so.
+    fresh = write(small_table(seed=9), tmp_path / "new.csv")
+    held_out = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "n", "--test", fresh, "--json", *TINY).json
+    found = cli.ok("evaluate", tmp_path / "n", two.file, "--json")
+    assert found.json["source"] == "held-out"
+    assert found.json["accuracy"] == held_out["held_out"]["accuracy"]
+    assert "these figures are of the 90 rows that the fit held out" in found.err
 
 
 def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
@@ -120,7 +140,7 @@ def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
     outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", two.file, *TINY)
     assert "never seen" not in outcome.out
     assert "held out: 90 rows, 90 of them with the cells of training rows" in outcome.out
-    assert "90 of 90 rows have the same cells" in outcome.err
+    assert "90 of 90 rows were seen in fitting (the same cells" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_rows_without_a_known_class_do_not_count(case):
     spoilt = codes.copy()
     spoilt[:5], spoilt[5:8] = MISSING, UNKNOWN
     report = labeled_report(model, spoilt, decided)
-    assert report["left_out"] == {"missing": 5, "unknown": 3}
+    assert report["left_out"] == {"missing": 5, "unknown": 3, "seen": 0}
     kept = type(decided)(*(None if part is None else part[8:] for part in decided))
     expected = decision_report(model, codes[8:], kept)
     assert report == {**expected, "left_out": report["left_out"], "seen": None}  # without hashes nothing is known

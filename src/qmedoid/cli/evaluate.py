@@ -1,5 +1,6 @@
 """``qmedoid evaluate``: decisions about a table compared with its classes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluate_file import EvaluatedFile, evaluate_file
-from qmedoid.tables.evaluating import labeled_report, report_notes
+from qmedoid.tables.evaluating import SEEN, labeled_report, report_notes, without_seen
 
 
 def run(options: EvaluateOptions) -> None:
@@ -38,17 +39,25 @@ def run(options: EvaluateOptions) -> None:
             bad_rows=options.bad_rows, force=options.force, on_progress=progress, delimiter=options.delimiter,
             decimal=options.decimal,
         )  # fmt: skip
-    report = labeled_report(loaded, found.codes, found.decided, found.hashes)
+    codes = found.codes if options.all_rows else without_seen(loaded, found.codes, found.hashes)
+    is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
+    stored = loaded.metrics.get("held_out") if is_own else None
+    if isinstance(stored, Mapping):
+        report, said = stored, [_all_seen(int((codes == SEEN).sum()), stored["rows"])]
+    else:
+        report = labeled_report(loaded, codes, found.decided, found.hashes)
+        said = report_notes(loaded, report)
     spent = None
     if options.budgets is not None:
-        known, scores = found.codes >= 0, found.decided.scores
-        spent = budgets_on_rows(listed(options.budgets), found.codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
+        known, scores = codes >= 0, found.decided.scores
+        spent = budgets_on_rows(listed(options.budgets), codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
     left_out = report["left_out"]
-    said = report_notes(loaded, report)
-    if any(left_out.values()):
+    if left_out["missing"] or left_out["unknown"]:
         said.insert(
             0, f"left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes."
         )
+    if loaded.seen is None:
+        said.append("whether these rows are new is not known: the model file has no hashes of its training rows")
     if found.bad_rows:
         said.insert(0, _left_out(found, options.bad_rows))
     for one in said:
@@ -59,13 +68,24 @@ def run(options: EvaluateOptions) -> None:
         cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
         cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
         bad = {"bad_rows": found.bad_rows, "bad_rows_file": options.bad_rows}
-        print_json({**report, **bad, **cut, "novelty": found.novelty.as_dict()})
+        source = "table" if stored is None else "held-out"
+        print_json({**report, "source": source, **bad, **cut, "novelty": found.novelty.as_dict()})
         return
-    print_metrics(report, f"{Path(options.table).name}: {report['rows']:,} rows")
+    counted = report["left_out"].get("seen")
+    of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
+    print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")
     if spent is not None:
         print_budgets(spent, "labeled rows")
     if point is not None:
         tell_cut(loaded)
+
+
+def _all_seen(seen: int, rows: int) -> str:
+    """That a table has no new row, and of which rows the figures are."""
+    return (
+        f"all {seen:,} rows with a class were seen in fitting, so they do not show how good the model is on new rows: "
+        f"these figures are of the {rows:,} rows that the fit held out (--all-rows counts the table)"
+    )
 
 
 def _left_out(found: EvaluatedFile, bad_rows: str | None) -> str:

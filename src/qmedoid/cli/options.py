@@ -311,6 +311,9 @@ class ReportOptions:
     ] = 3.0
     live: Annotated[bool, typer.Option("--live/--no-live", help="Whether the page scores records by itself.")] = True
     rows: Annotated[bool, typer.Option("--rows/--no-rows", help="Whether the page holds rows of the table.")] = True
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Count rows too that the model was fitted on. Default: new rows alone.")
+    ] = False
     on_mismatch: OnMismatch = "error"
     delimiter: Delimiter = None
     decimal: Decimal = None
@@ -438,6 +441,9 @@ class EvaluateOptions(CutOptions):
     """Options of ``evaluate``."""
 
     target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Count rows too that the model was fitted on. Default: new rows alone.")
+    ] = False
     budgets: Budgets = None
     on_bad_row: Annotated[
         Literal["refuse", "skip"],

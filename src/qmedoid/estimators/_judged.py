@@ -75,7 +75,7 @@ def judged_report(model: TableModel, rows: JudgedRows, found: Summary) -> dict[s
     decided = Decisions(codes, scores, margins, rows.by_circuit, None)
     report = labeled_report(model, rows.codes, decided, rows.hashes)
     left_out = found.counts.get("left out", {})
-    return report | {"left_out": {name: left_out.get(name, 0) for name in ("missing", "unknown")}}
+    return report | {"left_out": {name: left_out.get(name, 0) for name in ("missing", "unknown", "seen")}}
 
 
 def _training(model: TableModel, found: Summary, curve: Any) -> TrainingSummary:

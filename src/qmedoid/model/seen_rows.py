@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Flags
 from qmedoid.schema import Values, Wording
 
 Hashes = npt.NDArray[np.int64]
@@ -52,6 +53,15 @@ class SeenRows:
         different = np.unique(hashes)
         return cls(key, different[:most].copy(), len(different) > most)
 
+    def has(self, hashes: Hashes) -> Flags:
+        """Which rows were seen, by their hashes under the same key, shape (n,).
+
+        Where only a sample of the hashes is kept, rows beyond it cannot be checked: they count as seen if any other row
+        was.
+        """
+        seen = np.isin(hashes, self.hashes)
+        return seen | (hashes > self.hashes[-1]) if self.is_sample and seen.any() else seen
+
     def among(self, hashes: Hashes) -> Seen:
         """How many of some rows, by their hashes under the same key, were seen."""
         if self.is_sample:
@@ -65,6 +75,6 @@ def seen_in_words(found: dict[str, Any] | None, rows: int) -> str | None:
         return None
     of = f"{rows:,} rows" if found["checked"] == rows else f"{found['checked']:,} rows that could be checked"
     return (
-        f"{found['rows']:,} of {of} have the same cells as rows that the model was fitted on, in all columns that it "
-        "reads: on new rows expect figures that are less good."
+        f"{found['rows']:,} of {of} were seen in fitting (the same cells in every column that the model reads): these "
+        "figures look better than those of new rows will."
     )

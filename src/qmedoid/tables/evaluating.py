@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Codes
-from qmedoid.exceptions import ContractError, some_of
+from qmedoid.exceptions import ContractError, DataError, some_of
 from qmedoid.metrics.classification import (
     ClassMetrics,
     calibration_error,
@@ -22,8 +22,17 @@ from qmedoid.model.seen_rows import Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.targets import MISSING, UNKNOWN, seldom_note
 
+SEEN = -3
+"""Code of a row that has a class of the model, and is left out because the fit has seen it."""
 # Classes that a note names.
 _NAMED = 5
+
+
+def without_seen(model: TableModel, codes: Codes, hashes: Hashes | None) -> Codes:
+    """Class codes in which rows that the fit has seen are `SEEN`; all as they were if the model keeps no hashes."""
+    if model.seen is None or hashes is None:
+        return codes
+    return np.where((codes >= 0) & model.seen.has(hashes), SEEN, codes)
 
 
 def joined(parts: Iterable[Decisions]) -> Decisions:
@@ -33,12 +42,18 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 
 
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
-    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`.
+    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
     With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
-    left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
+    kinds = {"missing": MISSING, "unknown": UNKNOWN, "seen": SEEN}
+    left_out = {name: int((codes == code).sum()) for name, code in kinds.items()}
+    if not known.any() and left_out["seen"]:
+        raise DataError(
+            f"All {left_out['seen']:,} rows with a class were seen in fitting: they do not show how good the model is "
+            "on new rows. Give rows that are new, or count them all with --all-rows (all_rows=True in Python)."
+        )
     if not known.any():
         classes = some_of([repr(label) for label in model.decision.classes])
         raise ContractError(
@@ -46,7 +61,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
     part = Decisions._make([*(array[known] for array in decided[:4]), None])
-    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known])._asdict()
+    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known | (codes == SEEN)])._asdict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
@@ -93,8 +108,10 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
 
 def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
     """Notes on a report: rows that are not new, classes that are absent or, with `seldom`, hardly ever called."""
-    seen = seen_in_words(report.get("seen"), report["rows"])
+    left_out, seen = report.get("left_out", {}).get("seen"), seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
+    if left_out:
+        notes = [seen_left_out(left_out, report["rows"])]
     if report["absent"]:
         absent = some_of([repr(label) for label in report["absent"]], _NAMED)
         one = len(report["absent"]) == 1
@@ -107,6 +124,14 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
         note = seldom_note(model.decision.classes, Counts(tp, fp, fn, tn))
         notes += [] if note is None else [note]
     return notes
+
+
+def seen_left_out(seen: int, rows: int) -> str:
+    """How many rows a report leaves out because the fit has seen them."""
+    return (
+        f"left out: {seen:,} of {seen + rows:,} rows, which were seen in fitting; these figures are of the other "
+        f"{rows:,} (--all-rows counts all)"
+    )
 
 
 def _class_figures(metrics: ClassMetrics, code: int) -> dict[str, Any]:
