@@ -22,6 +22,7 @@ from quality_frauds import (
     card_sentences,
     is_of_circuit,
     is_plain,
+    readme_circuit,
     readme_frauds,
 )
 from quality_results import OURS, NotMeasured, provenance, runs, whole
@@ -72,7 +73,7 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "card_goals": lambda: whole("card_goals"),
         "card_runs": lambda: runs("card_goals"),
     },
-    README: {"quality": readme_quality, "frauds": readme_frauds},
+    README: {"quality": readme_quality, "frauds": readme_frauds, "circuit": readme_circuit},
 }
 """What is written between the markers of each page."""
 

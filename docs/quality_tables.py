@@ -1,5 +1,7 @@
 """The study on tables of all sizes, as ``docs/quality.md`` and the README show it."""
 
+from collections.abc import Mapping
+
 from marked_sections import Row, number, table
 from quality_results import OURS, Record, bullets, read, signed
 
@@ -167,17 +169,58 @@ def ablations() -> str:
     return table(["change", "tables", *columns, "times the fit"], rows)
 
 
+README_METHODS = (OURS, "CatBoost", "LightGBM", "XGBoost", "EBM")
+"""The rows of the small table; the page has all methods."""
+
+
 def readme_quality() -> str:
-    """The study in one small table and one sentence for each range of sizes."""
-    wanted = [(size, measure) for size in SIZES for measure in MEASURES]
-    lines = {key: row for key in wanted if (row := _ranks(*key, "all", "all")) is not None}
-    named = list(dict.fromkeys(name for row in lines.values() for name in methods(row)))
-    first = next(iter(lines.values()))
-    named.sort(key=lambda name: float(first[name] or "inf"))
+    """The study in one small table: ranks and the cost of a fit, then who wins how often."""
+    wanted = [*((SMALL, measure) for measure in MEASURES), (LARGE, MEASURES[0])]
+    lines = [(size, measure, row) for size, measure in wanted if (row := _ranks(size, measure, "all", "all"))]
+    spent = {(row["size"], row["method"]): row["fit, core-s"] for row in read("cost")}
+    header = ["average rank (tables)"]
+    header += [f"{measure.split(',')[0]}, {size} rows ({row['tables']})" for size, measure, row in lines]
+    header += [f"core-s of a fit, {size} rows" for size in SIZES]
     rows: list[Row] = [
-        [name, *(number(float(row[name]), 2) if row[name] else "" for row in lines.values())] for name in named
+        [
+            name,
+            *(number(float(row[name]), 2) if row[name] else "" for _, _, row in lines),
+            *(core_seconds(spent[size, name]) if (size, name) in spent else "" for size in SIZES),
+        ]
+        for name in README_METHODS
     ]
-    header = [f"{measure.split(',')[0]}, {size} rows ({row['tables']})" for (size, measure), row in lines.items()]
-    told = [sentence for size in SIZES if (sentence := strong_sentence(size))]
-    assert OURS in named
-    return "\n\n".join([table(["average rank (tables)", *header], rows), " ".join(told)])
+    told = [sentence for size in SIZES if (sentence := winner_sentence(size))]
+    return "\n\n".join([table(header, rows), " ".join([*told, cost_sentence(spent)])])
+
+
+def core_seconds(text: str) -> str:
+    """Core-seconds with two digits that count, or whole ones."""
+    value = float(text)
+    return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def winner_sentence(size: str) -> str:
+    """How often each method has the smallest log-loss of all; empty where there are no tables."""
+    found = {}
+    for row in read("means"):
+        rows = int(row["size"])
+        if row["measure"] != MEASURES[0] or (size == SMALL) != (rows <= 4000):
+            continue
+        key = row["set"] if size == SMALL else (row["set"], rows)  # small tables count once, at their larger size
+        if key not in found or rows > int(found[key]["size"]):
+            found[key] = row
+    if not found:
+        return ""
+    best = [min(methods(row), key=lambda name: float(row[name])) for row in found.values()]
+    wins = sorted(((best.count(name), name) for name in set(best) - {OURS}), key=lambda one: (-one[0], one[1]))
+    others = ", ".join(f"{name} on {count}" for count, name in wins)
+    return f"{size} rows: ours has the smallest log-loss of all on {best.count(OURS)} of {len(best)} tables; {others}."
+
+
+def cost_sentence(spent: Mapping[tuple[str, str], str]) -> str:
+    """What a fit of ours costs beside one fit of each of the strong rivals."""
+    said = []
+    for size, where in ((SMALL, "up to 4,000 rows"), (LARGE, "from 20,000 rows on")):
+        light, cat = (float(spent[size, OURS]) / float(spent[size, name]) for name in ("LightGBM", "CatBoost"))
+        said.append(f"{light:.0f} times that of one LightGBM and {cat:.1f} times that of one CatBoost {where}")
+    return f"A fit of ours takes core time: {', '.join(said)}."
