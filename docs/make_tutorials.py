@@ -1,4 +1,4 @@
-"""Runs what the first steps and the tutorials show, and writes what it prints into their pages.
+"""Runs what the README, the first steps and the tutorials show, and writes what it prints into their pages.
 
 ``python docs/make_tutorials.py`` runs the blocks of every page in order, in one empty folder for each page, and writes
 the text block below each of them; a page of the shell has marked sections instead, whose commands are listed here.
@@ -20,7 +20,9 @@ from marked_sections import fill
 
 FOLDER = Path(__file__).parent
 ANALYST = FOLDER / "tutorials" / "analyst.md"
+README = FOLDER.parent / "README.md"
 PYTHON_PAGES = (
+    README,
     FOLDER / "start.md",
     FOLDER / "tutorials" / "data-scientist.md",
     FOLDER / "tutorials" / "quantum-researcher.md",
@@ -63,6 +65,8 @@ def run_block(block: re.Match[str], names: dict[str, object], page: Path) -> str
     """A block with what it prints below it; of the shell, only commands of the package are run."""
     code = block["code"]
     if block["language"] == "sh":
+        if page == README:  # its commands are an outline of those that other pages run
+            return block[0]
         return block[0] if not code.startswith("qmedoid ") else _block("sh", code, run_command(code))
     line = block.string[: block.start()].count("\n") + 1
     with contextlib.redirect_stdout(io.StringIO()) as printed:

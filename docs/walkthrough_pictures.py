@@ -44,11 +44,6 @@ def draw_all(walk: "Walk", folder: Path) -> None:
             figure = Figure(figsize=size, layout="constrained")
             draw(figure.subplots(), walk)
             save(figure, folder / f"{name}.png")
-        hero = Figure(figsize=(10.4, 5.0), layout="constrained")
-        left, right = hero.subplots(1, 2, width_ratios=[1.15, 1.0])
-        distances_picture(left, walk)
-        contributions_picture(right, walk)
-        save(hero, folder / "hero.png")
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -66,10 +66,10 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
 
 
 def has_code(page: Path) -> bool:
-    """Whether a page has code that is run here; first steps, tutorials and engines have a test of their own."""
+    """Whether a page has code that is run here; README, first steps, tutorials and engines have tests."""
     return (
         page.parent.name != "tutorials"
-        and page.stem not in ("start", "engines")
+        and page.stem not in ("README", "start", "engines")
         and "```python" in page.read_text(encoding="utf-8")
     )
 
