@@ -15,6 +15,9 @@ class Html(str):
 
     __slots__ = ()
 
+    def __html__(self) -> "Html":
+        return self
+
 
 Child = str | int | None
 """What an element may hold: markup, text, a whole number, or nothing."""

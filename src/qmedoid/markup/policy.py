@@ -67,10 +67,15 @@ def script_element(javascript: str) -> Html:
 
 
 def _raw(tag: str, text: str) -> Html:
+    return Html(f"<{tag}>{check_raw(tag, text)}</{tag}>")
+
+
+def check_raw(tag: str, text: str) -> str:
+    """The text of a script or a style, as it is within its element; raise ValueError where it would end it."""
     lower = text.lower()
     if f"</{tag}" in lower or "<!--" in lower or "\r" in text:
         raise ValueError(f"The text of a {tag} must not end it, begin a comment or hold a carriage return.")
-    return Html(f"<{tag}>{text}</{tag}>")
+    return text
 
 
 def data_block(name: str, value: Any) -> Html:

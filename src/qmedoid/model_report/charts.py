@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from qmedoid.markup.charts import Axis, Point, axes, label, line, path, percent, picture, short, spanning, text
 from qmedoid.markup.html import Child, Html, element, folded, join, shortened, table
-from qmedoid.markup.svg import Axis, Point, axes, label, line, path, percent, picture, short, spanning, text
 
 WIDTH, HEIGHT = 320.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
+from qmedoid.markup.charts import Axis, area, label, line, path, picture, short, spanning, text
 from qmedoid.markup.html import Html, element, join, shortened, table
-from qmedoid.markup.svg import Axis, area, label, line, path, picture, short, spanning, text
 from qmedoid.model_report.charts import BOTTOM, HEIGHT, LEFT, NAME, RIGHT, TOP, WIDTH, count, figure, known, rectangle
 
 ODDS = "log-odds"

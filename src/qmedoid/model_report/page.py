@@ -6,6 +6,7 @@ from typing import Any
 
 from qmedoid.exports.javascript import engine
 from qmedoid.markup.html import Html, element, join, plain
+from qmedoid.markup.page import style
 from qmedoid.markup.policy import data_block, policy_element, script_element, style_element
 from qmedoid.model_report import sections
 from qmedoid.model_report.controls import operating_section, what_if_section
@@ -22,11 +23,6 @@ _SENTENCES = frozenset({"why", "do", "title", "holds", "reason", "absent", "enco
 def asset(name: str) -> str:
     """A file of the page's style or script."""
     return files("qmedoid.model_report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def style() -> str:
-    """The page's style sheet."""
-    return asset("report.css")
 
 
 def script(*, is_live: bool) -> str:
@@ -118,4 +114,5 @@ def _body(summary: Mapping[str, Any], parts: list[Section], scripts: list[Html])
         element("nav", element("ol", *links), aria_label="Contents"),
         element("main", join([part.html for part in parts], "\n"), id="main"),
         *scripts,
+        class_="qmedoid",
     )

@@ -1,13 +1,18 @@
 """Charts as SVG text: scales, axes, lines. Colors come from the classes of a style sheet."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from qmedoid.markup.html import Child, Html, element, join
 
 Point = tuple[float, float]
+Layer = tuple[str, Sequence[Sequence[float]], str]
+WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
+"""Where the axes of a chart lie within it."""
 # Numbers from here on have commas between their thousands, and a power of ten.
 _MANY, _TOO_MANY = 10_000, 10_000_000
 _SMALLEST_STEP = 1e-6
@@ -28,6 +33,16 @@ def label(value: float) -> str:
 def percent(value: float) -> str:
     """A share on an axis, in percent."""
     return f"{100 * value:.4g} %".replace("-", "−")
+
+
+def count(number: int) -> str:
+    """A whole number with commas."""
+    return f"{number:,}"
+
+
+def known(value: float | None) -> str:
+    """A number, or a dash for none."""
+    return "–" if value is None else label(value)
 
 
 @dataclass(frozen=True)
@@ -153,3 +168,75 @@ def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[floa
 def picture(width: float, height: float, about: str, *children: Child) -> Html:
     """A drawing that takes the width it is given; ``about`` says in words what it shows."""
     return element("svg", *children, viewBox=f"0 0 {short(width)} {short(height)}", role="img", aria_label=about)
+
+
+def across(low: float, high: float, *, is_log: bool = False, is_broad: bool = False) -> Axis:
+    """The axis of a chart from the left to the right."""
+    return Axis(low, high, LEFT, RIGHT + (BROAD - WIDTH if is_broad else 0.0), is_log)
+
+
+def upward(low: float, high: float, *, is_log: bool = False) -> Axis:
+    """The axis of a chart from below to the top."""
+    return Axis(low, high, BOTTOM, TOP, is_log)
+
+
+def chart(
+    about: str, x: Axis, y: Axis, names: tuple[str, str], *layers: Layer, number: Callable[[float], str] | None = None
+) -> Html:
+    """A chart of layers over two axes.
+
+    A layer is its kind, its points and its class: a ``line`` or ``dots`` through points (x, y), an ``area`` or
+    ``whiskers`` between (x, low, high), ``ticks`` at (x, y), or a ``rule`` at y from end to end.
+    """
+    drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, x, y)]
+    return picture(x.end + WIDTH - RIGHT, HEIGHT, about, axes(x, y, *names, number), *drawn)
+
+
+def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Html]:
+    placed = [(x.place(one[0]), *(y.place(value) for value in one[1:])) for one in points]
+    match kind:
+        case "line":
+            return [path([(one[0], one[1]) for one in placed], class_)]
+        case "dots":
+            size = {"dot": 4, "plainly": 2}.get(class_, 3)
+            return [element("circle", cx=short(one[0]), cy=short(one[1]), r=size, class_=class_) for one in placed]
+        case "area":
+            return [area([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed], class_)]
+        case "whiskers":
+            return [line(one[0], one[1], one[0], one[2], class_) for one in placed]
+        case "ticks":
+            return [line(one[0] - 2.5, one[1], one[0] + 2.5, one[1], class_) for one in placed]
+        case "rule":
+            return [line(x.start, y.place(one[0]), x.end, y.place(one[0]), class_) for one in points]
+    raise ValueError(f"The kind of a layer must be line, dots, area, whiskers, ticks or rule. Got {kind!r} instead.")
+
+
+def some_points(points: Sequence[Sequence[float]], most: int = 41) -> list[Sequence[float]]:
+    """At most so many points of a curve that a reader still takes in, both ends included."""
+    last = len(points) - 1
+    if last < most:
+        return list(points)
+    return [points[round(place * last / (most - 1))] for place in range(most)]
+
+
+def against_exact(about: str, what: str, points: Sequence[Point], low: float, high: float) -> Html:
+    """Measured numbers against exact ones, points (exact, measured); exact ones are between two ends."""
+    measured = [point[1] for point in points]
+    x, y = across(low, high), upward(min([low, *measured]), max([high, *measured]))
+    names = f"exact {what}", f"measured {what}"
+    return chart(about, x, y, names, ("line", [(low, low), (high, high)], "by-chance"), ("dots", points, "plainly"))
+
+
+def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
+    """Margins in their order, with two errors on either side; those of undecided records are marked."""
+    x = across(-0.5, max(len(given) - 0.5, 0.5), is_broad=True)
+    reach = [(place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
+             for place, one in enumerate(given)]  # fmt: skip
+    true = [(place, one["margin_in_closed_form"]) for place, one in enumerate(given)]
+    y = spanning([end for one in (*reach, *true) for end in one[1:]], BOTTOM, TOP, zero=True)
+    dots: list[Layer] = [
+        ("dots", [(place, one["margin"]) for place, one in enumerate(given) if one["undecided"] is is_open], class_)
+        for is_open, class_ in ((True, "toward"), (False, "settled"))
+    ]
+    layers: list[Layer] = [("rule", [(0.0,)], "cut"), ("whiskers", reach, "whisker"), *dots, ("ticks", true, "axis")]
+    return chart(about, x, y, ("records, by margin", "margin"), *layers)

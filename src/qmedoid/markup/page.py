@@ -1,0 +1,97 @@
+"""Pages and views of pages: a template with plain values becomes text of HTML that loads nothing."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from qmedoid.markup import charts
+from qmedoid.markup.html import Html, escape, plain
+from qmedoid.markup.policy import check_raw, content_policy, script_json
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LONGEST = 2_000
+"""Characters of a text that are shown, where a template does not ask for fewer (``cut``) or more (``whole``)."""
+_WHOLE = 1_000_000
+_NOTEBOOK_ENDS = "/* Pages: "
+
+
+def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = None, **context: Any) -> str:
+    """A page, or a part of one, from a template and plain values.
+
+    Every text is escaped, shortened if it is very long, and cleaned of characters that steer what follows; floats have
+    four significant digits. A page holds its style and its script, and a policy that lets the browser run these and
+    nothing else.
+
+    Parameters
+    ----------
+    template : str
+        A file of the folder ``templates``, such as ``"run.html"``.
+    script : str
+        JavaScript of the page.
+    data : mapping
+        Plain values by the id of their element, as JSON that the script reads.
+    **context : Any
+        What the template shows, under the names that it uses.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        The template shows a value that was not given.
+    ValueError
+        The script would end its element.
+    """
+    given = {"script": Html(check_raw("script", script)), "data": data or {}, "contents": []}
+    return _environment().get_template(template).render(given | context)
+
+
+def style(*, is_page: bool = True) -> str:
+    """The style sheet of pages, or the part of it that views within a notebook have."""
+    sheet = resources.files("qmedoid.markup").joinpath("style.css").read_text(encoding="utf-8")
+    return sheet if is_page else sheet[: sheet.index(_NOTEBOOK_ENDS)]
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("qmedoid.markup"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    filters: dict[str, Callable[..., Any]] = {
+        "number": charts.label,
+        "known": charts.known,
+        "percent": charts.percent,
+        "count": charts.count,
+        "short": charts.short,
+        "cut": lambda text, most: plain(str(text), most),
+        "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
+        "json": lambda value: Html(script_json(value)),
+    }
+    made.filters.update(filters)
+    sheet = style()
+    made.globals.update(
+        charts=charts,
+        style=Html(check_raw("style", sheet)),
+        view_style=Html(check_raw("style", style(is_page=False))),
+        policy=lambda script: content_policy([script] if script else [], [sheet]),
+    )
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """What stands for a value of a template: nothing for None, a short number for a float."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return charts.label(value)
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return plain(value, LONGEST, keep="\n")
