@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from hypothesis import settings
+from tests.closed_network import close_network
 
 # Before anything imports SciPy, so that scikit-learn's checks of array inputs run instead of being skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -15,6 +16,13 @@ settings.load_profile("check")
 # A shell starts what it puts in the background with Ctrl-C turned off, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def closed_network() -> None:
+    """No test opens a connection beyond this machine."""
+    close_network()
+
 
 # Tests of some ten seconds, which share nothing with others, begin first: at the end, a core would wait for them.
 LONGEST = (

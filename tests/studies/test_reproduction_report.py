@@ -3,7 +3,7 @@
 import pytest
 from made_up_cells import made_up
 
-from qmedoid.studies import report
+from qmedoid.studies import fraud_tables, report
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
 from qmedoid.studies.plan import PARTS, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report
@@ -32,7 +32,8 @@ def without_pictures(monkeypatch):
 @pytest.fixture
 def sample_for_all(monkeypatch):
     """The sample of the payments in place of all of them, which are not on every machine."""
-    monkeypatch.setattr(report, "load_data", lambda name: load_data(FRAUD_SAMPLE if name == FULL_FRAUD else name))
+    for module in (report, fraud_tables):
+        monkeypatch.setattr(module, "load_data", lambda name: load_data(FRAUD_SAMPLE if name == FULL_FRAUD else name))
 
 
 class TestReport:
