@@ -47,7 +47,7 @@ HOSTILE = "<script>alert('&\"')</script>"
 
 
 def hostile_report() -> Document:
-    table = Table("t", HOSTILE, [Heading(HOSTILE, HOSTILE), Heading("x")], [[HOSTILE, 1.0]], HOSTILE)
+    table = Table("t", HOSTILE, [Heading(HOSTILE, HOSTILE), Heading("x")], [[HOSTILE, HOSTILE]], HOSTILE)
     return Document(
         title=HOSTILE,
         introduction=[HOSTILE],
