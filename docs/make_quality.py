@@ -1,4 +1,4 @@
-"""Fills ``docs/quality.md``, ``docs/fraud-study.md`` and the README with what the study of quality left.
+"""Fills the README, ``docs/quality.md``, ``fraud-study.md`` and ``faq.md`` with what the study of quality left.
 
 ``python docs/make_quality.py`` writes tables and sentences between the markers of these pages, from the CSV files of
 ``benchmarks/results/quality``. A section whose files are not there yet stays as it is, and the script says so.
@@ -33,6 +33,7 @@ from quality_tables import (
     cost,
     means,
     over_tables,
+    questions_cost,
     ranks,
     readme_quality,
     rival_wins,
@@ -41,6 +42,7 @@ from quality_tables import (
 
 FOLDER = Path(__file__).parent
 QUALITY, FRAUDS, README = FOLDER / "quality.md", FOLDER / "fraud-study.md", FOLDER.parent / "README.md"
+QUESTIONS = FOLDER / "faq.md"
 
 PICTURE = "../benchmarks/results/quality/ranks.svg"
 
@@ -74,6 +76,7 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "card_runs": lambda: runs("card_goals"),
     },
     README: {"quality": readme_quality, "frauds": readme_frauds, "circuit": readme_circuit},
+    QUESTIONS: {"cost": questions_cost},
 }
 """What is written between the markers of each page."""
 

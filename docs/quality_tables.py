@@ -177,7 +177,7 @@ def readme_quality() -> str:
     """The study in one small table: ranks and the cost of a fit, then who wins how often."""
     wanted = [*((SMALL, measure) for measure in MEASURES), (LARGE, MEASURES[0])]
     lines = [(size, measure, row) for size, measure in wanted if (row := _ranks(size, measure, "all", "all"))]
-    spent = {(row["size"], row["method"]): row["fit, core-s"] for row in read("cost")}
+    spent = _cost("fit")
     header = ["average rank (tables)"]
     header += [f"{measure.split(',')[0]}, {size} rows ({row['tables']})" for size, measure, row in lines]
     header += [f"core-s of a fit, {size} rows" for size in SIZES]
@@ -196,7 +196,7 @@ def readme_quality() -> str:
 def core_seconds(text: str) -> str:
     """Core-seconds with two digits that count, or whole ones."""
     value = float(text)
-    return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+    return f"{value:,.0f}" if value >= 10 else f"{value:#.2g}"
 
 
 def winner_sentence(size: str) -> str:
@@ -222,5 +222,21 @@ def cost_sentence(spent: Mapping[tuple[str, str], str]) -> str:
     said = []
     for size, where in ((SMALL, "up to 4,000 rows"), (LARGE, "from 20,000 rows on")):
         light, cat = (float(spent[size, OURS]) / float(spent[size, name]) for name in ("LightGBM", "CatBoost"))
-        said.append(f"{light:.0f} times that of one LightGBM and {cat:.1f} times that of one CatBoost {where}")
-    return f"A fit of ours takes core time: {', '.join(said)}."
+        said.append(f"{light:.0f} times one LightGBM and {cat:.1f} times one CatBoost {where}")
+    return f"In core time a fit of ours is {'; '.join(said)}."
+
+
+def questions_cost() -> str:
+    """What fits and predictions of ours cost beside the strong rivals, for those who ask."""
+    scored = _cost("prediction")
+    rows: list[Row] = []
+    for size in SIZES:
+        for name in (OURS, *STRONG):
+            rows.append([size, name, core_seconds(_cost("fit")[size, name]), core_seconds(scored[size, name])])
+    shown = table(["rows", "method", "one fit, core-s", "scoring up to 10,000 rows, core-s"], rows, 2)
+    return f"{cost_sentence(_cost('fit'))} Means over the tables of [the study](quality.md#time):\n\n{shown}"
+
+
+def _cost(what: str) -> dict[tuple[str, str], str]:
+    """Mean core-seconds of a fit or a prediction, by size and method; tuning is not counted."""
+    return {(row["size"], row["method"]): row[f"{what}, core-s"] for row in read("cost")}

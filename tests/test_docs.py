@@ -382,4 +382,4 @@ def test_pictures_are_small_and_all_shown():
     shown = {Path(m[1] or m[2]).name for page in PAGES for m in LINK.finditer(page.read_text(encoding="utf-8"))}
     for picture in (DOCS / "pictures").iterdir():
         assert picture.stat().st_size < 150_000, f"{picture.name} is too large for a page."
-        assert picture.name in shown | {"hero.png"}, f"No page shows {picture.name}."
+        assert picture.name in shown, f"No page shows {picture.name}."
