@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
-from qmedoid.cli.app import StabilityOptions
+from qmedoid.cli.options import StabilityOptions
 from qmedoid.cli.stability import run
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._output import print_json
-from qmedoid.cli.options import CircuitExportOptions
+from qmedoid.cli.more_options import CircuitExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.circuit_export import export_circuit
 from qmedoid.storage.atomic import atomic_file, check_unchanged

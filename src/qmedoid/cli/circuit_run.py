@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, reading_bar, shown, tell
-from qmedoid.cli.options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
+from qmedoid.cli.more_options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.measuring import plan_measurement
 from qmedoid.storage.model_file import ModelFile, load_file

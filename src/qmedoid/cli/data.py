@@ -7,16 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from qmedoid.cli._output import grid, note, plain_console, print_json, tell
+from qmedoid.cli.more_options import DataFetchOptions, DataListOptions, DataWhereOptions
 from qmedoid.exceptions import DataError
 from qmedoid.storage.atomic import check_unchanged
 from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.tables.writing import check_output, open_sink
 
 
-def list_sets(*, as_json: bool) -> None:
+def list_sets(options: DataListOptions) -> None:
     """Print a line for every data set."""
     found = [(name, known, status(name)) for name, known in CATALOG.items()]
-    if as_json:
+    if options.json:
         sets = {
             name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
             for name, known, state in found
@@ -36,33 +37,34 @@ def list_sets(*, as_json: bool) -> None:
             note(str(state.problem))
 
 
-def where(name: str, *, as_json: bool) -> None:
+def where(options: DataWhereOptions) -> None:
     """Print the path of a data set's file."""
+    name = options.name
     path, known = locate(name), entry(name)
     if path is None:
         hint = f"'qmedoid data fetch {name}' writes it to a file"
         if known.source != "ships with scikit-learn":
             hint += ", after a download; or set QMEDOID_DATA to the folder that holds it"
         raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
-    print_json({"name": name, "path": str(path)}) if as_json else print(path)
+    print_json({"name": name, "path": str(path)}) if options.json else print(path)
 
 
-def fetch(name: str, output: str | None, *, force: bool, as_json: bool) -> None:
+def fetch(options: DataFetchOptions) -> None:
     """Write a data set to a file, by default NAME.csv (NAME.parquet for the large ones) in the current folder.
 
     A file that is there already and holds something else is left as it is, and refused.
     """
-    known = entry(name)
-    out = output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
+    name, known = options.name, entry(options.name)
+    out = options.output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
     check_output(out)
     table = table_of(name)
-    if not force and Path(out).is_file():
+    if not options.force and Path(out).is_file():
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / Path(out).name
             _write(table, str(again))
             check_unchanged(out, again.read_bytes())
     _write(table, out)
-    if as_json:
+    if options.json:
         print_json({"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target})
     else:
         tell(f"{len(table):,} rows written to {out}; the classes are in the column {known.target!r}.")

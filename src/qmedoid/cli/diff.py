@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
+from qmedoid.cli.more_options import DiffOptions
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.decision_diff import DecisionTally, aligned
 from qmedoid.tables.diff import ModelDiff, compare_models
-from qmedoid.tables.difference import BrokenContractError, OnMismatch
+from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.saved import SavedModel, load
 from qmedoid.tables.scoring import TableReading
 
@@ -30,35 +31,33 @@ _METRICS = (
 )
 
 
-def run(
-    old: Path, new: Path, table: str | None, *, exit_code: bool, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
-) -> int:
+def run(options: DiffOptions) -> int:
     """Compare two models, and print what differs; the exit code says whether anything does, if that was asked."""
+    old, new, table = options.old, options.new, options.table
     if table == "-":
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    decisions = None if table is None else _decisions(before, after, table, on_mismatch, dialect)
+    decisions = None if table is None else _decisions(before, after, table, options)
     found = compare_models(before, after, decisions)
-    if as_json:
+    if options.json:
         about = {"old": {"path": str(old), "sha256": before.sha256}, "new": {"path": str(new), "sha256": after.sha256}}
         print_json({**about, **found.as_dict()})
     else:
         console = plain_console()
         for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
             console.print(line, soft_wrap=isinstance(line, str))
-    return DIFFERENT if exit_code and found.differs else OK
+    return DIFFERENT if options.exit_code and found.differs else OK
 
 
-def _decisions(
-    old: SavedModel, new: SavedModel, table: str, on_mismatch: OnMismatch, dialect: Mapping[str, Any]
-) -> dict[str, Any]:
+def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> dict[str, Any]:
     """The decisions of both models, batch by batch."""
+    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
     with ExitStack() as stack:
         readings = []
         for name, one in (("old", old), ("new", new)):
             with _named(name):
-                readings.append(stack.enter_context(TableReading(one.model, table, on_mismatch, **dialect)))
+                readings.append(stack.enter_context(TableReading(one.model, table, options.on_mismatch, **dialect)))
 
         def compare(lenient: bool) -> DecisionTally:
             tally = DecisionTally(old.model, new.model)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from qmedoid.cli._output import note, print_json, shown
-from qmedoid.cli.options import ExportOptions
+from qmedoid.cli.more_options import ExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.exports.writing import export_model
 from qmedoid.tables.saved import load

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
+from qmedoid.cli.more_options import EffectOptions, ImportanceOptions
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance
@@ -11,24 +12,23 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.effect import Effect, EffectBin, EffectTally
 from qmedoid.tables.scoring import TableReading, decide_batch
 
 
-def run(model: Path, table: str | None, *, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
+def run(options: ImportanceOptions) -> None:
     """Print the importances of a model, or those of its decisions about a table."""
     keep_pandas_away()
-    loaded = load_model(model)
+    loaded = load_model(options.model)
     explained_by(loaded)
-    if table is None:
+    if options.table is None:
         if loaded.importances is None:
             raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
         found, rows = loaded.importances, None
     else:
-        found, rows = _of_table(loaded, table, on_mismatch, dialect)
+        found, rows = _of_table(loaded, options.table, options)
     importances = by_importance(loaded.contract.names, found)
-    if as_json:
+    if options.json:
         print_json({"rows": rows, "importances": importances})
         return
     of = "training rows" if rows is None else f"{rows:,} rows"
@@ -42,8 +42,13 @@ def run(model: Path, table: str | None, *, on_mismatch: OnMismatch, as_json: boo
     console.print(grid(("column", "contribution", "of all"), parts))
 
 
-def _of_table(model: TableModel, table: str, on_mismatch: OnMismatch, dialect: dict[str, Any]) -> Any:
-    with TableReading(model, table, on_mismatch, **dialect) as reading, reading_bar("contributions") as progress:
+def _of_table(model: TableModel, table: str, options: ImportanceOptions) -> Any:
+    with (
+        TableReading(
+            model, table, options.on_mismatch, delimiter=options.delimiter, decimal=options.decimal
+        ) as reading,
+        reading_bar("contributions") as progress,
+    ):
 
         def look(lenient: bool) -> ImportanceTally:
             tally = ImportanceTally(model)
@@ -58,42 +63,38 @@ def _of_table(model: TableModel, table: str, on_mismatch: OnMismatch, dialect: d
     return found.importances, found.rows
 
 
-def effect(
-    model: Path,
-    table: str,
-    column: str,
-    *,
-    toward: str | None,
-    bins: int,
-    plot: Path | None,
-    force: bool,
-    on_mismatch: OnMismatch,
-    as_json: bool,
-    **dialect: Any,
-) -> None:
+def effect(options: EffectOptions) -> None:
     """Print what the values of a column contribute, and draw it if asked for."""
     keep_pandas_away()
+    plot = options.plot
     _check_plot(plot)
-    loaded = load_model(model)
+    loaded = load_model(options.model)
     explained_by(loaded)
-    EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
+    EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
     with (
-        TableReading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading,
+        TableReading(
+            loaded,
+            options.table,
+            options.on_mismatch,
+            all_columns=True,
+            delimiter=options.delimiter,
+            decimal=options.decimal,
+        ) as reading,
         reading_bar("contributions") as progress,
     ):
 
         def look(lenient: bool) -> Effect:
-            tally = EffectTally(loaded, column, toward)
+            tally = EffectTally(loaded, options.column, options.toward)
             for batch, _ in reading.batches(lenient, on_progress=progress):
                 tally.add(batch, decide_batch(loaded, batch, reading.issues)[1])
-            return tally.report(bins)
+            return tally.report(options.bins)
 
         found: Effect = reading.in_kind(look)
         _check_rows(found.rows)
         reading.check()
     if plot is not None:
-        _write_plot(found, plot, force=force)
-    if as_json:
+        _write_plot(found, plot, force=options.force)
+    if options.json:
         print_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
     else:
         _print(found, plot)

@@ -1,12 +1,12 @@
 """``qmedoid inspect``: what a saved model is."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
 from qmedoid.cli._output import note, plain_console, print_json
+from qmedoid.cli.more_options import InspectOptions
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
@@ -15,15 +15,15 @@ from qmedoid.storage.card import model_card
 from qmedoid.storage.model_file import ModelFile, load_file
 
 
-def run(model: Path, budgets: list[str] | None = None, *, as_json: bool) -> None:
+def run(options: InspectOptions) -> None:
     """Print the model card, or its contents as JSON; or what budgets of alerts mean on held-out rows."""
-    loaded = load_file(model)
+    loaded = load_file(options.model)
     spent = None
-    if budgets is not None:
+    if options.budgets is not None:
         training = loaded.model.training
         curve = None if training is None else training.curve
-        spent = budgets_on_curve(listed(budgets), loaded.model.decision, curve)
-    if as_json:
+        spent = budgets_on_curve(listed(options.budgets), loaded.model.decision, curve)
+    if options.json:
         more = {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
         print_json({**_summary(loaded), **more})
         return

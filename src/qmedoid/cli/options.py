@@ -1,476 +1,449 @@
-"""Options of the commands: what they are called, what they mean, and their defaults."""
+"""Commands that fit and decide: what their options are called, what they mean, and their defaults.
+
+A class is a command: its docstring is the help, and its fields are the arguments and options.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import typer
-
-from qmedoid.spelling import number_of
-
-
-def _column(help: str) -> Any:
-    return typer.Option(metavar="NAME", help=help)
-
-
-def share(text: str) -> float:
-    """A share, written as a number (0.05) or as a percentage (5%): the parser of options that take one.
-
-    Raises
-    ------
-    typer.BadParameter
-        The text writes no number between 0 and 1.
-    """
-    # A default is parsed, too, and may be a number.
-    number = number_of(str(text))
-    if number is None or not 0.0 <= number <= 1.0:
-        meant = "" if number is None or not 1.0 < number <= 100.0 else f" {number:g} percent is {number:g}%."
-        raise typer.BadParameter(
-            f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
-        )
-    return number
-
-
-def _share(help: str) -> Any:
-    return typer.Option(parser=share, metavar="SHARE", help=help)
-
-
-Text = str | None
-Number = float | None
-Names = list[str] | None
-Table = Annotated[
-    str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
-]
-Model = Annotated[Path, typer.Argument(help="File of a saved model.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Delimiter = Annotated[Text, typer.Option(help="Field separator of a CSV file (detected by default).")]
-Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detected by default).")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
-MaxRows = Annotated[int | None, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
-Budgets = Annotated[
-    Names, typer.Option(help="Alerts to look at, such as 10,100,1%: precision and recall of each; with commas between.")
-]
-OnMismatch = Annotated[
-    Literal["error", "warn"],
-    typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),
-]
+from qmedoid.cli._option_kinds import (
+    EVALUATION,
+    LARGE,
+    LEARNED,
+    MODEL,
+    OUTPUT,
+    POINT,
+    READING,
+    RESULTS,
+    AllRows,
+    BadRows,
+    Budgets,
+    Decimal,
+    Delimiter,
+    Force,
+    MaxRows,
+    MissedCost,
+    Model,
+    Names,
+    Number,
+    Options,
+    Output,
+    ReadingOptions,
+    Row,
+    Seed,
+    Table,
+    TargetName,
+    Text,
+    argument,
+    option,
+    share_option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions:
+class TableOptions(Options):
     """How the table of a check or a fit is read."""
 
     table: Table
     target: Text
-    category: Annotated[Names, _column("Column of names, even if of digits; repeatable.")] = None
-    number: Annotated[Names, _column("Column of numbers; repeatable.")] = None
-    date: Annotated[Names, _column("Column of dates; repeatable.")] = None
-    keep: Annotated[Names, _column("Column to use although it looks like an id; repeatable.")] = None
-    ignore: Annotated[Names, _column("Column to leave out; repeatable.")] = None
-    roles: Annotated[Path | None, typer.Option(help='TOML file of roles, such as zip = "category".')] = None
+    category: Annotated[
+        Names, option(LEARNED, "Column of names, even if they are numbers (repeatable).", metavar="COLUMN")
+    ] = None
+    number: Annotated[Names, option(LEARNED, "Column of numbers (repeatable).", metavar="COLUMN")] = None
+    date: Annotated[Names, option(LEARNED, "Column of dates (repeatable).", metavar="COLUMN")] = None
+    keep: Annotated[
+        Names, option(LEARNED, "Column to use although it looks like an identifier (repeatable).", metavar="COLUMN")
+    ] = None
+    ignore: Annotated[Names, option(LEARNED, "Column to leave out (repeatable).", metavar="COLUMN")] = None
+    roles: Annotated[
+        Path | None, option(LEARNED, 'TOML file of such roles, with lines like zip = "category".', metavar="FILE")
+    ] = None
     seed: Seed = 0
     max_rows: MaxRows = 5_000_000
     delimiter: Delimiter = None
     decimal: Decimal = None
     date_order: Annotated[
-        Literal["day-first", "month-first"] | None, typer.Option(help="Order of dates that do not show it: 01/02/2024.")
+        Literal["day-first", "month-first"] | None,
+        option(
+            READING,
+            "Read 01/02/2024 as day-first or month-first (detected by default).",
+            metavar="ORDER",
+        ),
     ] = None
-    json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions(TableOptions):
-    """Options of ``check``."""
+    """Show how each column would be read, and what is odd about it.
 
-    target: Annotated[Text, typer.Option(help="Column that holds the classes.")] = None
-    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 3 if there are problems.")] = False
+    Run it before a fit: it names columns that give the target away, identifiers, texts among numbers, and rows that
+    occur twice. It writes nothing.
+    """
+
+    most_used = ("target", "ignore", "category", "number", "strict", "json")
+    examples = ("qmedoid check patients.csv --target outcome",)
+
+    target: Annotated[Text, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")] = None
+    strict: Annotated[bool, option(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(TableOptions):
     """What is fitted, and how."""
 
-    target: Annotated[str, typer.Option(help="Column that holds the classes.")]
+    target: Annotated[str, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")]
     positive: Annotated[
         Text,
-        typer.Option(help="Class to look for; of more than two, against all. Else, for alerts, the rarer of two."),
+        option(
+            LEARNED,
+            "Class to look for, such as fraud; of three classes or more, against all others. Default, for alerts: the "
+            "one whose name says so, else the rarer of two.",
+            metavar="CLASS",
+        ),
     ] = None
-    group_column: Annotated[Text, typer.Option(help="Rows with the same value here are held out together.")] = None
+    group_column: Annotated[
+        Text,
+        option(EVALUATION, "Rows with the same value here, such as a customer, are held out together.",
+               metavar="COLUMN"),
+    ] = None  # fmt: skip
     method: Annotated[
         Literal["auto", "evidence", "rare", "sum", "nearest"],
-        typer.Option(help="What decides: evidence by groups, rare-event prototypes, a sum, or nearest medoid."),
+        option(
+            MODEL,
+            "What decides: evidence (distances to medoids), rare (prototypes of a rare class), sum (these and boosted "
+            "trees), nearest (the paper's rule), or auto, which chooses one for the table.",
+            metavar="METHOD",
+        ),
     ] = "auto"
-    medoids: Annotated[int | None, typer.Option(min=1, help="Maximum number of medoids of the evidence method.")] = None
+    medoids: Annotated[
+        int | None,
+        option(MODEL, "Maximum number of medoids, the real rows that records are compared with.", min=1, metavar="N"),
+    ] = None
     neighbors: Annotated[
-        Text, typer.Option(help="Maximum number of rows kept for its neighbor term: a number, or auto.")
+        Text, option(MODEL, "Maximum number of rows kept as nearest neighbors: a number, or auto.", metavar="N")
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityOptions(TrainingOptions):
-    """Options of ``stability``."""
+    """Refit samples of the rows, and count decisions that change.
+
+    Fits bootstrap samples of a table, and shows how often decisions, groups of columns and medoids are others than in
+    the fit of all rows.
+    """
+
+    most_used = ("target", "bootstraps", "positive", "ignore", "method", "max_rows", "seed", "json")
+    examples = ("qmedoid stability patients.csv --target outcome",)
 
     max_rows: MaxRows = 20_000
-    bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20
+    bootstraps: Annotated[
+        int, option(EVALUATION, "Number of bootstrap samples that are fitted, 2 or more.", min=2, metavar="N")
+    ] = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointOptions:
+class PointOptions(Options):
     """Where records are separated."""
 
-    alert_rate: Annotated[Number, _share("Share of the records to be called positive.")] = None
-    operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
-    min_precision: Annotated[Number, _share("Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall.")] = None
-    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+    alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, such as 1%.")] = None
+    operating_point: Annotated[
+        Text, option(POINT, "Probability above which a record is positive, or a metric to maximize, such as f1.",
+                     metavar="POINT"),
+    ] = None  # fmt: skip
+    min_precision: Annotated[Number, share_option(POINT, "Best recall with at least this precision.")] = None
+    min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall.")] = None
+    cost: MissedCost = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecalibrateOptions(PointOptions):
-    """Options of ``recalibrate``."""
+class RecalibrateOptions(PointOptions, ReadingOptions):
+    """Fit probabilities and threshold to newly labeled rows.
 
-    model: Model
-    table: Table
-    output: Annotated[Path, typer.Option("--output", "-o", help="File of the new model.")]
-    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions:
-    """Options of ``explain``."""
-
-    model: Model
-    table: Table
-    row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")]
-    top: Annotated[int, typer.Option(min=0, help="Columns, groups and rows that are listed; 0 lists all.")] = 10
-    fixed: Annotated[Names, typer.Option(help="Columns that cannot change, with commas between.")] = None
-    html: Annotated[Path | None, typer.Option(help="Page to write, without scripts.")] = None
-    svg: Annotated[Path | None, typer.Option(help="Picture of the contributions to write.")] = None
-    known: Annotated[
-        Text, typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of.")
-    ] = None
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions:
-    """Options of ``export``."""
-
-    model: Model
-    format: Annotated[
-        Literal["js", "sql", "onnx"], typer.Option(help="JavaScript, one SELECT statement, or an ONNX graph.")
-    ]
-    dialect: Annotated[
-        Literal["duckdb", "sqlite", "postgres"] | None, typer.Option(help="Database that SQL is for (duckdb).")
-    ] = None
-    table: Annotated[Text, typer.Option(metavar="NAME", help="Table that SQL selects from (records).")] = None
-    force: Force = False
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File. Default: the model's name with the format's ending.")
-    ] = None
-    json: AsJson = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class CircuitExportOptions:
-    """Options of ``circuit export``."""
-
-    model: Model
-    table: Annotated[
-        Text, typer.Argument(help="Table with the record whose angles are put in; without one they stay open.")
-    ] = None
-    row: Annotated[int | None, typer.Option(min=0, help="Row of the table, counted from 0.")] = None
-    format: Annotated[
-        Literal["qpy", "qasm", "qasm2", "text"],
-        typer.Option(help="QPY, OpenQASM 3, OpenQASM 2 (which needs a record), or a drawing."),
-    ] = "text"
-    which: Annotated[
-        Literal["auto", "variational", "swap-test", "interference"],
-        typer.Option(help="The trained circuit, the SWAP test, or its cheaper twin; auto takes what the model has."),
-    ] = "auto"
-    medoid: Annotated[
-        int | None, typer.Option(min=0, help="Medoid for the SWAP test, by its training row as explain shows it.")
-    ] = None
-    measure: Annotated[bool, typer.Option("--measure", help="Measure the qubits of the trained circuit.")] = False
-    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-"
-    force: Force = False
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
-
-
-def shot_count(text: str) -> int | str:
-    """A number of shots, or ``auto``: the parser of the option.
-
-    Raises
-    ------
-    typer.BadParameter
-        The text is neither.
+    For a model that is in use while the frequency of the classes changes: everything else stays as it was, and the
+    new model names the old one.
     """
-    # A default is parsed, too, and may be a number.
-    if str(text) == "auto":
-        return "auto"
-    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
-        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
-    return int(text)
 
-
-@dataclass(frozen=True, kw_only=True)
-class MeasureOptions:
-    """How the records of a table are measured on a quantum device."""
+    most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
+    examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
 
     model: Model
     table: Table
-    backend: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
-        ),
-    ] = "simulator"
-    shots: Annotated[
-        Any,
-        typer.Option(parser=shot_count, metavar="N|auto", help="Shots of each circuit; auto: more for small margins."),
-    ] = 4096
-    budget: Annotated[
-        int | None, typer.Option(min=1, help="Mean shots of a circuit that --shots auto keeps to (4096).")
-    ] = None
-    circuit: Annotated[
-        Literal["interference", "compact_swap"], typer.Option(help="Circuit of a test; compact_swap is the paper's.")
-    ] = "interference"
-    register: Annotated[
-        Literal["column", "group", "paper"],
-        typer.Option(help="A test for each column (one qubit), for each group of columns, or as in the paper."),
-    ] = "column"
-    refine: Annotated[
-        Literal["device", "simulated"],
-        typer.Option(help="Where a trained circuit runs: on the device as well, or in an exact simulation."),
-    ] = "device"
-    n_qubits: Annotated[int, typer.Option(min=1, help="Maximum number of qubits.")] = 100
-    calibrate: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Run known pairs in every job to undo what noise does.")
-    ] = True
-    circuits_per_job: Annotated[int, typer.Option(min=1, help="Circuits of a job, without those of known pairs.")] = 100
-    limit: Annotated[int | None, typer.Option(min=1, help="Measure the first rows only, this many.")] = None
-    seed: Seed = 0
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
+    output: Output
+    target: TargetName = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class CircuitPlanOptions(MeasureOptions):
-    """Options of ``circuit plan``."""
+class ExplainOptions(ReadingOptions):
+    """Say why a row got its class: what each column contributes.
 
+    The contributions add up exactly to the decision. Also shows similar real rows, and the smallest change that
+    would lead to another class.
+    """
 
-@dataclass(frozen=True, kw_only=True)
-class CircuitRunOptions(MeasureOptions):
-    """Options of ``circuit run``."""
-
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the run; the same one goes on with it.")
-    ]
-    max_circuits: Annotated[
-        int | None, typer.Option(min=1, help="Refuse to run more circuits than this, known pairs included.")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and run nothing.")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """Options of ``report``."""
+    most_used = ("row", "top", "html", "svg", "known", "fixed", "json")
+    examples = (
+        "qmedoid explain patients.qmedoid new.csv --row 3",
+        "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
+    )
 
     model: Model
-    table: Annotated[Text, typer.Argument(help="Table to decide about; with classes, figures are of its rows.")] = None
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Page to write. Default: the model's name with .html.")
+    table: Table
+    row: Row
+    top: Annotated[
+        int, option(RESULTS, "Columns, groups and rows that are listed; 0 lists all.", min=0, metavar="N")
+    ] = 10
+    fixed: Annotated[
+        Names, option(RESULTS, "Columns that cannot change, such as age (with commas between).", metavar="COLUMNS")
     ] = None
-    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
-    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
-    baselines: Annotated[
-        bool, typer.Option("--baselines", help="Fit plain baselines to folds of the table, and compare.")
-    ] = False
-    stability: Annotated[
-        int | None, typer.Option(min=2, help="Fit this many samples of the table, and show what changes.")
-    ] = None
-    ignore: Annotated[Names, typer.Option(metavar="CODE", help="Finding not to judge, such as QM103; repeatable.")] = (
+    html: Annotated[Path | None, option(OUTPUT, "Page to write, without scripts.", metavar="FILE")] = None
+    svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
+    known: Annotated[
+        Text,
+        option(RESULTS, "Table, such as the fitted one, of which the rows nearest to this one are shown.",
+               metavar="TABLE"),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(ReadingOptions):
+    """Write one page: how good a model is, and what decides.
+
+    Any browser opens it without a network: figures, a slider of the threshold, what columns contribute, checks, and
+    the model itself, which scores records in the page.
+    """
+
+    most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
+    examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
+
+    model: Model
+    table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
         None
     )
-    max_size: Annotated[
-        float, typer.Option(metavar="MB", help="Size of the page from which on the live model is left out.")
-    ] = 3.0
-    live: Annotated[bool, typer.Option("--live/--no-live", help="Whether the page scores records by itself.")] = True
-    rows: Annotated[bool, typer.Option("--rows/--no-rows", help="Whether the page holds rows of the table.")] = True
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Count rows too that the model was fitted on. Default: new rows alone.")
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Page to write. Default: the model's name with .html.", "--output", "-o", metavar="FILE"),
+    ] = None
+    target: TargetName = None
+    all_rows: AllRows = False
+    cost: Annotated[
+        Number, option(POINT, "What a missed positive costs, in false alerts: shows costs too.", metavar="RATIO")
+    ] = None
+    baselines: Annotated[
+        bool, option(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
     ] = False
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
+    stability: Annotated[
+        int | None,
+        option(RESULTS, "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2,
+               metavar="N"),
+    ] = None  # fmt: skip
+    ignore: Annotated[
+        Names, option(RESULTS, "Code of a check to leave out, such as QM103 (repeatable).", metavar="CODE")
+    ] = None
+    max_size: Annotated[
+        float, option(RESULTS, "Size from which on the page leaves the live model out, in megabytes.", metavar="MB")
+    ] = 3.0
+    live: Annotated[
+        bool, option(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
+    ] = True
+    rows: Annotated[bool, option(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(PointOptions, TrainingOptions):
-    """Options of ``fit``."""
+    """Learn from a table, say how good the model is, save it.
+
+    A quarter of the rows is held out: the model never sees them, and they say how good it is. Two classes or more
+    (multiclass). For imbalanced classes set the threshold, such as with --alert-rate.
+    """
+
+    most_used = ("target", "output", "positive", "alert_rate", "ignore", "test", "compare", "report")
+    examples = (
+        "qmedoid fit patients.csv --target outcome",
+        "qmedoid fit payments.parquet --target fraud --alert-rate 1% --compare",
+    )
 
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Model file. Default: the table's name with .qmedoid.")
+        Path | None,
+        option(OUTPUT, "Model file. Default: the table's name with .qmedoid.", "--output", "-o", metavar="FILE"),
     ] = None
-    test: Annotated[str, typer.Option(help="Held-out rows: a file, or a share of the rows; 0 for none.")] = "0.25"
+    test: Annotated[
+        str, option(EVALUATION, "Held-out rows: a share of the rows, a file, or 0 for none.", metavar="SHARE|FILE")
+    ] = "0.25"
     valid: Annotated[
-        Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
+        Text,
+        option(EVALUATION, "Rows to choose the settings by: a share or a file. Default: cross-validation.",
+               metavar="SHARE|FILE"),
+    ] = None  # fmt: skip
+    time_column: Annotated[
+        Text,
+        option(EVALUATION, "Hold out the last rows by this column, which is not learned from.", metavar="COLUMN"),
     ] = None
-    time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
-    weight_column: Annotated[Text, typer.Option(help="How many rows each row stands for; 0 leaves it out.")] = None
+    weight_column: Annotated[
+        Text,
+        option(LEARNED, "Sample weights: how many rows each row counts as; 0 leaves it out.", metavar="COLUMN"),
+    ] = None
     class_weight: Annotated[
-        Literal["balanced"] | None, typer.Option(help="Weights that give every class the same total.")
-    ] = None
-    paper: Annotated[bool, typer.Option("--paper", help="As in the paper but for what docs/findings.md lists.")] = False
+        Literal["balanced"] | None,
+        option(LEARNED, "For imbalanced classes: weight the rows so that every class counts as much as the others.",
+               metavar="balanced"),
+    ] = None  # fmt: skip
+    paper: Annotated[
+        bool, option(MODEL, "Method and circuit of the paper, but for what docs/findings.md lists.", "--paper")
+    ] = False
     refine: Annotated[
-        str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
-    ] = "auto"
-    raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
-    circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+        str,
+        option(MODEL, "When a trained circuit decides: auto, always, never, or a share of the records.",
+               metavar="WHEN"),
+    ] = "auto"  # fmt: skip
+    raw_rows: Annotated[
+        bool, option(MODEL, "Keep medoids as readable rows in the model file.", "--raw-rows/--no-raw-rows")
+    ] = True
+    circuits: Annotated[bool, option(OUTPUT, "Write the circuits too, as QPY and OpenQASM 3.", "--circuits")] = False
     compare: Annotated[
-        bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
+        bool, option(EVALUATION, "Fit plain baselines to the same rows, and compare on the held-out ones.", "--compare")
     ] = False
     report: Annotated[
-        Path | None, typer.Option(help="Page to write: the model, and what it shows on the held-out rows.")
+        Path | None,
+        option(OUTPUT, "Page to write: the model, and what it shows on the held-out rows.", metavar="FILE"),
     ] = None
-    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
+    cv: Annotated[
+        int | None,
+        option(EVALUATION, "Also fit and evaluate this many folds of the training rows (cross-validation), 2 or more.",
+               min=2, metavar="FOLDS"),
+    ] = None  # fmt: skip
     max_rows: MaxRows = None
     memory: Annotated[
-        Text, typer.Option(metavar="SIZE", help="Fit in passes a table that needs more memory, such as 2GB.")
-    ] = None
+        Text,
+        option(LARGE, "Fit a table in passes that needs more memory than this, such as 2GB. Default: 4GB.",
+               metavar="SIZE"),
+    ] = None  # fmt: skip
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep what passes have finished, and go on where a fit was stopped.")
+        bool, option(LARGE, "Go on where a fit in passes was stopped; keep what passes have finished.", "--resume")
     ] = False
     dask: Annotated[
-        Text, typer.Option(metavar="WHERE", help="Run passes on Dask workers: local, or a scheduler such as tcp://…")
+        Text,
+        option(LARGE, "Run passes on Dask workers: local, or a scheduler such as tcp://host:8786.", metavar="WHERE"),
     ] = None
     time_limit: Annotated[
         Number,
-        typer.Option(metavar="SECONDS", help="Leave out what would end later: trees, neighbors, circuit, folds."),
-    ] = None
+        option(LARGE, "Leave out what would end later: trees, neighbors, circuit, baselines, folds.",
+               metavar="SECONDS"),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutOptions:
+class CutOptions(ReadingOptions):
     """A table about which a model decides, and where it cuts; one cut at most."""
 
     model: Model
     table: Table
-    threshold: Annotated[Number, _share("Probability above which a record is called positive.")] = None
-    alert_rate: Annotated[Number, _share("Share of the records to be called positive, by held-out rows.")] = None
-    min_precision: Annotated[Number, _share("Best recall with at least this precision on held-out rows.")] = None
-    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall on held-out rows.")] = None
-    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
-    on_mismatch: OnMismatch = "error"
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-    json: AsJson = False
+    threshold: Annotated[Number, share_option(POINT, "Probability above which a record is called positive.")] = None
+    alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, by held-out rows.")] = (
+        None
+    )
+    min_precision: Annotated[
+        Number, share_option(POINT, "Best recall with at least this precision on held-out rows.")
+    ] = None
+    min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall on held-out rows.")] = (
+        None
+    )
+    cost: MissedCost = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(CutOptions):
-    """Options of ``score``."""
+    """Predict: a class and a score for each row of a table.
+
+    The table may be larger than the memory. Each run also says whether the share of alerts, and the values, are like
+    those of the training rows: that is how to monitor a model.
+    """
+
+    most_used = ("output", "columns", "add", "reasons", "threshold", "alert_rate", "top", "on_mismatch")
+    examples = (
+        "qmedoid score patients.qmedoid new.csv -o decisions.csv",
+        "qmedoid score patients.qmedoid new.csv -o out.csv --columns id --add reasons",
+    )
 
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o",
-            help="File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
+        option(
+            OUTPUT,
+            "File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
+            "--output", "-o", metavar="FILE",
         ),
     ]  # fmt: skip
     columns: Annotated[
-        Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
-    ] = None
+        Names,
+        option(RESULTS, "Columns to carry through, such as ids (repeatable, or with commas between).",
+               metavar="COLUMNS"),
+    ] = None  # fmt: skip
     prevalence: Annotated[
         Text,
-        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
-    ] = None
-    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
+        option(POINT, "Share of the positive class in this table, or 'estimate': probabilities are then for it.",
+               metavar="SHARE"),
+    ] = None  # fmt: skip
+    safe_csv: Annotated[
+        bool,
+        option(OUTPUT, "Make texts safe that a spreadsheet would run as formulas.", "--safe-csv/--no-safe-csv"),
+    ] = True
     force: Force = False
-    top: Annotated[int | None, typer.Option(min=1, help="Call this many records positive: the highest scores.")] = None
+    top: Annotated[
+        int | None, option(POINT, "Call this many records positive: the highest scores.", min=1, metavar="N")
+    ] = None
     add: Annotated[
         Names,
-        typer.Option(
-            help="Add columns: probabilities, source, row, reasons, sentence, novelty, flags; repeated, or with commas."
+        option(
+            RESULTS,
+            "Columns to add: probabilities, source, row, reasons, sentence, novelty, flags (repeatable, or with commas "
+            "between).",
+            metavar="WHAT",
         ),
     ] = None
     reasons: Annotated[
-        int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
+        int | None,
+        option(RESULTS, "Add this many reasons: the columns that contribute most. Default: 3.", min=1, metavar="N"),
     ] = None
-    explain: Annotated[int | None, typer.Option(min=1, help="Add this many reasons, and each decision in words.")] = (
-        None
-    )
+    explain: Annotated[
+        int | None, option(RESULTS, "Add this many reasons, and each decision in words.", min=1, metavar="N")
+    ] = None
     on_bad_row: Annotated[
         Literal["refuse", "flag", "skip"],
-        typer.Option(help="A row that cannot be read: refuse the table, flag the row, or set it aside."),
+        option(READING, "If a row cannot be read: refuse the table, flag the row, or skip it.", metavar="WHAT"),
     ] = "refuse"
     bad_rows: Annotated[
-        Text, typer.Option(metavar="FILE", help="File for rows set aside. Default: OUT with .bad-rows.csv.")
+        Text,
+        option(READING, "File for the rows that are left out. Default: OUT with .bad-rows.csv.", metavar="FILE"),
     ] = None
     resume: Annotated[
-        bool, typer.Option("--resume", help="Into a folder: score only files whose results are missing or out of date.")
+        bool, option(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
     ] = False
     shard: Annotated[
-        Text, typer.Option(metavar="K/N", help="Into a folder: score the K-th of N parts of the input files.")
+        Text, option(LARGE, "Into a folder: score the K-th of N parts of the input files.", metavar="K/N")
     ] = None
     dask: Annotated[
         Text,
-        typer.Option(
-            metavar="WHERE", help="Into a folder: score files on Dask workers: local, or a scheduler, tcp://…"
-        ),
-    ] = None
+        option(LARGE, "Into a folder: score files on Dask workers: local, or a scheduler such as tcp://host:8786.",
+               metavar="WHERE"),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(CutOptions):
-    """Options of ``evaluate``."""
+    """Compare a model's decisions with the true classes."""
 
-    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Count rows too that the model was fitted on. Default: new rows alone.")
-    ] = False
+    most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
+    examples = (
+        "qmedoid evaluate patients.qmedoid labeled.csv",
+        "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
+    )
+
+    target: TargetName = None
+    all_rows: AllRows = False
     budgets: Budgets = None
     on_bad_row: Annotated[
         Literal["refuse", "skip"],
-        typer.Option(help="A row that cannot be read: refuse the table, or leave the row out."),
+        option(READING, "If a row cannot be read: refuse the table, or skip the row.", metavar="WHAT"),
     ] = "refuse"
-    bad_rows: Annotated[Text, typer.Option(metavar="FILE", help="File for rows left out. Default: none.")] = None
+    bad_rows: BadRows = None
     force: Force = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproduceOptions:
-    """Options of ``reproduce``."""
-
-    what: Annotated[
-        Literal["all", "heart", "breast-cancer", "wine", "fraud", "devices"],
-        typer.Argument(help="Data set, or all four; or devices: the same decisions on simulated quantum devices."),
-    ] = "all"
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, plots and the page.")] = Path(
-        "reproduction"
-    )
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes side by side; by default one per core.")] = None
-    seed: Seed = 0
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A smoke run: few splits or records, a sample of the frauds.")
-    ] = False
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
-    ] = None
-    force: Force = False
-    json: AsJson = False

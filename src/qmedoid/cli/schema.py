@@ -5,6 +5,7 @@ from importlib.resources import files
 from typing import Any
 
 from qmedoid.cli._output import print_json, shown
+from qmedoid.cli.more_options import SchemaOptions
 from qmedoid.exceptions import ParameterError, some_of
 
 _FOLDER = files("qmedoid.cli") / "schemas"
@@ -29,11 +30,11 @@ def schema_of(name: str) -> dict[str, Any]:
     return document | ({"$defs": dict(sorted(parts.items()))} if parts else {})
 
 
-def run(words: list[str], *, as_json: bool) -> None:
+def run(options: SchemaOptions) -> None:
     """Print the schema of a command; without one what schemas there are, or in JSON all of them."""
-    if words:
-        print_json(schema_of(" ".join(words)), with_notes=False)
-    elif as_json:
+    if options.command:
+        print_json(schema_of(" ".join(options.command)), with_notes=False)
+    elif options.json:
         print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
         for name in names():

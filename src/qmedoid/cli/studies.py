@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
-from qmedoid.cli.options import ReproduceOptions
+from qmedoid.cli.more_options import DemoOptions, ReproduceOptions
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.document import Document, Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
@@ -27,7 +27,7 @@ _NAMES_IN_PAPER = {"qmedoid, as printed": "Fusion"}
 _FRAME = 3
 
 
-def run_demo(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> None:
+def run_demo(options: DemoOptions) -> None:
     """Compare every method on every data set and print the result, part by part or as one JSON document."""
     console = plain_console()
     folder: Path | None = cell_folder()
@@ -36,16 +36,20 @@ def run_demo(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> Non
     except OutputError as error:
         note(f"{error} Results of this run are not kept.")
         folder = None
-    small = list(plan.small_outcomes(_demo_results(plan.demo_cells("small", range(seed, seed + splits)), folder)))
-    if not as_json:
+    small = list(
+        plan.small_outcomes(
+            _demo_results(plan.demo_cells("small", range(options.seed, options.seed + options.splits)), folder)
+        )
+    )
+    if not options.json:
         for name in dict.fromkeys(outcome.data for outcome in small):
             outcomes = [outcome for outcome in small if outcome.data == name]
             console.print(_comparison(outcomes, ("accuracy", "macro-F1", "paper acc.", "paper F1")))
         for finding in findings(small, "macro_f1", "macro-F1"):
             console.print(finding)
-    rare_seeds = range(seed, seed + fraud_splits)
+    rare_seeds = range(options.seed, options.seed + options.fraud_splits)
     frauds = list(plan.rare_outcomes(_demo_results(plan.demo_cells("rare", rare_seeds), folder))) if rare_seeds else []
-    if as_json:
+    if options.json:
         parts = {"small": small, "fraud": frauds}
         print_json({part: [outcome.as_dict() for outcome in outcomes] for part, outcomes in parts.items()})
     elif frauds:
