@@ -57,7 +57,7 @@ def test_baselines_get_our_training_rows_and_our_held_out_rows(cli, file, tmp_pa
 
 def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, spy, monkeypatch):
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
-    assert "compared on the 22 held-out rows: fits of the same 68 training rows" in said
+    assert "Compared with plain baselines on the 22 test rows; all are fitted to the same 68 rows." in said
     assert "No plain baseline wins" in said
     row = next(line for line in said.splitlines() if "qmedoid " in line)
     assert row.count("*") == 4  # all but the seconds
@@ -97,7 +97,7 @@ def test_folds_alone_need_no_held_out_rows(cli, file, tmp_path):
     printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2, "--json").json
     assert printed["training_rows"] == printed["cross_validation"]["rows"] == 90
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2).out
-    assert "2 folds of the 90 training rows: mean ± standard error" in said
+    assert "2 folds of the 90 training rows, each fitted anew: mean ± standard error" in said
     assert "minus ours" not in said
     refused = cli("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--compare")
     assert refused.code == 2
@@ -163,7 +163,7 @@ def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file,
 def test_rows_of_a_group_are_one_draw_of_a_difference(file):
     """However few groups there are, and whatever their sizes."""
     table = pa.table({"customer": [0, 0, 0, 1, 1, 2, 3, 3], "x": np.arange(8.0)})
-    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5))
+    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5), np.zeros(8), [])
     model = SimpleNamespace(contract=SimpleNamespace(columns=[SimpleNamespace(name="x")]))
     fold, _ = judged_fold(OneFit(model, None, 1.0, judged), options(file, group_column="customer"), TimeLimit())
     assert fold.groups.tolist() == [0, 0, 1, 1, 2, 3, 3]  # without the row of an unknown class

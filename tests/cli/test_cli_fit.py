@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import zipfile
 
 import numpy as np
@@ -40,10 +41,13 @@ def test_prints_what_the_saved_model_holds(cli, two):
 
 def test_text_tells_the_same_and_says_once_what_is_left_out(cli, two, tmp_path):
     outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never")
-    assert f"{two.printed['held_out']['accuracy']:.4f}" in outcome.out
+    for key in ("accuracy", "recall", "precision", "roc_auc", "log_loss"):
+        assert f"{two.printed['held_out'][key]:.4f}" in outcome.out
+    assert two.printed["verdict"] == outcome.out.splitlines()[: len(two.printed["verdict"])]
+    assert "circuit" not in outcome.out  # there is none
     # The method is named, not its place in the model.
     assert two.printed["method"] == "evidence"
-    assert "\nevidence model of 68 rows and 5 columns saved in" in outcome.out
+    assert "s: method evidence, fitted to 68 rows and 5 columns.\n" in outcome.out
     assert outcome.err.count("'id'") == 1
 
 
@@ -181,7 +185,7 @@ def test_max_rows_draws_a_sample_and_says_so(cli, two, tmp_path, ending):
         "fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--max-rows", "50", "--test", "0"
     )
     assert "a random sample of 50" in outcome.err
-    assert "model of 50 rows" in outcome.out
+    assert "fitted to 50 rows" in outcome.out
     labels = two.table["y"].to_pylist()
     for medoid in cli.ok("inspect", tmp_path / "m", "--json").json["medoids"]:
         assert labels[medoid["training_row"]] == medoid["class"]
@@ -315,3 +319,49 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     assert "'n_neighbors' parameter" in refused.err
     refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--method", "nearest", "--neighbors", "9")
     assert "--neighbors is of --method evidence" in refused.err
+
+
+def test_quiet_prints_the_model_file_and_nothing_else(cli, two, tmp_path):
+    model = tmp_path / "m"
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", model, "--refine", "never", "--quiet")
+    assert (outcome.out, outcome.err) == (f"{model}\n", "")
+    lacking = cli("fit", two.file, "--target", "z", "-o", model, "--quiet")
+    assert lacking.code == 3
+    assert lacking.err.startswith("error: ")
+
+
+def test_verbose_adds_the_tables_of_all_figures(cli, two, tmp_path):
+    short, long = (
+        cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", *more).out
+        for more in ((), ("--verbose",))
+    )
+    assert "weighted F1" not in short
+    for words in ("weighted F1", "→ yes", "95 % from"):
+        assert words in long
+    assert [line for line in short.splitlines() if "│" in line and line not in long] == []
+
+
+def test_nothing_that_is_printed_is_wider_than_80_columns(cli, three, tmp_path):
+    file = write(three.table, tmp_path / "t.csv")
+    for more in ((), ("--positive", "c", "--alert-rate", "0.1"), ("--test", "0")):
+        outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", *more)
+        assert [line for line in outcome.out.splitlines() if set("│┃") & set(line) and len(line) > 80] == []
+
+
+def test_what_comes_next_names_the_files_and_runs(cli, two, tmp_path, monkeypatch):
+    table = tmp_path / "my table.csv"
+    table.write_bytes(two.file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    outcome = cli.ok("fit", table, "--target", "y", "-o", "my model.qmedoid", "--refine", "never")
+    commands = [shlex.split(line, comments=True) for line in outcome.out.partition("Next:\n")[2].splitlines()]
+    assert [command[:2] for command in commands] == [["qmedoid", name] for name in ("explain", "report", "score")]
+    for _, *arguments in commands:
+        cli.ok(*arguments)
+    assert (tmp_path / "my model-scores.csv").is_file()
+
+
+def test_alert_rate_below_the_prevalence_says_what_it_cannot_find(cli, two, tmp_path):
+    options = ("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--json", "--alert-rate")
+    told = cli.ok(*options, "0.1").json["verdict"]
+    assert "Alerts on at most 10 % of the rows cannot find more than 20 % of 'yes'" in told[-1]
+    assert not any("cannot find" in sentence for sentence in cli.ok(*options, "0.6").json["verdict"])

@@ -79,8 +79,8 @@ def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
     fitted = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "fraud", *TINY)
     assert "No operating point was asked for" in fitted.err
     assert "'alert_rate': 0.04" in fitted.err
-    assert re.search(r"precision \(fraud\) *│ *– │", fitted.out)
-    assert re.search(r"│ precision *│ *– │ *– │ *– │", fitted.out)
+    assert "calls none 'fraud', and 4 are" in fitted.out
+    assert re.search(r"│ precision of 'fraud' *│ *– *│ *– *│", fitted.out)
     outcome = cli.ok("evaluate", tmp_path / "m", file, "--json")
     assert outcome.json["precision"] is None
     assert outcome.json["recall"] == 0
@@ -136,10 +136,10 @@ def test_rows_of_which_all_were_seen_judge_nothing(cli, two, tmp_path):
 def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
     fresh = write(small_table(seed=9), tmp_path / "new.csv")
     outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", fresh, *TINY)
-    assert "held out: 90 rows, never seen in fitting" in outcome.out
+    assert "Of 90 rows the model never saw" in outcome.out
     outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", two.file, *TINY)
     assert "never seen" not in outcome.out
-    assert "held out: 90 rows, 90 of them with the cells of training rows" in outcome.out
+    assert "Of 90 rows (90 of them were in the fit)" in outcome.out
     assert "90 of 90 rows were seen in fitting (the same cells" in outcome.err
 
 

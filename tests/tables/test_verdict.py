@@ -22,7 +22,7 @@ def report(confusion, roc_auc=None, labels=("no", "yes", "c", "d", "e", "f")):
 
 
 def numbers(sentence):
-    words = sentence.replace(" none ", " 0 ").replace(" no ", " 0 ")
+    words = re.sub(r" \(.* %\)", "", sentence).replace(" none ", " 0 ").replace(" no ", " 0 ")
     return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", words)]
 
 
@@ -149,6 +149,12 @@ class TestVerdict:
     def test_names_the_rows_as_it_is_told(self):
         told = verdict(report([[30, 5], [5, 30]]), rows="of march.csv")[0]
         assert told.startswith("Of 70 rows of march.csv, it calls 35 'yes': 30 rightly; it finds 30 of 35.")
+
+    def test_calls_no_row_new_that_was_in_the_fit(self):
+        seen = report([[30, 5], [5, 30]]) | {"seen": {"rows": 60, "checked": 70}}
+        told = verdict(seen)[0]
+        assert told.startswith("Of 70 rows (60 of them were in the fit), it calls")
+        assert "never saw" in verdict(seen | {"seen": {"rows": 0, "checked": 70}})[0]
 
     def test_escapes_names_of_classes(self):
         assert "\x1b" not in verdict(report([[30, 5], [5, 30]], labels=("a", "\x1b[2J")))[0]

@@ -85,11 +85,14 @@ def folds_of(train: Labeled, learnt: Sequence[str], options: FitOptions) -> list
 
 def cross_validate(
     train: Labeled, folds: Sequence[tuple[Codes, Codes]], fitting: Fitting, limit: TimeLimit
-) -> tuple["Comparison | None", list[str]]:
-    """Fit and judge every fold for which there is time; the notes of its fits were given for that of all rows."""
+) -> tuple["Comparison | None", list[list[int]] | None, list[str]]:
+    """Fit and judge every fold for which there is time; the notes of its fits were given for that of all rows.
+
+    Returns figures, the confusion matrix of all folds, and notes.
+    """
     from qmedoid.studies.comparison import compared
 
-    done, notes = list["Fold"](), list[str]()
+    done, confusion, notes = list["Fold"](), list[list[list[int]]](), list[str]()
     with progress_bar() as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)
         warnings.simplefilter("always", InterruptedWarning)
@@ -104,12 +107,13 @@ def cross_validate(
             )
             fold, lacking = judged_fold(one, fitting.options, limit)
             done.append(fold)
+            confusion.append(one.judged.confusion)
             notes += [note for note in lacking if note not in notes]
             bar.update(task, completed=place)
     unknown = sum(len(judged) for _, judged in folds[: len(done)]) - sum(len(fold.codes) for fold in done)
     if unknown:
         notes.append(f"{unknown:,} rows of --cv are of a class that the rows to fit of their fold lack: left out.")
-    return (compared(done) if done else None), notes
+    return (compared(done), np.sum(confusion, axis=0).tolist(), notes) if done else (None, None, notes)
 
 
 def part_of(data: Labeled, rows: Codes) -> Labeled:

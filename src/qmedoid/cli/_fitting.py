@@ -33,7 +33,7 @@ from qmedoid.tables.targets import label_codes
 # Classes that are named where another was asked for.
 _CLASSES = 10
 # Options that change no model.
-_OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
+_OF_THE_CALL = ("output", "report", "json", "quiet", "verbose", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
 
 
 def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
@@ -131,16 +131,22 @@ def with_time_limit(model: TableModel, limit: TimeLimit) -> TableModel:
 
 
 class Judged(NamedTuple):
-    """Rows under the names of a model's contract, with their class codes, and its probabilities of them."""
+    """Rows under the names of a model's contract, with their class codes, and its probabilities and margins of them.
+
+    The confusion matrix counts its decisions about the rows that have a class.
+    """
 
     table: pa.Table
     codes: Codes
     probabilities: Array
+    margins: Array
+    confusion: list[list[int]]
 
     def known(self) -> "Judged":
         """The rows whose class is one of the model."""
         rows = np.flatnonzero(self.codes >= 0)
-        return Judged(self.table.take(rows), self.codes[rows], self.probabilities[rows])
+        table, codes, margins = self.table.take(rows), self.codes[rows], self.margins[rows]
+        return Judged(table, codes, self.probabilities[rows], margins, self.confusion)
 
 
 class _Pieces:
@@ -293,5 +299,6 @@ def held_out_report(
     replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = label_codes(data.target, model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))
-    judged = Judged(table, codes, model.decision.probabilities(decided.scores))
+    probabilities = model.decision.probabilities(decided.scores)
+    judged = Judged(table, codes, probabilities, decided.margins, report["confusion"])
     return report, tally.report().with_rows(data.rows), judged

@@ -35,19 +35,27 @@ class _Said:
 
     notes: ClassVar[list[str]] = []
     kept = ""
+    is_quiet = False
 
 
 def begin_command() -> None:
     """Forget what the command before said, where one process runs several."""
     _Said.notes.clear()
     _Said.kept = "nothing was written"
+    _Said.is_quiet = False
+
+
+def be_quiet() -> None:
+    """Keep notes of this command for its JSON document only."""
+    _Said.is_quiet = True
 
 
 def note(message: str) -> None:
     """A note on standard error, once; the JSON document of the command has it as well."""
     if _plain(message) not in map(_plain, _Said.notes):
         _Said.notes.append(message)
-        tell(f"note: {message}")
+        if not _Said.is_quiet:
+            tell(f"note: {message}")
 
 
 def keeps(what: str) -> None:
@@ -136,7 +144,7 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     console.print(shown(title))
     rows = []
     for key, name in FIGURE_NAMES.items():
-        if key in report:
+        if key in report and (key != "by_circuit" or report[key]):
             of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
             rows.append((name + of, figure_text(report[key])))
     if "calibration" in report:
@@ -160,12 +168,16 @@ def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     from qmedoid.model.operating_point import rule_in_words
 
     console = plain_console()
-    console.print(f"called {shown(positive)} above a probability of {summary.threshold:.4g}: {rule_in_words(summary)}")
+    console.print(
+        f"Threshold: a row is called {shown(positive)!r} if its probability is above {summary.threshold:.4g} "
+        f"({rule_in_words(summary)}).",
+        soft_wrap=True,
+    )
     if summary.counts is None:
         return
     keys = ("alert_rate", "precision", "recall")
     rows = [(FIGURE_NAMES[key], *map(figure_text, getattr(summary, key) or (None, None, None))) for key in keys]
-    console.print(grid((f"expected, from {summary.n_rows:,} held-out rows", "value", "95 % from", "to"), rows))
+    console.print(grid((f"{summary.n_rows:,} rows out of fold", "value", "95 % from", "to"), rows))
 
 
 def progress_bar(*columns: "ProgressColumn") -> "Progress":

@@ -21,7 +21,8 @@ from qmedoid.cli._fitting import (
     with_time_limit,
 )
 from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
-from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating, shown
+from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_outcome
+from qmedoid.cli._output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
@@ -64,6 +65,8 @@ def run(options: FitOptions) -> None:
     """Fit, evaluate on held-out rows, save, compare, and print what came of it."""
     if options.time_limit is not None and not 0 < options.time_limit < math.inf:
         raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
+    if options.quiet:
+        be_quiet()
     with time_limit(TimeLimit(options.time_limit or math.inf)) as limit:
         _run(options, limit)
 
@@ -97,42 +100,53 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
     keeps(f"{output} was written before")
     notes = _notes(fitted, model, options)
-    comparison, crossed = None, None
+    comparison, crossed, of_folds = None, None, None
     if options.compare and judged is not None:
         comparison, lacking = compare_fit(OneFit(model, train, fit_seconds, judged), options, limit)
         notes += lacking
     if asked.folds is not None:
-        crossed, lacking = cross_validate(train, asked.folds, asked.fitting, limit)
+        crossed, of_folds, lacking = cross_validate(train, asked.folds, asked.fitting, limit)
         notes += [note for note in lacking if note not in notes]
     if novelty is not None:
         novelty.warn()
     page = _report(options, output, None if held_out is None else held_out.table, comparison)
+    sentences = fit_verdict(model, options, of_folds)
     if options.json:
         _print_document(
-            model, output, notes, seconds, page,
+            model, output, notes, seconds, page, sentences,
             novelty=None if novelty is None else novelty.as_dict(),
             time_limit=_tell_limit(limit, model),
             comparison=None if comparison is None else comparison.to_dict(),
             cross_validation=None if crossed is None else crossed.to_dict(),
         )  # fmt: skip
         return
-    _print_figures(model, notes)
+    _print_notes(notes)
+    if options.quiet:
+        print(shown(output))
+        return
+    print_outcome(model, options, sentences, areas_of(judged))
     if comparison is not None:
-        rows = f"{comparison.n_rows:,} held-out rows"
-        print_comparison(comparison, f"compared on the {rows}: fits of the same {len(train.table):,} training rows")
+        rows = f"{comparison.n_rows:,} test rows"
+        print_comparison(
+            comparison,
+            f"Compared with plain baselines on the {rows}; all are fitted to the same {len(train.table):,} rows.",
+        )
     if crossed is not None:
         mean = "mean ± standard error" if crossed.n_folds > 1 else "one fold"
-        print_comparison(crossed, f"{crossed.n_folds} folds of the {len(train.table):,} training rows: {mean}")
-    print(
-        f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
-        f"saved in {shown(output)} ({seconds:g} s)."
-    )
-    if page is not None:
-        print(f"report written to {shown(page.path)} ({page.bytes:,} bytes).")
+        print_comparison(
+            crossed, f"{crossed.n_folds} folds of the {len(train.table):,} training rows, each fitted anew: {mean}"
+        )
+    _print_end(model, options, output, page, seconds, f"{len(train.table):,} rows")
 
 
 def _print_document(
-    model: TableModel, output: Path, notes: list[str], seconds: float, page: Any, **more: Mapping[str, Any] | None
+    model: TableModel,
+    output: Path,
+    notes: list[str],
+    seconds: float,
+    page: Any,
+    sentences: list[str],
+    **more: Mapping[str, Any] | None,
 ) -> None:
     """The JSON document of a fit."""
     optional = dict.fromkeys(("novelty", "time_limit", "comparison", "cross_validation", "passes"))
@@ -140,21 +154,27 @@ def _print_document(
     print_json(
         {"model": str(output), "method": model.deciders[0], "refinement": model.refinement, "classes": classes,
          "positive": classes[1] if len(classes) == 2 else None, "columns": len(model.contract.columns),
-         "left_out": dict(model.contract.left_out), "notes": notes,
+         "left_out": dict(model.contract.left_out), "notes": notes, "verdict": sentences,
          "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
          "parameters": dict(model.parameters), "seconds": seconds, **model.metrics, **optional, **more,
          "report": None if page is None else {"path": str(page.path), "bytes": page.bytes}}
     )  # fmt: skip
 
 
-def _print_figures(model: TableModel, notes: list[str]) -> None:
-    """Notes, figures of held-out rows, and the operating point."""
+def _print_notes(notes: list[str]) -> None:
     for one in notes:
         note(one)
-    if "held_out" in model.metrics:
-        print_metrics(model.metrics["held_out"], _title(model.metrics["held_out"]))
-    if model.decision.operating is not None:
-        print_operating(model.decision.operating, model.decision.classes[1])
+
+
+def _print_end(model: TableModel, options: FitOptions, output: Path, page: Any, seconds: float, rows: str) -> None:
+    """Print what was written, and what can be done with it."""
+    print(
+        f"Saved {shown(output)} in {seconds:g} s: method {model.deciders[0]}, fitted to {rows} and "
+        f"{len(model.contract.columns)} columns."
+    )
+    if page is not None:
+        print(f"Report: {shown(page.path)} ({page.bytes:,} bytes).")
+    print("\n".join(map(shown, next_commands(options, output))))
 
 
 def _warn_if_up(limit: TimeLimit, seconds: float) -> None:
@@ -190,20 +210,22 @@ def _run_in_passes(
     seconds = round(time.perf_counter() - began, 1)
     notes = [*found.notes, *_notes_of(model, options, seldom=True)]
     page = _report(options, output, found.held_out if len(found.held_out) else None, None)
+    sentences = fit_verdict(model, options, None)
     if options.json:
         _print_document(
-            model, output, notes, seconds, page, passes=tell_passes(found), time_limit=_tell_limit(limit, model)
-        )
+            model, output, notes, seconds, page, sentences, passes=tell_passes(found),
+            time_limit=_tell_limit(limit, model),
+        )  # fmt: skip
         return
-    _print_figures(model, notes)
+    _print_notes(notes)
+    if options.quiet:
+        print(shown(output))
+        return
+    print_outcome(model, options, sentences, {}, in_passes=True)
     spent = ", ".join(f"{one.name} {one.seconds:.1f} s" for one in found.times)
-    print(f"passes over {found.rows:,} rows: {spent}.")
-    print(
-        f"{model.deciders[0]} model of {found.sampled:,} of {found.training_rows:,} training rows and "
-        f"{len(model.contract.columns)} columns saved in {shown(output)} ({seconds:g} s)."
-    )
-    if page is not None:
-        print(f"report written to {shown(page.path)} ({page.bytes:,} bytes).")
+    print(f"Passes over {found.rows:,} rows: {spent}.")
+    rows = f"{found.sampled:,} of {found.training_rows:,} training rows"
+    _print_end(model, options, output, page, seconds, rows)
 
 
 def check_report(path: Path) -> None:
@@ -272,18 +294,6 @@ def _notes_of(model: TableModel, options: FitOptions, *, seldom: bool) -> list[s
             "--neighbors 0 it keeps none but the medoids"
         )
     return notes
-
-
-def _title(report: Mapping[str, Any]) -> str:
-    """What the figures on held-out rows are about; that rows are new is said where it was checked."""
-    about, seen = f"held out: {report['rows']:,} rows", report["seen"]
-    if seen is None:
-        return about
-    if seen["rows"]:
-        return f"{about}, {seen['rows']:,} of them with the cells of training rows"
-    if seen["checked"] < report["rows"]:
-        return f"{about}; {seen['checked']:,} were checked, and none was seen in fitting"
-    return f"{about}, never seen in fitting"
 
 
 def left_out_notes(left_out: Mapping[str, str]) -> list[str]:

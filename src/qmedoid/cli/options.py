@@ -330,6 +330,8 @@ class FitOptions(PointOptions, TrainingOptions):
         option(LARGE, "Leave out what would end later: trees, neighbors, circuit, baselines, folds.",
                metavar="SECONDS"),
     ] = None  # fmt: skip
+    quiet: Annotated[bool, option(OUTPUT, "Print the name of the model file, and errors.", "--quiet", "-q")] = False
+    verbose: Annotated[bool, option(OUTPUT, "Print all figures, and tables of classes.", "--verbose", "-v")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ RARE = 0.1
 _WIDTH = 1.959963984540054
 
 
-def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str = NEW_ROWS) -> list[str]:
+def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str | None = None) -> list[str]:
     """Two sentences on how good a model is: what it calls and finds, and how much better than guessing that is.
 
     A third one follows where the model cannot be told from a guess.
@@ -23,12 +23,12 @@ def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str = NEW_
     Parameters
     ----------
     report : mapping
-        That of `qmedoid.tables.evaluating.labeled_report`. Only ``"classes"`` (labels in their order, of two the
-        positive one second), ``"confusion"`` (true classes in rows) and, where it is known, ``"roc_auc"`` are read.
+        That of `qmedoid.tables.evaluating.labeled_report`. Read are ``"classes"`` (labels in their order, of two the
+        positive one second), ``"confusion"`` (true classes in rows) and, if there, ``"roc_auc"`` and ``"seen"``.
     alerts : bool
         Whether an operating point was asked for: records called positive are alerts then.
-    rows : str
-        What the rows are, to follow "rows".
+    rows : str or None
+        What the rows are, to follow "rows"; None is `NEW_ROWS`, unless the report says that some were in the fit.
 
     Examples
     --------
@@ -42,7 +42,9 @@ def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str = NEW_
     confusion = [[int(count) for count in row] for row in report["confusion"]]
     n_rows = sum(map(sum, confusion))
     if n_rows == 0:
-        return [f"No row {rows} has a known class: how good the model is cannot be said."]
+        return ["No row has a known class: how good the model is cannot be said."]
+    seen = (report.get("seen") or {}).get("rows", 0)
+    rows = rows or (NEW_ROWS if not seen else f"({count_text(seen)} of them were in the fit)")
     about = f"Of {count_text(n_rows)} row{'' if n_rows == 1 else 's'} {rows}"
     if len(labels) == 2:
         said = [_two_classes(about, labels[1], confusion, alerts=alerts)]
@@ -121,7 +123,9 @@ def _two_classes(about: str, label: str, confusion: Sequence[Sequence[int]], *, 
     number = "none" if called == 0 else count_text(called)
     if alerts:
         number = "no" if called == 0 else number
-        return f"{about}, it raises {number} alert{'' if called == 1 else 's'}{ends}."
+        n_rows, alerts_are = sum(map(sum, confusion)), f"alert{'' if called == 1 else 's'}"
+        rate = f" ({percent_text(called / n_rows)})" if called > 1 else ""
+        return f"{about}, it raises {number} {alerts_are}{rate}{ends}."
     return f"{about}, it calls {number} {label}{ends}."
 
 
