@@ -10,7 +10,7 @@ from small_tables import csv_bytes, small_table, write
 import qmedoid
 from qmedoid.exceptions import ParameterError
 
-COLUMN_KEYS = "name type kind used role why note levels missing examples alone".split()  # noqa: SIM905
+COLUMN_KEYS = "name type kind used role why note levels missing sentinels examples alone".split()  # noqa: SIM905
 
 
 def check(cli, file, *options):

@@ -243,7 +243,7 @@ class RawTableClassifier(
             inferred.left_out.setdefault(target, TARGET_NAME)
         left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
         self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
-        self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
+        self.notes_ += [*inferred.all_notes, *self._left_out_notes]
         guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
         if self._settled is None and guessed:
             warn(left_out_warning(guessed))

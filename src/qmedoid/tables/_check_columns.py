@@ -15,6 +15,7 @@ from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import IDENTIFIERS, Role
+from qmedoid.tables.sentinels import Sentinels
 
 Codes = npt.NDArray[np.int32]
 _EXAMPLES, _LONGEST = 3, 30
@@ -101,6 +102,7 @@ def describe(
         "note": inferred.notes.get(name),
         "levels": levels,
         "missing": facts.n_missing,
+        "sentinels": [] if name not in inferred.sentinels else inferred.sentinels[name].as_dicts(),
         "examples": examples,
         "alone": None,
     }
@@ -118,7 +120,9 @@ def _why(draft: Column, kind: pa.DataType, role: Role | None) -> str:
     return {"number": "numbers", "boolean": "truth values", "date": "dates"}.get(draft.kind, str(kind))
 
 
-def oddities(name: str, column: pa.ChunkedArray, facts: Facts, shown: Mapping[str, Any]) -> list[Finding]:
+def oddities(
+    name: str, column: pa.ChunkedArray, facts: Facts, shown: Mapping[str, Any], sentinels: Sentinels | None
+) -> list[Finding]:
     """What is odd about the cells of a column."""
     found = [] if shown["note"] is None else [Finding("reading", shown["note"], (name,))]
     why = shown["why"]
@@ -126,6 +130,8 @@ def oddities(name: str, column: pa.ChunkedArray, facts: Facts, shown: Mapping[st
         is_guess = why in IDENTIFIERS
         message = f"column {name!r} is left out: {why}" + ("; the role 'keep' uses it all the same" if is_guess else "")
         found.append(Finding("identifier" if is_guess else getattr(why, "code", "not_read"), message, (name,)))
+    if sentinels is not None:
+        found.append(Finding("sentinel", sentinels.message(name), (name,)))
     if shown["role"] == "ignore" or facts.codes is None:
         return found
     n = len(facts.codes)

@@ -51,9 +51,10 @@ def check_table(
     -------
     dict
         ``rows``, ``target`` and ``classes``; ``columns``, each with ``name``, ``type``, ``kind``, ``used``, ``role``,
-        ``why``, ``note``, ``levels``, ``missing``, ``examples`` and ``alone`` (how well it separates the classes alone,
-        on ``judged_rows`` rows); ``duplicates``; ``findings``, each with ``code``, ``severity``, ``columns`` and
-        ``message``; and ``problems``, how many of these are problems.
+        ``why``, ``note``, ``levels``, ``missing``, ``sentinels`` (values that may stand for missing cells),
+        ``examples`` and ``alone`` (how well it separates the classes alone, on ``judged_rows`` rows); ``duplicates``;
+        ``findings``, each with ``code``, ``severity``, ``columns`` and ``message``; and ``problems``, how many of
+        these are problems.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def check_rows(
         facts = facts_of(column)
         shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
         report["columns"].append(shown)
-        findings += oddities(name, column, facts, shown)
+        findings += oddities(name, column, facts, shown, inferred.sentinels.get(name))
         if name not in drafts or facts.codes is None:
             continue
         hashes = _mixed_in(hashes, facts.codes)

@@ -1,6 +1,6 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,8 +13,9 @@ from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables._thousands import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
-from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, plain_columns
+from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, number_blocks, plain_columns
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
+from qmedoid.tables.sentinels import Sentinels, find_sentinels, may_hold_sentinels
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
@@ -44,12 +45,19 @@ EMPTY = Reason("every cell is missing", "empty")
 class Inferred:
     """How the columns of a table are read.
 
-    Columns are drafts, in the order of the table, without levels. Those left out have a reason, others maybe a note.
+    Columns are drafts, in the order of the table, without levels. Those left out have a reason, others maybe a note,
+    and maybe values that look as if they stood for missing cells.
     """
 
     columns: tuple[Column, ...]
     left_out: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    sentinels: dict[str, Sentinels] = field(default_factory=dict)
+
+    @property
+    def all_notes(self) -> list[str]:
+        """What there is to say about columns that are read."""
+        return [*self.notes.values(), *(one.message(name) for name, one in self.sentinels.items())]
 
     def check_any(self) -> None:
         """Refuse a table that has no column to learn from."""
@@ -121,7 +129,25 @@ def infer_columns(
             note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes[name] = note
-    return Inferred(tuple(columns), left_out, notes)
+    return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
+
+
+def _sentinels(table: pa.Table, columns: Sequence[Column], n_rows: int | None) -> dict[str, Sentinels]:
+    """Values that may stand for missing cells, by the columns that hold them."""
+    found = {}
+    kinds: dict[str, Kind] = {column.name: column.kind for column in columns if column.kind in ("number", "date")}
+    names = list(kinds)
+    looked_at = set[str]()
+    for block, values in number_blocks(table, [name if kinds[name] == "number" else "" for name in names]):
+        looked_at.update(names[place] for place in block)
+        for number in np.flatnonzero(may_hold_sentinels(values)).tolist():
+            found[names[block[number]]] = find_sentinels(values[:, number], "number")
+    for column in columns:
+        if column.name in kinds and column.name not in looked_at:
+            values = cells.read(table.column(column.name), column.kind, column.spelling).values
+            found[column.name] = find_sentinels(values, column.kind)
+    rows = "rows" if n_rows is None else "sampled rows"
+    return {name: one._replace(rows=rows) for name in kinds if (one := found.get(name)) is not None}
 
 
 def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
@@ -147,7 +173,7 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
             left_out[column.name] = found
         else:
             columns.append(replace(column, missing=found[0].missing))
-    return Inferred(tuple(columns), left_out, settled.notes)
+    return Inferred(tuple(columns), left_out, settled.notes, settled.sentinels)
 
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
