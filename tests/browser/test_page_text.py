@@ -6,10 +6,10 @@ import re
 import pytest
 from summaries import HOSTILE, HUGE, effect, summary
 
+from qmedoid.markup.charts import effect as effect_chart
+from qmedoid.markup.charts import odds_factor, some_points
 from qmedoid.markup.page import style
 from qmedoid.markup.policy import source_hash
-from qmedoid.model_report.charts import some_points
-from qmedoid.model_report.effect_charts import effect_chart, odds_factor
 from qmedoid.model_report.page import SCRIPTS, asset, render, script, shown
 
 

@@ -14,7 +14,7 @@ from qmedoid import (
     VariationalClassifier,
     stability,
 )
-from qmedoid.markup.charts import label
+from qmedoid.markup.svg import label
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability, number
-from qmedoid.markup.charts import label, percent
 from qmedoid.markup.html import element, folded, plain, table
 from qmedoid.markup.notebook import facts, view
+from qmedoid.markup.svg import label, percent
 from qmedoid.metrics.agreement import (
     MarginBin,
     flip_rates,

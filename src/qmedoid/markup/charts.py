@@ -1,173 +1,23 @@
-"""Charts as SVG text: scales, axes, lines. Colors come from the classes of a style sheet."""
+"""Charts of plain values as SVG text: templates call these by their names."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
-from qmedoid.markup.html import Child, Html, element, join
+from qmedoid.markup.html import Html, element, plain, shortened
+from qmedoid.markup.svg import Axis, Point, area, axes, count, line, path, percent, picture, short, spanning, text
 
-Point = tuple[float, float]
 Layer = tuple[str, Sequence[Sequence[float]], str]
 WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
 """Where the axes of a chart lie within it."""
-# Numbers from here on have commas between their thousands, and a power of ten.
-_MANY, _TOO_MANY = 10_000, 10_000_000
-_SMALLEST_STEP = 1e-6
-
-
-def short(value: float) -> str:
-    """A coordinate with at most two decimals."""
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
-def label(value: float) -> str:
-    """A number on an axis or in a table: four significant digits, and a minus as long as a plus."""
-    text = f"{value:,.0f}" if _MANY <= abs(value) < _TOO_MANY else f"{value:.4g}"
-    return text.replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """A share on an axis, in percent."""
-    return f"{100 * value:.4g} %".replace("-", "−")
-
-
-def count(number: int) -> str:
-    """A whole number with commas."""
-    return f"{number:,}"
-
-
-def known(value: float | None) -> str:
-    """A number, or a dash for none."""
-    return "–" if value is None else label(value)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Places of values along a chart.
-
-    Attributes
-    ----------
-    low, high : float
-        Values at the ends; ``low < high``, and above zero on a logarithmic axis.
-    start, end : float
-        Coordinates of the ends.
-    is_log : bool
-    """
-
-    low: float
-    high: float
-    start: float
-    end: float
-    is_log: bool = False
-
-    def place(self, value: float) -> float:
-        """The coordinate of a value; one beyond an end is put at the end."""
-        held = min(max(value, self.low), self.high)
-        if self.is_log:
-            share = math.log(held / self.low) / math.log(self.high / self.low)
-        else:
-            share = (held - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
-
-    def ticks(self, most: int = 6) -> list[float]:
-        """Round values along the axis: at most about this many, or powers of ten on a logarithmic one."""
-        if self.is_log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            every = max(1, -(-(last - first + 1) // most))
-            return [10.0**power for power in range(first, last + 1, every)]
-        step = round_step((self.high - self.low) / most)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [number * step for number in range(first, last + 1)]
-
-    def marks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Coordinates of the ticks with their values as text, in as many digits as tell them apart."""
-        ticks = self.ticks(most)
-        step = min((b - a for a, b in pairwise(ticks)), default=0.0)
-        if self.is_log or not _SMALLEST_STEP <= step < _TOO_MANY:
-            return [(self.place(tick), label(tick)) for tick in ticks]
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        comma = "," if max(map(abs, ticks)) >= _MANY else ""
-        texts = [f"{tick if abs(tick) > step / 2 else 0.0:{comma}.{digits}f}" for tick in ticks]
-        return [(self.place(tick), said.replace("-", "−")) for tick, said in zip(ticks, texts, strict=True)]
-
-    @property
-    def text(self) -> str:
-        """Ends, coordinates and kind, as an attribute that a script reads."""
-        return f"{self.low!r} {self.high!r} {short(self.start)} {short(self.end)} {int(self.is_log)}"
-
-
-def round_step(width: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is not below a width."""
-    if not width > 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(width))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
-
-
-def spanning(values: Iterable[float], start: float, end: float, *, room: float = 0.05, zero: bool = False) -> Axis:
-    """An axis on which all finite values have a place, with some room at both ends."""
-    found = [value for value in values if math.isfinite(value)] + ([0.0] if zero else [])
-    low, high = min(found, default=0.0), max(found, default=1.0)
-    if low == high:
-        width = max(abs(low), 1.0)
-        return Axis(low - width / 2, high + width / 2, start, end)
-    pad = room * (high - low)
-    return Axis(low - pad, high + pad, start, end)
-
-
-def path(points: Iterable[Point], class_: str) -> Html:
-    """A line through points."""
-    placed = " L".join(f"{short(x)} {short(y)}" for x, y in points)
-    return element("path", d=f"M{placed}", class_=class_) if placed else Html("")
-
-
-def area(upper: Sequence[Point], lower: Sequence[Point], class_: str) -> Html:
-    """What lies between two lines."""
-    around = [*upper, *reversed(lower)]
-    placed = " L".join(f"{short(x)} {short(y)}" for x, y in around)
-    return element("path", d=f"M{placed}Z", class_=class_) if placed else Html("")
-
-
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
-    """A straight line."""
-    return element("line", x1=short(x1), y1=short(y1), x2=short(x2), y2=short(y2), class_=class_)
-
-
-def text(x: float, y: float, words: Child, anchor: str = "start", class_: str | None = None) -> Html:
-    """Words at a place; ``anchor`` is ``start``, ``middle`` or ``end``."""
-    return element("text", words, x=short(x), y=short(y), text_anchor=anchor, class_=class_)
-
-
-def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float], str] | None = None) -> Html:
-    """Grid lines with their values at the left and below, and what the axes show.
-
-    Values on a logarithmic axis are written by `number`.
-    """
-    drawn = []
-    for at, said in _marks(y, number):
-        drawn += [line(x.start, at, x.end, at, "grid"), text(x.start - 6, at + 4, said, "end")]
-    for at, said in _marks(x, number):
-        drawn += [line(at, y.start, at, y.end, "grid"), text(at, y.start + 16, said, "middle")]
-    drawn.append(line(x.start, y.start, x.end, y.start, "axis"))
-    drawn.append(line(x.start, y.start, x.start, y.end, "axis"))
-    drawn.append(text((x.start + x.end) / 2, y.start + 33, x_label, "middle", "what"))
-    drawn.append(text(2, y.end - 9, y_label, "start", "what"))
-    return join(drawn)
-
-
-def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[float, str]]:
-    if number is None or not axis.is_log:
-        return axis.marks(5)
-    return [(axis.place(tick), number(tick)) for tick in axis.ticks(5)]
-
-
-def picture(width: float, height: float, about: str, *children: Child) -> Html:
-    """A drawing that takes the width it is given; ``about`` says in words what it shows."""
-    return element("svg", *children, viewBox=f"0 0 {short(width)} {short(height)}", role="img", aria_label=about)
+ODDS = "log-odds"
+"""The unit of contributions that add up to a probability; others are scores."""
+LOW_RATE = 0.004
+"""Alert rates that begin below this one have a logarithmic axis."""
+# Days from 1970 that a calendar has, backward and forward.
+_DAYS = 700_000
 
 
 def across(low: float, high: float, *, is_log: bool = False, is_broad: bool = False) -> Axis:
@@ -183,32 +33,45 @@ def upward(low: float, high: float, *, is_log: bool = False) -> Axis:
 def chart(
     about: str, x: Axis, y: Axis, names: tuple[str, str], *layers: Layer, number: Callable[[float], str] | None = None
 ) -> Html:
-    """A chart of layers over two axes.
+    """A chart of layers over two axes; `number` writes the values of logarithmic ones.
 
     A layer is its kind, its points and its class: a ``line`` or ``dots`` through points (x, y), an ``area`` or
-    ``whiskers`` between (x, low, high), ``ticks`` at (x, y), or a ``rule`` at y from end to end.
+    ``whiskers`` between (x, low, high), ``ticks`` at (x, y), a ``rule`` at (y,) from end to end, and a ``marker``
+    without points, which the script of a page moves along the curve of the name that stands for the class.
     """
     drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, x, y)]
     return picture(x.end + WIDTH - RIGHT, HEIGHT, about, axes(x, y, *names, number), *drawn)
 
 
 def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Html]:
+    if kind == "rule":
+        return [line(x.start, y.place(at), x.end, y.place(at), class_) for (at,) in points]
+    if kind == "marker":
+        drawn = element("path", d="M0 -7 L7 0 L0 7 L-7 0Z")
+        return [element("g", drawn, class_="marker", data_curve=class_, data_x=x.text, data_y=y.text)]
     placed = [(x.place(one[0]), *(y.place(value) for value in one[1:])) for one in points]
     match kind:
         case "line":
             return [path([(one[0], one[1]) for one in placed], class_)]
         case "dots":
-            size = {"dot": 4, "plainly": 2}.get(class_, 3)
-            return [element("circle", cx=short(one[0]), cy=short(one[1]), r=size, class_=class_) for one in placed]
+            size = {"dot": 4, "dot small": 2.5, "plainly": 2}.get(class_, 3)
+            return [_dot(one[0], one[1], size, class_) for one in placed]
         case "area":
             return [area([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed], class_)]
         case "whiskers":
             return [line(one[0], one[1], one[0], one[2], class_) for one in placed]
         case "ticks":
             return [line(one[0] - 2.5, one[1], one[0] + 2.5, one[1], class_) for one in placed]
-        case "rule":
-            return [line(x.start, y.place(one[0]), x.end, y.place(one[0]), class_) for one in points]
-    raise ValueError(f"The kind of a layer must be line, dots, area, whiskers, ticks or rule. Got {kind!r} instead.")
+    raise ValueError(f"The kind of a layer is {kind!r}, which is not drawn.")
+
+
+def _dot(x: float, y: float, radius: float, class_: str) -> Html:
+    return element("circle", cx=short(x), cy=short(y), r=short(radius), class_=class_)
+
+
+def rectangle(x: float, y: float, width: float, height: float, class_: str) -> Html:
+    """A rectangle from its upper left corner."""
+    return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
 
 
 def some_points(points: Sequence[Sequence[float]], most: int = 41) -> list[Sequence[float]]:
@@ -219,7 +82,193 @@ def some_points(points: Sequence[Sequence[float]], most: int = 41) -> list[Seque
     return [points[round(place * last / (most - 1))] for place in range(most)]
 
 
-def against_exact(about: str, what: str, points: Sequence[Point], low: float, high: float) -> Html:
+def bars(about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, left: float = 124.0) -> Html:
+    """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
+    step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, left, WIDTH + max(left - 124.0, 0.0))
+    x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
+    drawn: list[Html] = []
+    for place, (name, value, said) in enumerate(given):
+        middle, named = step * (place + 1) - (9 if are_long else 8), plain(name)
+        if are_long:
+            drawn.append(text(left, middle - 14, shortened(named, 48)))
+        else:
+            drawn.append(text(left - 6, middle + 4, shortened(named, round(left / 7)), "end"))
+        drawn.append(rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"))
+        drawn.append(text(x.place(value) + 5, middle + 4, said))
+    return picture(width, step * len(given) + 6, about, *drawn)
+
+
+def operating_curve(kind: str, points: Sequence[Sequence[float]], share: float) -> Html:
+    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows.
+
+    The axis of alert rates is logarithmic where they are small.
+    """
+    lowest = min((point[0] for point in points if point[0] > 0), default=1.0)
+    is_log = kind == "recall_by_alert_rate" and lowest < LOW_RATE
+    x, y = across(lowest if is_log else 0.0, 1.0, is_log=is_log), upward(0.0, 1.0)
+    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
+    title, names = {
+        "pr": ("Precision and recall", ("recall", "precision")),
+        "roc": ("ROC", ("false alert rate", "recall")),
+        "recall_by_alert_rate": ("Recall by alert rate", ("alert rate", "recall")),
+    }[kind]
+    chance = [(step, share if kind == "pr" else step) for step in steps]
+    shown = [point for point in points if not is_log or point[0] > 0]
+    layers: list[Layer] = [("line", chance, "by-chance"), ("line", shown, "curve"), ("marker", (), kind)]
+    return chart(f"{title}: {names[1]} against {names[0]}", x, y, names, *layers, number=percent)
+
+
+def net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
+    """Net benefit of the model, of acting on all records and on none, against the threshold."""
+    best = max((benefit for name in ("model", "all") for _, benefit in curves[name]), default=1.0)
+    best = best if best > 0 else 0.01
+    x = across(0.0, max((threshold for threshold, _ in curves["model"]), default=1.0))
+    y = upward(-best / 4, best * 1.08)
+    lines: list[Layer] = [
+        ("line", [point for point in curves[name] if point[1] >= y.low], class_)
+        for name, class_ in (("all", "by-chance"), ("none", "dotted"), ("model", "curve"))
+    ]
+    about = "Net benefit: of the model, of acting on all records and on none, against the threshold"
+    return chart(about, x, y, ("threshold", "net benefit"), *lines, ("marker", (), "net_benefit"))
+
+
+def is_near_zero(bins: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether half of the bins of a calibration lie near zero, so that its axes are logarithmic."""
+    means = sorted(one["mean"] for one in bins)
+    return bool(means) and bool(means[len(means) // 2] < 0.01)
+
+
+def calibration(bins: Sequence[Mapping[str, Any]]) -> Html:
+    """Shares of records that came true by their probability; logarithmic where half of the bins lie near zero."""
+    is_log = is_near_zero(bins)
+    low = max(min((one["mean"] for one in bins if one["mean"] > 0), default=1.0) / 2, 1e-9) if is_log else 0.0
+    dots = [(one["mean"], one["share"]) for one in bins]
+    layers: list[Layer] = [
+        ("line", [(low, low), (1.0, 1.0)], "by-chance"),
+        ("line", dots, "thin"),
+        ("whiskers", [(one["mean"], one["low"], one["high"]) for one in bins], "whisker"),
+        ("dots", dots, "dot"),
+    ]
+    about = "Calibration: share that came true against mean probability, with 95 % intervals"
+    x, y = across(low, 1.0, is_log=is_log), upward(low, 1.0, is_log=is_log)
+    return chart(about, x, y, ("mean probability", "share"), *layers, number=percent)
+
+
+def steps(about: str, names: tuple[str, str], values: Sequence[float]) -> Html:
+    """A value at each step, such as the loss of a training."""
+    x, y = across(0.0, max(len(values) - 1.0, 1.0)), spanning(values, BOTTOM, TOP)
+    return chart(about, x, y, names, ("line", list(enumerate(values)), "curve"))
+
+
+def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Html:
+    """Names on a circle; lines join those that belong together, the thicker, the more they weigh."""
+    width, height, radius = 380.0, 290.0, 96.0
+    largest = max([node["importance"] or 0.0 for node in nodes] + [0.0]) or 1.0
+    heaviest = max([edge["weight"] for edge in edges] + [0.0]) or 1.0
+
+    def at(place: int, distance: float = radius) -> Point:
+        turn = 2 * math.pi * place / len(nodes) - math.pi / 2
+        return width / 2 + distance * math.cos(turn), height / 2 + distance * math.sin(turn)
+
+    drawn: list[Html] = []
+    for edge in sorted(edges, key=lambda one: float(one["weight"])):
+        (x1, y1), (x2, y2) = at(edge["a"]), at(edge["b"])
+        share = edge["weight"] / heaviest
+        ends = {"x1": short(x1), "y1": short(y1), "x2": short(x2), "y2": short(y2)}
+        drawn.append(element("line", class_="edge", stroke_width=short(0.6 + 5.4 * share),
+                             stroke_opacity=short(0.25 + 0.75 * share), **ends))  # fmt: skip
+    for place, node in enumerate(nodes):
+        size = 4.0 + 7.0 * math.sqrt((node["importance"] or 0.0) / largest)
+        (x, y), (u, v) = at(place), at(place, radius + size + 8)
+        anchor = "middle" if abs(u - width / 2) < 12 else "start" if u > width / 2 else "end"
+        drawn += [_dot(x, y, size, "node"), text(u, v + 4, shortened(plain(str(node["name"])), 13), anchor)]
+    return picture(width, height, about, *drawn)
+
+
+def effect(shape: Mapping[str, Any]) -> Html:
+    """What the values of a column add toward a class: along an axis for numbers and dates, else line by line.
+
+    Bins have ``label``, ``x`` (the value, or None), ``mean``, ``low``, ``high`` and ``count``.
+    """
+    missing = [] if shape["missing"] is None else [{**shape["missing"], "label": "missing"}]
+    bins = [*shape["bins"], *missing]
+    ends = [value for one in bins for value in (one["mean"], one["low"], one["high"]) if value is not None]
+    about = f"Mean contribution of {shape['column']} toward {shape['toward']} against its value, in {shape['unit']}"
+    if len(shape["bins"]) > 1 and all(one["x"] is not None for one in shape["bins"]):
+        return _number_effect(about, shape, missing, ends)
+    return _level_effect(about, shape["unit"], bins, ends)
+
+
+def _number_effect(
+    about: str, shape: Mapping[str, Any], missing: Sequence[Mapping[str, Any]], ends: Sequence[float]
+) -> Html:
+    """The mean as a curve within its spread, the rows as bars below it, and missing cells at the right."""
+    own, right = shape["bins"], RIGHT - (78 if missing else 30)
+    x = spanning([one["x"] for one in own], LEFT, right, room=0.02)
+    y = spanning(ends, BOTTOM - 34, TOP, zero=True)
+    most = max(one["count"] for one in (*own, *missing)) or 1
+    layers: list[Layer] = [
+        ("area", [(one["x"], one["low"], one["high"]) for one in own], "band"),
+        ("rule", [(0.0,)], "zero"),
+        ("line", [(one["x"], one["mean"]) for one in own], "curve"),
+        ("dots", [(one["x"], one["mean"]) for one in own], "dot small"),
+    ]
+    drawn = [text(2, TOP - 12, shape["unit"], "start", "what")]
+    drawn += [text(right + 2, TOP - 12, "odds", "start", "what")] if shape["unit"] == ODDS else []
+    for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
+        drawn += [line(LEFT, at, right, at, "grid"), text(LEFT - 6, at + 4, said, "end")]
+        drawn += [text(right + 4, at + 4, odds_factor(tick))] if shape["unit"] == ODDS else []
+    places = [*((x.place(one["x"]), 4.0, one) for one in own), *((right + 46, 6.0, one) for one in missing)]
+    for at, wide, one in places:
+        height = 26.0 * one["count"] / most
+        drawn.append(rectangle(at - wide / 2, BOTTOM - height, wide, height, "count"))
+    drawn += [piece for layer in layers for piece in _layer(*layer, x, y)]
+    for one in missing:
+        drawn.append(line(right + 46, y.place(one["low"]), right + 46, y.place(one["high"]), "whisker"))
+        drawn += [_dot(right + 46, y.place(one["mean"]), 4, "dot"), text(right + 46, BOTTOM + 16, "missing", "middle")]
+    if shape["kind"] == "date" and max(abs(x.low), abs(x.high)) < _DAYS:
+        first, last = (str(date(1970, 1, 1) + timedelta(days=math.floor(day))) for day in (x.low, x.high))
+        drawn += [text(x.start, BOTTOM + 16, first), text(x.end, BOTTOM + 16, last, "end")]
+    else:
+        drawn += [text(at, BOTTOM + 16, said, "middle") for at, said in x.marks(4)]
+    drawn.append(line(LEFT, BOTTOM, right, BOTTOM, "axis"))
+    drawn.append(text((LEFT + right) / 2, BOTTOM + 33, "value", "middle", "what"))
+    return picture(WIDTH, HEIGHT, about, *drawn)
+
+
+def _level_effect(about: str, unit: str, bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
+    """A line for each level: its mean as a bar from zero, its spread, its rows."""
+    step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
+    x, bottom = spanning(ends, left, right, zero=True), top + step * len(bins)
+    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
+    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
+    drawn.append(text(2, bottom + 15, unit, class_="what"))
+    if unit == ODDS:
+        drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
+        drawn.append(text(2, bottom + 31, "odds", class_="what"))
+    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
+    for place, one in enumerate(bins):
+        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
+        drawn += [
+            text(left - 6, middle + 4, shortened(plain(str(one["label"])), 16), "end"),
+            rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
+            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
+            text(WIDTH - 4, middle + 4, count(one["count"]), "end", "quiet"),
+        ]
+    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
+    return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
+
+
+def odds_factor(log_odds: float) -> str:
+    """What the odds are multiplied or divided by, such as ×2 or ÷2."""
+    factor = math.exp(min(abs(log_odds), 700.0))
+    said = f"{factor:.2g}" if factor < 100 else f"{factor:.0f}"
+    if factor >= 10_000:
+        said = f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
+    return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
+
+
+def against_exact(about: str, what: str, points: Sequence[Sequence[float]], low: float, high: float) -> Html:
     """Measured numbers against exact ones, points (exact, measured); exact ones are between two ends."""
     measured = [point[1] for point in points]
     x, y = across(low, high), upward(min([low, *measured]), max([high, *measured]))

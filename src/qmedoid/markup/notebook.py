@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from qmedoid.markup.charts import label
 from qmedoid.markup.html import Child, Html, element, escape, join, plain
 from qmedoid.markup.policy import style_element
+from qmedoid.markup.svg import label
 
 STYLE = """\
 .qmedoid-view { color: var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit)); max-width: 60rem;

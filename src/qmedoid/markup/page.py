@@ -5,7 +5,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from qmedoid.markup import charts
+from qmedoid.markup import charts, svg
 from qmedoid.markup.html import Html, escape, plain
 from qmedoid.markup.policy import check_raw, content_policy, script_json
 
@@ -66,11 +66,11 @@ def _environment() -> "Environment":
         finalize=_shown,
     )
     filters: dict[str, Callable[..., Any]] = {
-        "number": charts.label,
-        "known": charts.known,
-        "percent": charts.percent,
-        "count": charts.count,
-        "short": charts.short,
+        "number": svg.label,
+        "known": svg.known,
+        "percent": svg.percent,
+        "count": svg.count,
+        "short": svg.short,
         "cut": lambda text, most: plain(str(text), most),
         "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
         "json": lambda value: Html(script_json(value)),
@@ -91,7 +91,7 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, float):
-        return charts.label(value)
+        return svg.label(value)
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return plain(value, LONGEST, keep="\n")

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from qmedoid.markup.charts import label
 from qmedoid.markup.html import Html, folded, join, plain, table
 from qmedoid.markup.notebook import Bar, bars, facts, view, with_interval
+from qmedoid.markup.svg import label
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.importance import by_importance
 from qmedoid.model.operating_point import OperatingSummary, rule_in_words

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmedoid.markup.html import Html, element, join, table
-from qmedoid.model_report.charts import count, curve_charts
+from qmedoid.markup.svg import count
+from qmedoid.model_report.charts import curve_charts
 from qmedoid.model_report.sections import Section, paragraph
 
 FIGURES = {

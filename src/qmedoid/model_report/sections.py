@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from qmedoid.markup.charts import label, percent
+from qmedoid.markup.charts import ODDS
 from qmedoid.markup.html import Child, Html, element, folded, join, table
 from qmedoid.markup.markdown import html_of_markdown
-from qmedoid.model_report.charts import bar_chart, calibration_chart, count, groups_chart, line_chart
-from qmedoid.model_report.effect_charts import ODDS, effect_chart
+from qmedoid.markup.svg import count, label, percent
+from qmedoid.model_report.charts import bar_chart, calibration_chart, effect_chart, groups_chart, line_chart
 
 Summary = Mapping[str, Any]
 _STATUS = {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from qmedoid.markup.charts import label
 from qmedoid.markup.page import render as render_page
+from qmedoid.markup.svg import label
 
 PAGE = "report.html"
 _SECONDS, _MINUTES = 120.0, 7200.0
