@@ -378,6 +378,12 @@ def table_defaults(page: Path) -> dict[str, object]:
     return defaults
 
 
+def test_the_glossary_has_at_most_thirty_words_in_order():
+    words = re.findall(r"^\| (?!word |---)([\w -]+) \|", (DOCS / "glossary.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert 20 < len(words) <= 30
+    assert words == sorted(words, key=str.casefold)
+
+
 def test_pictures_are_small_and_all_shown():
     shown = {Path(m[1] or m[2]).name for page in PAGES for m in LINK.finditer(page.read_text(encoding="utf-8"))}
     for picture in (DOCS / "pictures").iterdir():

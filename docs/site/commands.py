@@ -12,8 +12,9 @@ from qmedoid.cli.app import app
 def markdown() -> str:
     """A section for each command: how it is called, what it does, its arguments and options, and examples."""
     program = get_command(app)
+    own = _table("option", ((spelled(one), one.help) for one in program.params))
     codes = _table("exit code", ((str(code), text) for code, text in EXIT_CODES.items()))
-    lines = [program.help or "", "", *_overview(program), "## Exit codes", "", *codes]
+    lines = [program.help or "", "", *_overview(program), *own, "## Exit codes", "", *codes]
     return "\n".join([*lines, *(line for name, command in _commands(program) for line in _section(name, command))])
 
 

@@ -1,8 +1,9 @@
-"""What the site needs and no page holds: the commands, lists of folders, formulas, the inner names, the way in."""
+"""What the site needs and no page holds: the commands, words to search for, lists of folders, formulas, the way in."""
 
 import shutil
 from html import escape
 from pathlib import Path
+from textwrap import indent
 
 import commands
 from docutils import nodes
@@ -16,6 +17,25 @@ from qmedoid.estimators._methods import MethodMixin
 INNER = {*vars(MethodMixin), *MethodMixin.__annotations__} - {"table_model"}
 """Members that the reference of the interface leaves out."""
 COMMANDS = "<!-- the commands -->"
+WORDS = {
+    "docs/faq": "pipeline; grid search; cross-validation; sample weight; class weight; resampling",
+    "docs/limits": "regression; multilabel; text; limits",
+    "docs/how-to/operating-point": "threshold; cut-off; operating point; cost",
+    "docs/how-to/rare-events": "imbalanced; imbalanced classes; fraud; anomaly",
+    "docs/how-to/multiclass": "multiclass; multi-class; one-vs-rest",
+    "docs/how-to/deploy": "deploy; deployment; serve; production; REST",
+    "docs/how-to/monitor": "monitor; monitoring; drift; retrain; recalibrate",
+    "docs/how-to/explain": "SHAP; counterfactual; reasons; explainability",
+    "docs/how-to/export": "SQL; ONNX; JavaScript",
+    "docs/how-to/engines": "Spark; Ray; DuckDB; Polars",
+    "docs/how-to/other-frequencies": "prior shift; label shift; prevalence",
+    "docs/how-to/files": "missing values; categorical; dates; Excel",
+    "docs/how-to/beyond-memory": "Dask; out-of-core; large data",
+    "docs/saved-models": "feature importance; save; load; privacy; pickle",
+    "docs/quality": "benchmark; CatBoost; LightGBM; accuracy",
+    "docs/sum": "default; boosted trees; SumClassifier",
+}
+"""Words that people search for and the page that answers them; the search of the site shows it first."""
 PAGE = '<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n{body}\n'
 
 
@@ -23,6 +43,14 @@ def add_commands(_app: Sphinx, _name: str, source: list[str]) -> None:
     """Put the reference of the commands in its place."""
     if COMMANDS in source[0]:
         source[0] = source[0].replace(COMMANDS, commands.markdown())
+
+
+def add_words(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Put the words of a page below its title, as entries of the index."""
+    if name in WORDS:
+        title, _, text = source[0].partition("\n")
+        entries = "\n".join(f"! single: {word}" for word in WORDS[name].split("; "))
+        source[0] = f"{title}\n\n```{{eval-rst}}\n.. index::\n{indent(entries, '   ')}\n```\n{text}"
 
 
 def link_folders(app: Sphinx, tree: nodes.document) -> None:
@@ -75,6 +103,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts."""
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("source-read", add_commands)
+    app.connect("source-read", add_words)
     app.connect("doctree-read", link_folders)
     app.connect("autodoc-skip-member", skip_inner)
     app.connect("build-finished", write_entry)
