@@ -284,7 +284,10 @@ def test_inspect_says_where_the_stored_card_differs(cli, two, tmp_path):
 
 
 def test_what_is_no_class_is_refused(cli, two, tmp_path):
-    for column, words in (("x1", "a quantity, not classes"), ("day", "is of type date32")):
+    for column, words in (
+        ("x1", "that is a quantity, and a classifier predicts classes (there is no regression)"),
+        ("day", "is of type date32"),
+    ):
         outcome = cli("fit", two.file, "--target", column, "-o", tmp_path / "m")
         assert outcome.code == 3
         assert words in outcome.err

@@ -65,9 +65,29 @@ def test_odd_targets_are_told_before_the_fit(cli, tmp_path):
     for words in ("'single' has one row only", "'Yes' and 'yes' differ by case", "by blanks around them only"):
         assert words in outcome.err, words
     ages = replaced(table, "y", pa.array(np.arange(60) // 2 + 20))
-    outcome = cli.ok("fit", write(ages, tmp_path / "a.csv"), "--target", "y", "-o", tmp_path / "m", *TINY, "--json")
+    file = write(ages, tmp_path / "a.csv")
+    outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--classes", *TINY, "--json")
     assert "30 different numbers" in outcome.err
     assert [note for note in outcome.json["notes"] if "quantity" in note]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_quantity_as_target_is_refused_before_any_fit(cli, tmp_path, ending):
+    ages = replaced(small_table(n=420), "y", pa.array(np.arange(420) % 21 + 20))
+    file = write(ages, tmp_path / f"ages.{ending}")
+    for command in (("fit", file, "-o", tmp_path / "m"), ("stability", file)):
+        refused = cli(*command, "--target", "y")
+        assert refused.code == 3
+        assert "The target 'y' holds 21 different numbers, from 20 to 40: that is a quantity" in refused.err
+        assert "--classes" in refused.err
+    assert not (tmp_path / "m").exists()
+    (found,) = (one for one in cli.ok("check", file, "--target", "y", "--json").json["findings"]
+                if one["code"] == "target_quantity")  # fmt: skip
+    assert found["severity"] == "problem"
+    # One number against all others is a question about classes.
+    assert cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "20", *TINY, "--json")
+    named = write(replaced(ages, "y", pa.array([f"no {age}" for age in ages["y"].to_pylist()])), tmp_path / "n.csv")
+    assert cli.ok("fit", named, "--target", "y", "-o", tmp_path / "n", *TINY, "--quiet").err == ""
 
 
 def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):

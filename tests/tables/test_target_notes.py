@@ -11,11 +11,11 @@ def messages(labels, counts):
 
 
 def test_target_without_oddities_has_no_note():
-    for labels in (["a", "b"], [0, 1], [True, False], list(range(26)), ["Yes", "No"]):
+    for labels in (["a", "b"], [0, 1], [True, False], list(range(20)), ["Yes", "No"]):
         assert messages(labels, [40] * len(labels)) == []
 
 
-@pytest.mark.parametrize(("n", "each"), [(31, 100), (74, 600), (11, 5), (20, 9)])
+@pytest.mark.parametrize(("n", "each"), [(21, 100), (74, 600), (11, 5), (20, 9)])
 def test_many_numbers_are_a_quantity(n, each):
     (note,) = messages(list(range(18, 18 + n)), [each] * n)
     assert f"{n} different numbers" in note

@@ -13,12 +13,14 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.cli._fitting import Fitting, share_or_file, with_time_limit
 from qmedoid.cli._output import keeps, note, progress_bar
-from qmedoid.cli._training_rows import Labeled, check_group_type, check_names, fit_roles
+from qmedoid.cli._training_rows import Labeled, check_group_type, check_names, fit_roles, takes_numbers
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
+from qmedoid.spelling import number_of
 from qmedoid.storage.model_file import model_bytes, read_model
 from qmedoid.tables.roles import Role
+from qmedoid.tables.targets import refuse_quantity
 
 # Bytes of a text that is fitted as a whole, packed or not, without a look at its rows.
 _SMALL = 2**22
@@ -85,6 +87,8 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
                 keeps("nothing was written")
             yield None
             return
+        if not takes_numbers(options):
+            _refuse_quantity(table, options.target, counted.labels)
         test = _test_share(options)
         _check_first_rows(table, counted.notes, roles)
         settings = PassSettings(
@@ -92,6 +96,20 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
             options.time_column, options.date_order, options.seed,
         )  # fmt: skip
         yield Asked(runner, counted, settings, folder)
+
+
+def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
+    """Refuse numbers of which each would be a class; texts that look like numbers are names."""
+    if not table.is_text:
+        kind = table.schema.field(target).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return
+    sides = labels.sides(None)
+    numbers = [number for text in sides if (number := number_of(text)) is not None]
+    if len(numbers) == len(sides):
+        labels_of_them = [int(number) if number.is_integer() else number for number in numbers]
+        refuse_quantity(target, labels_of_them, list(sides.values()))
 
 
 def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role]) -> None:

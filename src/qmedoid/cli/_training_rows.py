@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._output import note
-from qmedoid.cli.options import FitOptions, TableOptions
+from qmedoid.cli.options import FitOptions, TableOptions, TrainingOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.spelling import did_you_mean
@@ -19,7 +19,7 @@ from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import TableSource, open_table
-from qmedoid.tables.targets import class_labels
+from qmedoid.tables.targets import class_labels, refuse_quantity
 from qmedoid.tables.units import find_units
 
 Rows = npt.NDArray[np.int64]
@@ -129,7 +129,12 @@ class Labeled(NamedTuple):
     read: pa.Table
 
 
-def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> Labeled:
+def takes_numbers(options: TrainingOptions) -> bool:
+    """Whether many numbers in the target are classes all the same: that was said, or one of them is asked for."""
+    return options.classes or options.positive is not None
+
+
+def read_labeled(options: TrainingOptions, asked: Mapping[str, Role], other: str | None = None) -> Labeled:
     """Read a table with its target, as `read_rows` does; rows without a class are left out with a note."""
     read, rows, roles, notes, first_row = read_rows(options, asked, other)
     for one in notes:
@@ -151,6 +156,9 @@ def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | 
             f"The target {target!r} holds one class only, {labels[0].as_py()!r}: a fit needs at least 2. "
             "Give another column as --target, or a table with other rows as well."
         )
+    if other is None and not takes_numbers(options):
+        found = labels.value_counts()
+        refuse_quantity(target, found.field("values").to_pylist(), found.field("counts").to_pylist())
     if merged > 0:
         note(f"{merged:,} of the classes in {target!r} differ from another by blanks around them only.")
     return Labeled(table, labels, rows, roles, read)

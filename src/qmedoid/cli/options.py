@@ -102,6 +102,10 @@ class TrainingOptions(TableOptions):
             metavar="CLASS",
         ),
     ] = None
+    classes: Annotated[
+        bool,
+        option(READING, "Take each number of the target as a class of its own, however many there are.", "--classes"),
+    ] = False
     group_column: Annotated[
         Text,
         option(EVALUATION, "Rows with the same value here, such as a customer, are held out together.",

@@ -94,8 +94,8 @@ def _labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             # 1 became 1.0 where a missing cell made a column of floats.
             return values.cast(pa.int64())
         raise DataError(
-            f"The target {name!r} holds numbers such as {fractions[0]!r}: a quantity, not classes. Give a column of "
-            "names or whole numbers."
+            f"The target {name!r} holds numbers such as {fractions[0]!r}: that is a quantity, and a classifier "
+            f"predicts classes (there is no regression). {_RANGES}."
         )
     raise DataError(
         f"The target {name!r} is of type {shortened(str(kind))}. Give a column of names, whole numbers or truth values."
@@ -200,10 +200,11 @@ def _word(label: Any) -> str:
     return "_".join("".join(sign if sign.isalnum() else " " for sign in text).split())
 
 
-# So many different numbers are a quantity; fewer are one where each has only a few rows.
-_MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 30, 10, 10
+# More different numbers than this are a quantity; fewer are one where each has only a few rows.
+_MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 20, 10, 10
 # Records called rare per record that is, below which nobody wants to decide for the likelier class.
 _SELDOM = 0.2
+_RANGES = "Make a column of a few ranges of it, such as low and high, and fit that"
 # Names in a note.
 _NAMED = 5
 
@@ -216,17 +217,36 @@ class TargetNote(NamedTuple):
     message: str
 
 
-def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
-    """Notes about the classes of a target, by their rows."""
+def quantity(labels: Sequence[Any], counts: Sequence[int]) -> str | None:
+    """What a target holds where it is a quantity, such as "50 different numbers, from 28 to 77"; None of classes.
+
+    It is one from 21 different numbers on, and from 11 on where each has fewer than 10 rows on average.
+    """
     numbers = [label for label in labels if isinstance(label, int | float) and not isinstance(label, bool)]
     few = len(numbers) > _SOME_NUMBERS and sum(counts) < _FEW_ROWS * len(numbers)
-    if len(numbers) == len(labels) and (len(numbers) > _MANY_NUMBERS or few):
-        message = (
-            f"the target holds {len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}: that looks "
-            "like a quantity, and each number is fitted as a class. Cut it into a few ranges in a new column, and fit "
-            "that."
+    if len(numbers) < len(labels) or not (len(numbers) > _MANY_NUMBERS or few):
+        return None
+    return f"{len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}"
+
+
+def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> None:
+    """Refuse a target that is a quantity: each of its numbers would be a class."""
+    found = quantity(labels, counts)
+    if found is not None:
+        raise DataError(
+            f"The target {name!r} holds {found}: that is a quantity, and a classifier predicts classes (there is no "
+            f"regression). {_RANGES}, or insist on a class for each number with --classes."
         )
-        return [TargetNote("target_quantity", "problem" if few else "note", message)]
+
+
+def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
+    """Notes about the classes of a target, by their rows."""
+    found = quantity(labels, counts)
+    if found is not None:
+        message = (
+            f"the target holds {found}: that looks like a quantity, and each number is a class of its own. {_RANGES}"
+        )
+        return [TargetNote("target_quantity", "problem", f"{message}.")]
     notes = []
     single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
     if single:
