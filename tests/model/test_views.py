@@ -1,6 +1,7 @@
 """Views for notebooks: every figure is the model's, nothing runs, and nothing foreign is markup."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from qmedoid import (
     NearestMedoidClassifier,
     SavedModel,
     VariationalClassifier,
+    diff,
     stability,
 )
 from qmedoid.markup.svg import label
@@ -30,16 +32,39 @@ def views(fitted):
     saved = SavedModel(fitted.table_model())
     X, y = np.random.default_rng(1).normal(size=(60, 2)), np.arange(60) % 2
     report = stability(NearestMedoidClassifier(max_passes=1, random_state=0), X, y, n_bootstraps=2, random_state=0)
-    return [fitted._html_repr(), saved._repr_html_(), saved.expected_._repr_html_(), report._repr_html_()]
+    records = pd.DataFrame({name: X[:, place] for place, name in enumerate(saved.contract.names)})
+    found = [fitted, saved.expected_, saved, report, saved.importances(records)]
+    found += [saved.effect(records, name, bins=bins) for name in records for bins in (1, 5)]
+    found += [saved.explain(records, 0), diff(saved, saved), diff(saved, other(fitted), records)]
+    return [getattr(one, "_html_repr", getattr(one, "_repr_html_", None))() for one in found]
+
+
+def other(fitted):
+    return SavedModel(replace(fitted.table_model(), parameters={"<script>": "<img>"}))
 
 
 def test_views_have_no_script_and_escape_what_is_foreign(fitted):
     for text in views(fitted):
         assert "<script" not in text.lower()
         assert "<img" not in text
-        assert not re.findall(r"<[a-z]+[^>]*\s(?:on\w+|style|src|href)=", text)
+        assert not re.findall(r"<[a-z]+[^>]*\s(?:on\w+|style|src|href)=", re.sub(r'"[^"]*"', '""', text))
         assert text.count("</style>") == 1
-    assert "&lt;script&gt;alert(1)" in views(fitted)[1]
+    assert "&lt;script&gt;alert(1)" in views(fitted)[0]
+
+
+def test_views_of_contributions_have_their_figures(fitted):
+    saved = SavedModel(fitted.table_model())
+    rows = np.random.default_rng(2).normal(size=(40, 2))
+    table = pd.DataFrame({name: rows[:, place] for place, name in enumerate(saved.contract.names)})
+    importances, effect = saved.importances(table), saved.effect(table, "b", bins=3)
+    assert isinstance(importances, dict)
+    assert all(f">{label(value)}<" in importances._repr_html_() for value in importances.values())
+    text = effect._repr_html_()
+    for one in effect.bins:
+        assert f"{one.mean:+.3f}".replace("-", "−") in text
+        assert one.value in text
+    assert "0 of 40 records are called otherwise" in diff(saved, other(fitted), table)._repr_html_()
+    assert "The models decide alike." in diff(saved, saved)._repr_html_()
 
 
 def test_view_of_a_model_has_its_figures(fitted):

@@ -13,11 +13,10 @@ from qmedoid.arrays import Array
 from qmedoid.estimators._inputs import column_names
 from qmedoid.estimators._number_columns import NumberColumns, number_columns
 from qmedoid.exceptions import ModelError
-from qmedoid.markup.html import join, plain
-from qmedoid.markup.notebook import facts, view
+from qmedoid.markup.html import plain
 from qmedoid.model.decision import Decision
 from qmedoid.model.table import Record, TableModel
-from qmedoid.model.view import model_view
+from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
     from qmedoid.explanations.explanation import Explanation
@@ -112,8 +111,8 @@ class SavingMixin:
         changed = [(one, plain(repr(value), 80)) for one, value in given.get_params(deep=False).items()
                    if repr(value) != repr(type(given)().get_params(deep=False)[one])]  # fmt: skip
         if not hasattr(self, "classes_"):
-            return view(f"{name}, not fitted", facts(changed) if changed else None)
-        return join([model_view(self.table_model(), f"{name}, fitted"), facts(changed) if changed else None])
+            return settings_view(f"{name}, not fitted", changed)
+        return model_view(self.table_model(), f"{name}, fitted", settings=changed)
 
     def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: Any) -> TableModel:
         """The models of a classifier of numbers; missing values are filled in, as by itself."""

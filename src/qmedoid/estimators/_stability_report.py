@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability, number
-from qmedoid.markup.html import element, folded, plain, table
-from qmedoid.markup.notebook import facts, view
-from qmedoid.markup.svg import label, percent
+from qmedoid.markup.page import render
 from qmedoid.metrics.agreement import (
     MarginBin,
     flip_rates,
@@ -203,17 +201,4 @@ class StabilityReport:
         }
 
     def _repr_html_(self) -> str:
-        decisions = self.decisions
-        error = "" if decisions.flip_error is None else f" ± {label(decisions.flip_error)}"
-        rows = [
-            ("rows, refits", f"{self.n_rows:,}, {self.n_bootstraps:,}"),
-            ("decisions about unseen rows that differ", f"{percent(decisions.flip_rate)}{error}"),
-            ("rows that never differ", percent(decisions.never_flipped)),
-        ]
-        least = [
-            (str(one.row), plain(str(one.decided)), plain(str(one.otherwise)), percent(one.flip_rate))
-            for one in decisions.least_stable
-        ]
-        head = ("row", "decided", "otherwise", "refits that differ")
-        listed = folded("The least stable rows", table("The least stable rows", head, least, numbers=[3]))
-        return view("Stability", facts(rows), listed if least else None, *(element("p", note) for note in self.notes))
+        return render("notebook/stability.html", title="Stability", **self.as_dict())

@@ -82,9 +82,11 @@ def some_points(points: Sequence[Sequence[float]], most: int = 41) -> list[Seque
     return [points[round(place * last / (most - 1))] for place in range(most)]
 
 
-def bars(about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, left: float = 124.0) -> Html:
+def bars(
+    about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, is_broad: bool = False
+) -> Html:
     """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
-    step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, left, WIDTH + max(left - 124.0, 0.0))
+    step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, 200.0, 560.0) if is_broad else (22.0, 124.0, WIDTH)
     x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
     drawn: list[Html] = []
     for place, (name, value, said) in enumerate(given):
@@ -95,7 +97,7 @@ def bars(about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool 
             drawn.append(text(left - 6, middle + 4, shortened(named, round(left / 7)), "end"))
         drawn.append(rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"))
         drawn.append(text(x.place(value) + 5, middle + 4, said))
-    return picture(width, step * len(given) + 6, about, *drawn)
+    return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
 def operating_curve(kind: str, points: Sequence[Sequence[float]], share: float) -> Html:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LONGEST = 2_000
 """Characters of a text that are shown, where a template does not ask for fewer (``cut``) or more (``whole``)."""
 _WHOLE = 1_000_000
+# What a template shows only where it is given.
+_OPTIONAL: dict[str, Any] = {"notes": (), "settings": (), "importances": (), "columns": (), "more": 0}
 _NOTEBOOK_ENDS = "/* Pages: "
 
 
@@ -43,7 +45,7 @@ def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = 
     ValueError
         The script would end its element.
     """
-    given = {"script": Html(check_raw("script", script)), "data": data or {}, "contents": []}
+    given = {**_OPTIONAL, "script": Html(check_raw("script", script)), "data": data or {}, "contents": []}
     return _environment().get_template(template).render(given | context)
 
 
@@ -68,7 +70,8 @@ def _environment() -> "Environment":
     filters: dict[str, Callable[..., Any]] = {
         "number": svg.label,
         "known": svg.known,
-        "percent": svg.percent,
+        "percent": lambda share: "–" if share is None else svg.percent(share),
+        "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
         "count": svg.count,
         "short": svg.short,
         "cut": lambda text, most: plain(str(text), most),

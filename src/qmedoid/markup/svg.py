@@ -160,6 +160,7 @@ def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[floa
     return [(axis.place(tick), number(tick)) for tick in axis.ticks(5)]
 
 
-def picture(width: float, height: float, about: str, *children: Child) -> Html:
+def picture(width: float, height: float, about: str, *children: Child, class_: str | None = None) -> Html:
     """A drawing that takes the width it is given; ``about`` says in words what it shows."""
-    return element("svg", *children, viewBox=f"0 0 {short(width)} {short(height)}", role="img", aria_label=about)
+    size = f"0 0 {short(width)} {short(height)}"
+    return element("svg", *children, viewBox=size, role="img", aria_label=about, class_=class_)

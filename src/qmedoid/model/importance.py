@@ -10,12 +10,14 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.kernels.ties import stable_order
+from qmedoid.markup.page import render
 from qmedoid.model.explanation import column_contributions, explained_by
 from qmedoid.model.table import Decisions, TableModel
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
 _BLOCK_ROWS = 4096
+_MOST_BARS = 30
 
 
 def class_contributions(model: TableModel, X: Array, code: int) -> Array:
@@ -48,11 +50,19 @@ class ImportanceTally:
         return self._sums / max(self.rows, 1)
 
 
-def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:
+class Importances(dict[str, float]):
+    """Importances by the names of columns; a notebook shows them as bars."""
+
+    def _repr_html_(self) -> str:
+        title = "Importance of the columns: mean absolute contribution"
+        return render("notebook/importances.html", title=title, importances=self, most=_MOST_BARS)
+
+
+def by_importance(names: Sequence[str], importances: Array) -> Importances:
     """Importances by the names of the columns, the largest first; those that are equal up to rounding by name."""
     order = sorted(range(len(names)), key=names.__getitem__)
     ranked = stable_order(-importances[order])
-    return {names[order[place]]: float(importances[order[place]]) for place in ranked}
+    return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
 
 
 def training_importances(model: TableModel, X: Array, scores: Array, judged: Codes) -> Array | None:

@@ -9,7 +9,7 @@ from qmedoid.arrays import Array
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.importance import by_importance, class_contributions
 from qmedoid.model.table import TableModel
-from qmedoid.tables.effect import EffectBin, EffectTally
+from qmedoid.tables.effect import EffectTally
 
 N_EFFECTS = 12
 """Columns whose shape is shown: the most important ones."""
@@ -76,36 +76,11 @@ def _effect(model: TableModel, table: pa.Table, name: str, code: int, added: Arr
     """The shape of one column, from what it adds for a class, shape (n,)."""
     tally = EffectTally(model, name, model.decision.classes[code])
     tally.add_contributions(table, added)
-    found = tally.report(n_bins)
-    return {
-        "column": name,
-        "kind": found.kind,
-        "unit": found.unit,
-        "toward": str(found.toward),
-        "against": None if found.against is None else str(found.against),
-        "rows": found.rows,
-        "bins": [_bin(one, found.kind) for one in found.bins],
-        "missing": None if found.missing is None else _bin(found.missing, found.kind),
-    }
+    shape = tally.report(n_bins).drawn()
+    missing = None if shape["missing"] is None else _with_text(shape["missing"])
+    return {**shape, "bins": [_with_text(one) for one in shape["bins"]], "missing": missing}
 
 
-def _bin(one: EffectBin, kind: str) -> dict[str, Any]:
-    return {
-        "label": one.value, "x": _middle(one, kind), "x_low": _number(one.low), "x_high": _number(one.high),
-        "mean": one.mean, "low": one.p10, "high": one.p90, "count": one.rows,
-        "text": f"{one.mean:+.4f} ({one.p10:+.4f} to {one.p90:+.4f}), {one.rows:,} rows",
-    }  # fmt: skip
-
-
-def _number(value: float | str | None) -> float | None:
-    """A bound of a bin as a number: of dates, days since 1970."""
-    if value is None or isinstance(value, float):
-        return value
-    return float(np.datetime64(value, "s").astype(np.int64)) / 86_400.0
-
-
-def _middle(one: EffectBin, kind: str) -> float | None:
-    low, high = _number(one.low), _number(one.high)
-    if kind not in ("number", "date") or low is None or high is None:
-        return None
-    return low / 2 + high / 2
+def _with_text(one: dict[str, Any]) -> dict[str, Any]:
+    text = f"{one['mean']:+.4f} ({one['low']:+.4f} to {one['high']:+.4f}), {one['count']:,} rows"
+    return {**one, "text": text}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qmedoid.markup.page import render
 from qmedoid.model.contract import Column
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
@@ -16,6 +17,8 @@ from qmedoid.tables.saved import SavedModel, check_saved
 
 # Rows that both models decide about at a time.
 _AT_ONCE = 2**16
+# Values that a notebook lists.
+_LISTED = 40
 # What two models that decide alike may differ in.
 _ABOUT = ("versions.", "parameters.", "metrics.")
 
@@ -72,6 +75,15 @@ class ModelDiff:
             "decisions": None if self.decisions is None else dict(self.decisions),
             "differs": self.differs,
         }
+
+    def _repr_html_(self) -> str:
+        listed = [
+            tuple("–" if one is None else str(one)[:80] for one in (value["name"], value["old"], value["new"]))
+            for value in self.values
+            if not value["name"].startswith(("operating.counts.", "metrics."))
+        ]
+        title = "What changed between the two models"
+        return render("notebook/diff.html", title=title, listed=listed[:_LISTED], **self.as_dict())
 
 
 def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnMismatch = "error") -> ModelDiff:

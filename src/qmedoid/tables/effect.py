@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.markup.page import render
 from qmedoid.model.contract import Kind, Label, Levels
 from qmedoid.model.importance import class_contributions
 from qmedoid.model.table import TableModel
@@ -51,6 +52,20 @@ class EffectBin(NamedTuple):
     mean: float
     p10: float
     p90: float
+
+    def drawn(self) -> dict[str, Any]:
+        """The bin as charts draw it: ``x`` is the middle of numbers, and days since 1970 of dates."""
+        low, high = (_axis_place(end) for end in (self.low, self.high))
+        middle = None if low is None or high is None else low / 2 + high / 2
+        return {"label": self.value, "x": middle, "x_low": low, "x_high": high,
+                "mean": self.mean, "low": self.p10, "high": self.p90, "count": self.rows}  # fmt: skip
+
+
+def _axis_place(end: float | str | None) -> float | None:
+    """A bound of a bin on an axis: of dates, days since 1970."""
+    if end is None or isinstance(end, float):
+        return end
+    return float(np.datetime64(end, "s").astype(np.int64)) / 86_400.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,18 @@ class Effect:
         """The effect as plain values, fit for JSON."""
         missing = None if self.missing is None else self.missing._asdict()
         return {**vars(self), "bins": [one._asdict() for one in self.bins], "missing": missing}
+
+    def drawn(self) -> dict[str, Any]:
+        """The effect as charts draw it: the bins have places on an axis, labels and counts."""
+        missing = None if self.missing is None else self.missing.drawn()
+        texts = {name: None if (one := getattr(self, name)) is None else str(one) for name in ("toward", "against")}
+        return {"column": self.column, "kind": self.kind, "unit": self.unit, **texts, "rows": self.rows,
+                "bins": [one.drawn() for one in self.bins], "missing": missing}  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        made = self.to_dict()
+        title = f"What {self.column} contributes toward {self.toward}"
+        return render("notebook/effect.html", title=title, shape=self.drawn(), **made)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
