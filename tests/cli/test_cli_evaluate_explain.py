@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from sklearn import metrics
 from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
+from qmedoid.metrics.texts import odds_text
 
 
 def decisions(cli, case, folder):
@@ -103,7 +105,8 @@ class TestExplain:
             report = cli.ok("explain", case.model, case.file, "--row", row, "--top", "0", "--json").json
             parts = [group["contribution"] for group in report["groups"]] + list(report["terms"].values())
             assert math.fsum(parts) == pytest.approx(report["margin"], abs=1e-9)
-            assert report["margin"] == pytest.approx(abs(out["margin"][row]), abs=1e-9)
+            # Of two classes it is the margin of `score`, above 0 for the positive one.
+            assert report["margin"] == pytest.approx(out["margin"][row], abs=1e-9)
             assert report["prediction"] == out["prediction"][row]
             rows = {medoid["class"]: medoid["training_row"] for medoid in report["medoids"]}
             assert rows == {label: out[f"nearest_medoid_{label}"][row] for label in rows}
@@ -116,7 +119,10 @@ class TestExplain:
         report = cli.ok("explain", tmp_path / "m", two.file, "--row", "5", "--top", "0", "--json").json
         parts = [group["contribution"] for group in report["groups"]] + list(report["terms"].values())
         assert report["terms"]["operating point"] != 0
-        assert math.fsum(parts) == pytest.approx(abs(margins[5]), abs=1e-9)
+        assert math.fsum(parts) == pytest.approx(margins[5], abs=1e-9)
+        assert report["is_alert"] == (margins[5] > 0)
+        cut = math.log(report["threshold"] / (1 - report["threshold"]))
+        assert report["terms"]["operating point"] == pytest.approx(-cut)
 
     def test_medoids_are_shown_as_they_stand_in_the_file(self, cli, three):
         report = cli.ok("explain", three.model, three.file, "--row", "4", "--top", "0", "--json").json
@@ -140,8 +146,18 @@ class TestExplain:
     def test_text_shows_the_decision_the_rows_and_the_sum(self, cli, two):
         report = cli.ok("explain", two.model, two.file, "--row", "7", "--top", "0", "--json").json
         text = cli.ok("explain", two.model, two.file, "--row", "7").out
-        assert f"Row 7 is called {report['prediction']}" in text
+        assert text.startswith(f"Row 7 of {two.file}\n\nCalled y = {report['prediction']}: ")
+        for sentence in (*report["sentences"], *(one["sentence"] for one in report["similar"])):
+            assert sentence in " ".join(text.split())
+        for column in report["columns"]:
+            if column["contribution"]:
+                word = "raises" if column["contribution"] > 0 else "lowers"
+                assert re.search(rf"{column['name']} .*{odds_text(column['contribution'])} .*{word}", text)
+        assert "distance" not in text
+        assert f"{report['margin']:+.6f}" not in text
+        text = cli.ok("explain", two.model, two.file, "--row", "7", "--verbose").out
         assert f"{report['margin']:+.6f}" in text
+        assert "distance" in text
         for medoid in report["medoids"]:
             assert f"row {medoid['training_row']}: {medoid['class']}" in text
 
@@ -168,10 +184,10 @@ def test_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
     why = cli.ok("explain", tmp_path / "m", two.file, "--row", row, "--top", "0", "--json").json
     total = sum(group["contribution"] for group in why["groups"]) + sum(why["terms"].values())
     assert total == pytest.approx(why["margin"], abs=1e-9)
-    text = cli.ok("explain", tmp_path / "m", two.file, "--row", row).out
+    text = cli.ok("explain", tmp_path / "m", two.file, "--row", row, "--verbose").out
     single = next(group for group in why["groups"][:8] if len(group["columns"]) == 1)
     assert f"{single['columns'][0]}: {single['name']}" in text
-    assert "Without the term 'operating point' it would be called yes." in " ".join(text.split())
+    assert why["sentences"][0].startswith("Not an alert: the risk of y = yes is ")
     assert "column 0" not in text
 
 
@@ -190,15 +206,3 @@ def test_explain_replaces_its_own_files_and_nothing_else(cli, two, tmp_path):
         assert output.read_bytes() == before
     assert "two files" in cli("explain", model, two.file, "--row", "0", "--html", page, "--svg", page).err
     assert "written to files" in cli("explain", model, two.file, "--row", "0", "--html", "-").err
-
-
-def test_explain_names_what_decides_most_however_few_columns_are_listed():
-    from qmedoid.cli.explain import sentences
-
-    listed = {"name": "a", "cell": 1, "contribution": -3.0}
-    cause = {"name": "b", "cell": 2, "contribution": 2.0}
-    report = {
-        "sentences": [], "against": "no", "margin": 1.0, "terms": {"intercept": 0.5}, "decided_by": "evidence",
-        "columns": [listed], "reasons": [cause, listed], "medoids": [{"distance": 2.0}, {"distance": 1.0}],
-    }  # fmt: skip
-    assert sentences(report) == ["The decision goes against the nearer medoid. Most of all decides: b is 2 (+2)."]

@@ -12,12 +12,13 @@ import pytest
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.explanations.candidates import known_values, sizes
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.flips import nearest_flips
 from qmedoid.explanations.picture import steps
-from qmedoid.explanations.sentences import cell_text, change_texts, two_sentences
+from qmedoid.explanations.sentences import cell_text, change_texts, sentences
 from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.encode import encode_column
+from qmedoid.tables.similar import known_values, sizes
 
 KINDS = [kind for kind in MODEL_KINDS if kind != "sum of more classes"]
 N = 200
@@ -58,31 +59,40 @@ def test_printed_digits_add_up(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_of_the_sentences_are_in_the_dictionary(kind):
+def test_start_columns_and_what_varies_add_up_without_the_threshold(kind):
+    saved, table = exported(kind, N)
+    starts = {}
+    for row in range(0, 12, 4):
+        why = explained(kind, row)
+        total = math.fsum([why["start"], *(one["contribution"] for one in why["columns"]), *why["varying"].values()])
+        assert total + why["terms"]["operating point"] == pytest.approx(why["margin"], abs=1e-9)
+        starts.setdefault((why["toward"], why["prediction"] if len(saved.classes_) > 2 else None, why["against"]), [])
+        starts[next(reversed(starts))].append(why["start"])
+        assert "neighbors" in why["varying"] or "neighbors" not in why["terms"]
+        if len(saved.classes_) == 2:
+            assert why["margin"] == pytest.approx(saved.decision_function(table)[row], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sentences_say_what_the_dictionary_holds(kind):
+    saved, _ = exported(kind, N)
     for row in range(6):
         made = explained(kind, row).to_dict(top=10)
-        known = [*_numbers({name: part for name, part in made.items() if name != "sentences"})]
-        said = re.sub("|".join(re.escape(name) for name in _names(made)), " ", " ".join(made["sentences"]))
-        for text in re.findall(r"(?<![\w.])[−-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)", said):
-            value = float(text.replace("−", "-"))
-            assert any(value == pytest.approx(one, rel=1e-3, abs=0.00501) for one in known) or value == 0.9999, text
-
-
-def _names(made):
-    cells = [str(cell) for cell in made["record"].values() if isinstance(cell, str)]
-    changes = [str(one["to"]) for flip in made["flips"] for one in flip["changes"] if isinstance(one["to"], str)]
-    return sorted([*made["record"], *cells, *changes], key=len, reverse=True)
-
-
-def _numbers(value):
-    if isinstance(value, dict):
-        for part in value.values():
-            yield from _numbers(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _numbers(part)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield float(value)
+        decided, start, *others = made["sentences"]
+        names = [one["text"] for one in made["reasons"]]
+        for one in made["reasons"]:
+            named = next(part for part in others if one["text"].removesuffix(")") in part)
+            assert named.startswith("Raises it: " if one["contribution"] > 0 else "Lowers it: ")
+        assert len(names) <= 6
+        assert re.search(r"starts? ", start)
+        if made["is_alert"] is not None:
+            assert decided.startswith("An alert: " if made["is_alert"] else "Not an alert: ")
+        if saved.model.decision.probabilistic:
+            assert " %" in decided
+            assert not re.search(r"\b(100|0) %", decided)
+        else:
+            assert "%" not in " ".join(made["sentences"])
+            assert "×" not in " ".join(names)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +170,7 @@ def test_hostile_names_and_cells_are_escaped():
         assert tags <= {
             "html", "head", "meta", "title", "style", "body", "main", "div", "p", "svg", "desc", "defs", "pattern",
             "rect", "line", "text", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "h1", "caption",
-            "span",
+            "span", "ul", "li",
         }  # fmt: skip
         assert not re.findall(r"<[a-z]+[^>]*\son\w+=", text)
 
@@ -218,49 +228,152 @@ def test_signed_has_no_sign_of_zero():
     assert [signed(value, 2) for value in (0.001, -0.001, 1.0, -1.0)] == ["0.00", "0.00", "+1.00", "−1.00"]
 
 
-def _with_medoids(*distances):
-    """The second sentence about medoids at these distances, the winner's first."""
-    medoids = [{"class": f"c{k}", "training_row": k, "distance": one} for k, one in enumerate(distances)]
-    return two_sentences(
-        {"medoids": medoids, "prediction": "c0", "against": "c1", "margin": 1.0, "terms": {}, "columns": []}, []
-    )[1]
-
-
-def test_sentence_calls_no_medoid_nearer_that_is_as_near():
-    assert _with_medoids(1.5, 1.5).startswith(
-        "Of the medoids it lies as near to training row 0, a known c0 (distance 1.5), as to"
-    )
-    assert (
-        "nearer to training row 1, a known c1 (distance 1.23411), than to row 0, a known c0 (1.23413)"
-        in _with_medoids(1.23413, 1.23411)
-    )
-    assert "nearer to training row 2" in _with_medoids(2.0, 3.0, 1.0)
+def report(columns, **changes):
+    """A report of two classes, at the likelier class."""
+    made = {
+        "prediction": 1, "against": 0, "toward": 1, "target": "sick", "margin": 1.0, "start": 0.25, "threshold": 0.5,
+        "is_alert": None, "decided_by": "evidence", "varying": {}, "terms": {}, "probabilities": {"0": 0.2, "1": 0.8},
+    }  # fmt: skip
+    return made | {"columns": [_column(name, value) for name, value in columns.items()]} | changes
 
 
 def _column(name, value):
     return {"name": name, "cell": 1.0, "contribution": value}
 
 
-def test_sentence_names_no_column_for_nothing():
-    medoids = [{"class": k, "training_row": k, "distance": 1.0 + k} for k in range(2)]
-    report = {"medoids": medoids, "prediction": 0, "against": 1, "margin": 1.0, "terms": {}}
-    said = two_sentences(report | {"columns": [_column("a", 0.003), _column("b", -0.0004), _column("c", 0.0)]}, [])[0]
-    assert "because a is 1 (+0.003); against it speaks that b is 1 (−0.0004)." in said
-    assert "in log-odds" not in said
-    said = two_sentences(report | {"columns": [_column("a", 1e-13), _column("b", -1e-13)]}, [])[0]
-    assert said.endswith("and no column speaks for it.")
+FLIP = {"changes": [{"column": "age", "cell": 61, "to": 40}], "prediction": 0}
+
+
+def test_reasons_come_by_size_and_small_ones_are_not_named():
+    said = sentences(report({"age": 0.7, "V14": -0.4, "c": 0.3, "d": 0.2, "e": 0.1, "f": -0.06}), [FLIP])
+    assert said == (
+        "Called sick = 1: its probability is 80 %, the threshold 50 %.",
+        "Every record starts at 56 %.",
+        "Raises it: age 1 (×2.0 odds), c 1 (×1.3), d 1 (×1.2).",
+        "Lowers it: V14 = 1 (÷1.5).",
+        "It would be called sick = 0 with age 40 instead of 61.",
+    )
+
+
+def test_rounding_is_no_reason():
+    said = sentences(report({"a": 1e-13, "b": -1e-13}), [])
+    assert said[2:] == (
+        "No column raises or lowers it.",
+        "No change of one or two columns that was tried turns the decision.",
+    )
+    assert "a 1 (×1.003 odds)" in " ".join(sentences(report({"a": 0.003, "b": -0.0001}), []))
+
+
+def test_alert_is_said_with_its_risk_and_its_threshold():
+    rare = {"start": -3.5, "threshold": 0.16, "terms": {"operating point": 1.66}, "margin": -0.5, "prediction": 0}
+    changes = {"against": 1, "is_alert": False, "probabilities": {"no": 0.9, "fraud": 0.1}}
+    names = {"toward": "fraud", "prediction": "no", "against": "fraud"}
+    said = sentences(report({"age": 0.7}, **rare | changes | names), [{**FLIP, "prediction": "fraud"}])
+    assert said == (
+        "Not an alert: the risk of fraud is 10 %, alerts start at 16 %.",
+        "Risk starts at 2.9 %, which weighs more than any reason.",
+        "Raises it: age 1 (×2.0 odds).",
+        "The strongest column, age 1, speaks against this decision.",
+        "It would be an alert with age 40 instead of 61.",
+    )
+
+
+def test_largest_term_that_is_no_column_comes_first_and_is_named():
+    said = sentences(report({"age": 0.7, "sex": -0.2}, varying={"neighbors": 1.5, "circuit": -0.3}), [])
+    assert said[2] == "Raises it: its nearest training rows (×4.5 odds), age 1 (×2.0)."
+    assert said[3] == "Lowers it: the circuit (÷1.3), sex 1 (÷1.2)."
+    assert said[4] == "Without its nearest training rows it would be called sick = 0."
+
+
+def test_certainty_is_never_claimed_and_a_threshold_is_told_from_a_probability():
+    for chance, said_as in ((1.0, "above 99.9 %"), (1 - 1e-12, "above 99.9 %"), (0.5004, "50.04 %"), (0.996, "99.6 %")):
+        said = sentences(report({}, probabilities={"0": 1 - chance, "1": chance}), [])[0]
+        assert said == f"Called sick = 1: its probability is {said_as}, the threshold 50 %."
+    said = sentences(report({}, probabilities={"0": 1.0, "1": 0.0}, prediction=0, against=1), [])[0]
+    assert said == "Called sick = 0: the probability of sick = 1 is below 0.01 %, the threshold 50 %."
+
+
+def test_scores_without_probabilities_have_no_odds():
+    plain = report({"age": 0.7, "sex": -0.003}, threshold=0.0, start=-0.5)
+    del plain["probabilities"]
+    said = sentences(plain, [])
+    assert said[:3] == (
+        "Called sick = 1: its score is 1 above the threshold.",
+        "Every record starts 0.5 below the threshold.",
+        "Raises it: age 1 (+0.70).",
+    )
+
+
+def test_more_classes_are_compared_with_the_next_one():
+    three = {"threshold": None, "probabilities": {"a": 0.2, "bb": 0.5, "cc": 0.3}, "toward": "bb", "prediction": "bb"}
+    said = sentences(report({"age": 0.7}, against="cc", **three), [])
+    assert said[:2] == (
+        "Called sick = bb: probability 50 %, ahead of sick = cc (30 %).",
+        "Between these two, sick = bb starts at 56 %.",
+    )
+    behind = three | {"probabilities": {"a": 0.2, "bb": 0.3, "cc": 0.5}, "terms": {"operating point": 1.4}}
+    said = sentences(report({"age": 0.7}, against="cc", **behind), [])
+    assert said[0] == "Called sick = bb: probability 30 %, by the operating point before sick = cc (50 %)."
+    assert said[2] == "Raises it: the operating point (×4.1 odds), age 1 (×2.0)."
+    assert said[3] == "Without the operating point it would be called sick = cc."
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_and_medoids_of_the_sentences_are_in_the_dictionary(kind):
-    for row in range(6):
-        made = explained(kind, row).to_dict(top=1)
-        named = re.findall(r"row (\d+), a known", made["sentences"][1])
-        assert {int(one) for one in named} <= {one["training_row"] for one in made["medoids"]}
-        causes = [one for one in made["reasons"] if one["contribution"] > 0]
-        assert len(causes) <= 2
-        for one in made["reasons"]:
-            assert f"{one['name']} is " in made["sentences"][0]
+def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
+    """The definition, with shares of training rows between numbers counted by a plain loop."""
+    saved, _ = exported(kind, N)
+    model, checked = saved.model, 0
+    for row in range(0, 8, 2):
+        why = explained(kind, row)
+        for one in why.similar:
+            assert one["class"] in (why["prediction"], why["against"])
+            if model.records is None:
+                assert one["difference"] is None
+                assert "keeps no cells of training rows" in one["sentence"]
+                continue
+            place = model.method.medoid_rows.tolist().index(one["training_row"])
+            cells = model.records[0][place]
+            named = [*one["same"], *one["close"], *one["differs"]]
+            assert [column["name"] for column in why["columns"][:5] if column["contribution"]] == sorted(
+                (column["name"] for column in named), key=[column["name"] for column in why["columns"]].index
+            )
+            for column in named:
+                assert column["cell"] == cells[column["name"]]
+                assert column["own"] == why["record"].get(column["name"])
+                assert (column["cell"] == column["own"]) == (column in one["same"])
+            of_class = [
+                _difference(saved, why, model.records[0][other])
+                for other, code in enumerate(model.method.medoid_classes.tolist())
+                if model.decision.classes[code] == one["class"]
+            ]
+            assert one["difference"] == pytest.approx(min(of_class), abs=1e-9)
+            checked += 1
+    assert checked or model.records is None
+
+
+def _difference(saved, why, cells):
+    """The mean difference of a medoid from the record, weighted by contributions."""
+    model, total, added = saved.model, 0.0, 0.0
+    for column in why["columns"]:
+        name, weight = column["name"], abs(column["contribution"])
+        own, other = why["record"].get(name), cells[name]
+        place = model.contract.names.index(name)
+        kind, first = model.contract.columns[place].kind, int(np.searchsorted(model.source, place))
+        if own == other:
+            differs = 0.0
+        elif kind == "category":  # levels that the model does not tell apart are alike
+            columns = encode_column(pa.array([own, other]), model.contract.columns[place], model.encodings[place])
+            differs = float(any(column[0] != column[1] for column in columns))
+        elif own is None or other is None or kind == "boolean":
+            differs = 1.0
+        elif kind == "date":
+            days = [np.datetime64(one, "us").astype(float) / 86_400_000_000 for one in (own, other)]
+            differs = sizes(model, first, days[0], np.array(days[1:]))[0]
+        else:
+            differs = sizes(model, first, float(own), np.array([float(other)]))[0]
+        total += weight
+        added += weight * min(differs, 1.0)
+    return added / total
 
 
 def test_dictionary_has_the_nearest_medoid_of_many_classes():
@@ -332,7 +445,8 @@ def test_picture_of_more_classes_names_both_of_its_scale():
         if len(exported(kind, N).saved.classes_) > 2 and exported(kind, N).saved.model.decision.probabilistic
     )
     why = explained(kind)
-    assert f"probability of {why['prediction']}, not {why['against']}<" in why.to_svg()
+    assert why["toward"] == why["prediction"]
+    assert f"probability of {why['toward']}, not {why['against']}<" in why.to_svg()
     assert ", not " not in explained("evidence").to_svg().split("</defs>")[1]
 
 
@@ -341,13 +455,6 @@ def test_picture_without_probabilities_has_no_log_odds():
     for kind in found:
         assert "log-odds" not in explained(kind).to_svg() + explained(kind).to_html()
     assert found
-
-
-def test_sentence_of_a_tie_puts_no_class_ahead():
-    medoids = [{"class": k, "training_row": k, "distance": 1.0 + k} for k in range(2)]
-    report = {"medoids": medoids, "prediction": 0, "against": 1, "terms": {}, "columns": [], "probability": 0.5}
-    for margin in (-4e-15, 0.0, 1e-12):
-        assert ", level with 1 in log-odds, and no column" in two_sentences(report | {"margin": margin}, [])[0]
 
 
 def test_long_texts_are_told_apart_by_their_ends():

@@ -8,7 +8,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -166,7 +166,8 @@ def _operating(card: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _explained(model: Any, folder: Path, rows: Table, row: int) -> dict[str, Any]:
-    report = model.explain(rows, row)
+    given = model.explain(rows, row)
+    report = _for_the_winner(given, 1.0 if given["toward"] == given["prediction"] else -1.0)
     return {
         "row": row,
         "prediction": report["prediction"],
@@ -182,6 +183,19 @@ def _explained(model: Any, folder: Path, rows: Table, row: int) -> dict[str, Any
         "neighbors": report.get("neighbors", []),
         "reasons": _reasons(model, folder, rows, row),
     }
+
+
+def _for_the_winner(value: Any, sign: float) -> Any:
+    """A report whose contributions are for the class that was decided for, where they are above 0."""
+    if isinstance(value, list):
+        return [_for_the_winner(one, sign) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    signed = {"contribution", "margin"}
+    made = {key: sign * one if key in signed else _for_the_winner(one, sign) for key, one in value.items()}
+    if "terms" in made:
+        made["terms"] = {name: sign * one for name, one in made["terms"].items()}
+    return made
 
 
 def _group(group: dict[str, Any]) -> dict[str, Any]:
@@ -205,6 +219,7 @@ def _reasons(model: Any, folder: Path, rows: Table, row: int) -> str:
     with table.open("w", newline="") as file:
         csv.writer(file).writerows([names, *zip(*columns, strict=True)])
     made = json.loads(_printed("explain", str(folder), str(table), "--row", str(row), "--top", "0", "--json"))
+    made = _for_the_winner(made, 1.0 if made["toward"] == made["prediction"] else -1.0)
     named = [
         [
             f"{one['name']} is {_cell(one['cell'])} ({one['contribution']:+.3g})"

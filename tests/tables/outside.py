@@ -77,10 +77,12 @@ class Outside:
             shift = [math.log(new / old) for new, old in priors]
         cut = self.decision["cut"]
         if n == 2:
-            winner = int(log_p[1] - log_p[0] > (cut or 0.0))
-            other = 1 - winner
+            decided = int(log_p[1] - log_p[0] > (cut or 0.0))
+            next_best = 1 - decided
+            winner, other = 1, 0  # of two classes all is said of the positive one
         else:
             winner, other = (int(c) for c in np.argsort(-np.array(log_p), kind="stable")[:2])
+            decided, next_best = winner, other
         parts = stage.between(winner, other)
         margin = log_p[winner] - log_p[other]
         at_cut = 0.0 if cut is None else cut * (1 if winner == 0 else -1)
@@ -99,8 +101,9 @@ class Outside:
         below = self.model["refine_below"]
         below = float(below["$float"]) if isinstance(below, dict) else below
         return {
-            "prediction": self.classes[winner],
-            "against": self.classes[other],
+            "prediction": self.classes[decided],
+            "against": self.classes[next_best],
+            "toward": self.classes[winner],
             "margin": margin + at_cut,
             "columns": by_column,
             "groups": [
@@ -112,7 +115,7 @@ class Outside:
                 (row, self.classes[code], far, slope * part) for row, code, far, part in parts["neighbors"]
             ),
             "terms": terms,
-            "medoids": [self._medoid(stage, code) for code in [winner, other, *sorted({*range(n)} - {winner, other})]],
+            "medoids": [self._medoid(stage, code) for code in dict.fromkeys([decided, next_best, *range(n)])],
             "decided_by": "circuit" if ahead <= below else self.kind,
         }  # fmt: skip
 

@@ -7,8 +7,8 @@ import pyarrow.parquet
 import pytest
 from fitted_tables import fitted, with_column
 
-from qmedoid.cli.explain import _reason
 from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.explanations.sentences import reason_text
 from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ADDED, ResultColumns
@@ -28,8 +28,9 @@ def test_reasons_are_the_columns_that_an_explanation_names_first(case):
         found = model.score_table(table, add=["reasons"], n_reasons=n_reasons)["reasons"].to_pylist()
         for row in range(0, len(table), 7):
             columns = explain_record(model.model, table.slice(row, 1), Issues())["columns"]
-            expected = [_reason(column) for column in columns if column["contribution"]][:n_reasons]
-            assert found[row] == "; ".join(expected)
+            named = [column for column in columns if abs(column["contribution"]) > 1e-9][:n_reasons]
+            texts = [reason_text(one, odds=True, unit="" if number else " odds") for number, one in enumerate(named)]
+            assert found[row] == "; ".join(texts)
 
 
 def test_probabilities_are_those_of_the_model_and_add_up(case):
@@ -71,11 +72,11 @@ def test_cells_are_shown_short_and_missing_ones_in_words(case):
     absent = with_column(table, "x1", pa.nulls(len(table), pa.float64()))
     with pytest.warns(UserWarning, match="missing cells"):
         found = model.score_table(absent, add=["reasons"], n_reasons=99, on_mismatch="warn")
-    assert all("x1 is missing (" in text for text in found["reasons"].to_pylist())
+    assert all("x1 = missing (" in text for text in found["reasons"].to_pylist())
     long = with_column(table, "color", pa.array(["x" * 100] * len(table)))
     with pytest.warns(UserWarning, match="unseen"):
         found = model.score_table(long, add=["reasons"], n_reasons=99, on_mismatch="warn")
-    assert all(f"color is {'x' * 39}… (" in text for text in found["reasons"].to_pylist())
+    assert all(f"color {'x' * 27}…{'x' * 12} (" in text for text in found["reasons"].to_pylist())
 
 
 def test_what_there_is_not_is_refused(case):

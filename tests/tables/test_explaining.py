@@ -23,7 +23,7 @@ def test_terms_add_up_to_the_margin_of_every_row(n_classes):
         report = explain_record(model, table.slice(row, 1), Issues())
         parts = [group["contribution"] for group in report["groups"]] + list(report["terms"].values())
         assert math.fsum(parts) == pytest.approx(report["margin"], abs=1e-9)
-        assert report["margin"] == pytest.approx(abs(margins[row]), abs=1e-9)
+        assert report["margin"] == pytest.approx(margins[row], abs=1e-9)
         sizes = [abs(group["contribution"]) for group in report["groups"]]
         assert sizes == sorted(sizes, reverse=True)
 

@@ -82,7 +82,7 @@ def close(value):
 
 
 def assert_same(report, expected):
-    for name in ("prediction", "against", "decided_by"):
+    for name in ("prediction", "against", "toward", "decided_by"):
         assert report[name] == expected[name]
     assert report["margin"] == close(expected["margin"])
     assert {one["name"]: one["contribution"] for one in report["columns"]} == close(expected["columns"])

@@ -64,14 +64,15 @@ def test_medoids_and_known_rows_are_as_far_as_each_other_says(case):
             alone = model.explain(table, row, known=table.slice(medoid["training_row"], 1))["known"]["nearest"][0]
             assert alone["distance"] == pytest.approx(medoid["distance"], rel=1e-9, abs=1e-9)
             assert alone["record"] == medoid["record"]
-            assert report["known"]["nearest"][0]["distance"] <= medoid["distance"] + 1e-9
+            if medoid["training_row"] != row:
+                assert report["known"]["nearest"][0]["distance"] <= medoid["distance"] + 1e-9
 
 
 def test_batches_find_what_the_whole_table_does(case):
     table, _, model, _ = case
     from qmedoid.tables.issues import Issues
 
-    whole, parts = (NearestRows(model.model, table.slice(7, 1)) for _ in range(2))
+    whole, parts = (NearestRows(model.model, table.slice(7, 1), {"age": -1.0, "site": 2.0}) for _ in range(2))
     whole.add(table, table["y"], Issues())
     for start in range(0, len(table), 23):
         part = table.slice(start, 23)
@@ -83,6 +84,34 @@ def test_rows_without_a_target_have_no_class(case):
     table, _, model, _ = case
     known = model.explain(table, 1, known=table.drop_columns(["y"]))["known"]
     assert {one["class"] for one in known["nearest"]} == {None}
+    assert [one["class"] for one in known["similar"]] == [None]
+
+
+def test_record_itself_is_not_among_the_known_rows_of_its_own_table(case):
+    table, _, model, _ = case
+    known = model.explain(table, 31, known=table)["known"]
+    assert known["rows"] == len(table)
+    assert 31 not in [one["row"] for one in (*known["nearest"], *known["similar"])]
+
+
+def test_most_similar_rows_of_each_class_share_the_cells_that_decide_most(case):
+    table, codes, model, _ = case
+    rows = table.slice(0, 60)
+    for row in (2, 31):
+        why = model.explain(table, row, known=rows)
+        assert sorted(one["class"] for one in why["known"]["similar"]) == [0, 1]
+        for one in why["known"]["similar"]:
+            assert codes[one["row"]] == one["class"]
+            assert one["record"] == rows.drop_columns(["y"]).slice(one["row"], 1).to_pylist()[0]
+            alone = {}
+            for other in np.flatnonzero(np.array(codes[:60]) == one["class"]).tolist():
+                found = model.explain(table, row, known=rows.slice(other, 1))["known"]["similar"][0]
+                alone[other] = found["difference"]
+            assert one["difference"] == pytest.approx(min(alone.values()), abs=1e-12)
+            assert one["row"] == min(alone, key=lambda other, alone=alone: (alone[other], other))
+        same = next(one for one in why.similar if one["class"] == codes[row])
+        assert same["difference"] == 0
+        assert not same["differs"]
 
 
 def test_rows_that_cannot_be_compared_are_passed_over(case):
@@ -102,4 +131,4 @@ def test_circuit_alone_measures_no_distance():
     circuit = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, codes)
     model = SavedModel(circuit.table_model())
     with pytest.raises(ModelError, match="measures no distance"):
-        NearestRows(model.model, table.slice(0, 1))
+        NearestRows(model.model, table.slice(0, 1), {})

@@ -1,4 +1,4 @@
-"""The reasons of a decision: the largest contributions of columns, in words; five tables, twenty records of each."""
+"""The reasons of a decision: the largest contributions, in order and with their direction, on seven tables."""
 
 import os
 from functools import lru_cache
@@ -12,10 +12,9 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, load
-from qmedoid.explanations.digits import signed
-from qmedoid.explanations.sentences import two_sentences
+from qmedoid.explanations.sentences import sentences
+from qmedoid.metrics.texts import column_text, odds_text
 from qmedoid.studies.datasets import shipped_path
-from qmedoid.tables.saved import SavedModel
 
 TRAINING, RECORDS = 200, 20
 
@@ -39,7 +38,16 @@ def without_copies():
     return X.drop(columns=[f"f{number}" for number in (14, 16, 18, 20, 22, 24)]), y
 
 
+def frauds():
+    """The fraud sample with all its frauds and as many others."""
+    table = pd.read_parquet(shipped_path("creditcard_sample.parquet"))
+    table = pd.concat([table[table["Class"] == 1], table[table["Class"] == 0].head(600)])
+    return table.drop(columns="Class"), table["Class"]
+
+
 TABLES = {
+    "frauds": frauds,
+    "stroke": lambda: from_folder("stroke", "stroke"),
     "heart": heart,
     "wine": lambda: load_wine(return_X_y=True, as_frame=True),
     "breast cancer": lambda: load_breast_cancer(return_X_y=True, as_frame=True),
@@ -62,8 +70,9 @@ def fitted(name, seed=None):
     """A model, on the columns of the table in their order or in another one."""
     X, y, _ = split(name)
     columns = X.columns if seed is None else np.random.default_rng(seed).permutation(X.columns)
+    rule = {"operating_point": {"alert_rate": 0.2}} if name in ("frauds", "stroke", "german_credit") else {}
     with few_trees(n_iterations=60):
-        return SavedModel(MedoidClassifier(random_state=0).fit(X[list(columns)], y).table_model())
+        return MedoidClassifier(random_state=0, **rule).fit(X[list(columns)], y).to_saved()
 
 
 @lru_cache
@@ -73,43 +82,118 @@ def reports(name, seed=None):
     return [model.explain(records, row) for row in range(len(records))]
 
 
-def said(contributions, cells, sign):
-    ordered = sorted(contributions, key=lambda name: -sign * contributions[name])
-    named = [name for name in ordered if sign * contributions[name] > 0][: 2 if sign > 0 else 1]
-    return " and ".join(f"{name} is {cells[name]} ({signed(contributions[name], 2)})" for name in named)
-
-
 def text(cell):
     if cell is None or (isinstance(cell, float) and np.isnan(cell)):
         return "missing"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
+def log_odds(name, row):
+    """The log-odds of the class that reasons are for: of two the positive one, of more the predicted one."""
+    report, classes = reports(name)[row], list(fitted(name).classes_)
+    chances = fitted(name).predict_proba(split(name)[2])[row]
+    toward = classes.index(report["toward"])
+    other = classes.index(report["against"] if report["toward"] == report["prediction"] else report["prediction"])
+    assert len(classes) > 2 or toward == 1
+    assert report["toward"] == (classes[1] if len(classes) == 2 else report["prediction"])
+    return float(np.log(chances[toward]) - np.log(chances[other]))
+
+
+def parts(report):
+    """What columns, and terms that belong to no column, add for one record."""
+    return {one["name"]: one["contribution"] for one in report["columns"]} | {
+        f"term {name}": value for name, value in report["varying"].items()
+    }
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_named_reasons_are_the_largest_contributions_with_the_records_own_cells(name, tmp_path):
-    model, (_, _, records) = fitted(name), split(name)
+def test_start_and_all_contributions_add_up_to_the_log_odds(name):
+    starts = {}
+    for row in range(RECORDS):
+        report = reports(name)[row]
+        total = report["start"] + sum(parts(report).values())
+        assert total == pytest.approx(log_odds(name, row), abs=1e-8)
+        # Every record starts where every other one does.
+        starts.setdefault((report["toward"], report["against"], report["prediction"]), []).append(report["start"])
+        made = report.to_dict()
+        assert made["start_probability"] == pytest.approx(1 / (1 + np.exp(-report["start"])))
+        above = (
+            report["margin"]
+            if made["threshold"] is None
+            else total - np.log(made["threshold"] / (1 - made["threshold"]))
+        )
+        assert above == pytest.approx(report["margin"], abs=1e-8)
+    for values in starts.values():
+        assert values == pytest.approx([values[0]] * len(values), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_named_reasons_are_the_largest_in_order_and_each_moves_the_probability_as_it_says(name):
+    records, against = split(name)[2], 0
+    for row in range(RECORDS):
+        report, at = reports(name)[row], log_odds(name, row)
+        added, cells = parts(report), records.astype(object).iloc[row]
+        said = " ".join(report.sentences)
+        largest = max(map(abs, added.values()))
+        for word, sign in (("Raises", 1), ("Lowers", -1)):
+            ordered = sorted((one for one in added if sign * added[one] > 0), key=lambda one: -abs(added[one]))
+            expected = [one for one in ordered if abs(added[one]) >= 0.1 * largest][:3]
+            assert (f"{word} it: " in said) == bool(expected)
+            if not expected:
+                continue
+            sentence = next(one for one in report.sentences if one.startswith(f"{word} it: "))
+            named = sentence.removeprefix(f"{word} it: ").removesuffix(".").replace(" odds)", ")").split("), ")
+            named = [f"{one.removesuffix(')')})" for one in named]
+            assert len(named) == len(expected)
+            for text_of, one in zip(named, expected, strict=True):
+                assert text_of.endswith(f"({odds_text(added[one])})")
+                if not one.startswith("term "):
+                    assert text_of.startswith(f"{column_text(one, text(cells[one]))} (")
+                # Without it, the probability is lower where it raises it.
+                assert sign * (1 / (1 + np.exp(-at)) - 1 / (1 + np.exp(added[one] - at))) > 0
+        strongest = report["columns"][0]
+        speaks_against = strongest["contribution"] * (1 if report["prediction"] == report["toward"] else -1) < 0
+        assert (" speaks against this decision." in said) == speaks_against
+        against += speaks_against
+        start = report["margin"] - sum(added.values())
+        if len(fitted(name).classes_) == 2:
+            assert ("which weighs more than any reason" in said) == (abs(start) > largest)
+    assert against < RECORDS
+
+
+@pytest.mark.parametrize("name", ["heart", "wine", "frauds"])
+def test_reasons_of_scores_are_those_of_explanations(name):
+    records, model = split(name)[2], fitted(name)
+    found = model.score_table(records, add=["reasons", "sentence"], n_reasons=4)
+    for row, (said, sentence) in enumerate(
+        zip(found["reasons"].to_pylist(), found["sentence"].to_pylist(), strict=True)
+    ):
+        report = reports(name)[row]
+        named = [
+            f"{column_text(one['name'], text(one['cell']))} ({odds_text(one['contribution'])}"
+            for one in report["columns"][:4]
+        ]
+        assert said == "; ".join(f"{one}{'' if number else ' odds'})" for number, one in enumerate(named))
+        assert sentence == f"{report.sentences[0]} Reasons: {'; '.join(said.split('; ')[:3])}."
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_contributions_follow_from_the_saved_arrays(name, tmp_path):
+    model, records = fitted(name), split(name)[2]
     model.save(tmp_path / "m")
     outside, probabilities = Outside(tmp_path / "m"), load(tmp_path / "m").predict_proba(records)
-    for row in range(len(records)):
+    for row in (0, 10):
         report = reports(name)[row]
         contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-        cells = {column: text(cell) for column, cell in records.astype(object).iloc[row].items()}
-        assert sum(contributions.values()) + sum(report["terms"].values()) == pytest.approx(report["margin"], abs=1e-9)
-        sentence = two_sentences(report, [])[0]
-        reasons, doubts = (said(contributions, cells, sign) for sign in (1, -1))
-        assert not reasons or f"most of all because {reasons}" in sentence
-        assert not doubts or sentence.endswith(f"; against it speaks that {doubts}.")
-        if row % 10 == 0:
-            assert contributions == pytest.approx(
-                outside.explain(report["record"], probabilities[row])["columns"], rel=1e-8, abs=1e-9
-            )
+        expected = outside.explain(report["record"], probabilities[row])["columns"]
+        assert contributions == pytest.approx(expected, rel=1e-8, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_another_order_of_the_files_columns_changes_no_reason(name):
     assert fitted(name).contract.names != fitted(name, seed=2).contract.names
     for one, same in zip(reports(name), reports(name, seed=2), strict=True):
-        assert two_sentences(one, []) == two_sentences(same, [])
+        assert sentences(one, []) == sentences(same, [])
 
 
 @pytest.mark.parametrize("name", ["heart", "wine"])
@@ -122,18 +206,19 @@ def test_reason_goes_where_its_cell_goes(name):
     falls = 0
     for row in range(0, RECORDS, 2):
         report = reports(name)[row]
+        sign = 1 if report["toward"] == report["prediction"] else -1
         winner, against = (classes.index(report[key]) for key in ("prediction", "against"))
-        reason = max(report["columns"], key=lambda column: column["contribution"])["name"]
+        reason = max(report["columns"], key=lambda column: sign * column["contribution"])["name"]
         replaced = pd.concat([records.iloc[[row]]] * len(others))
         replaced[reason] = others[reason].to_numpy()
         scores = model.decide(replaced).scores
-        falls += (scores[:, winner] - scores[:, against]).mean() < report["margin"]
+        falls += (scores[:, winner] - scores[:, against]).mean() < sign * report["margin"]
     assert falls >= 9
 
 
 def test_column_that_is_the_same_everywhere_is_no_reason():
     X, y, records = split("heart")
-    model = SavedModel(MedoidClassifier(random_state=0).fit(X.assign(ward=1.0), y).table_model())
+    model = MedoidClassifier(random_state=0).fit(X.assign(ward=1.0), y)
     for row in range(5):
         columns = {one["name"]: one for one in model.explain(records.assign(ward=1.0), row)["columns"]}
         assert "ward" not in columns or columns["ward"]["contribution"] == 0.0

@@ -1,4 +1,4 @@
-"""``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
+"""``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from functools import partial
 from pathlib import Path
@@ -13,20 +13,24 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
 from qmedoid.explanations.picture import PICTURE_TITLE
-from qmedoid.explanations.sentences import change_texts
+from qmedoid.explanations.sentences import cell_text as shown_text
+from qmedoid.explanations.sentences import change_texts, term_text, toward_text
 from qmedoid.explanations.view import PAGE_TITLE
+from qmedoid.metrics.texts import chance_texts, class_name, effect_text
+from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_target
 from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.scoring import TableReading
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
-# Terms without which a decision can be thought of; an intercept is part of every one.
-_OPTIONAL = ("operating point", "prevalence", "neighbors", "circuit")
+# A table with its title.
+Titled = tuple[str, Any]
+# Effects up to this size are rounding.
+_NOTHING = 1e-9
 
 
 def run(options: ExplainOptions) -> None:
@@ -45,7 +49,7 @@ def run(options: ExplainOptions) -> None:
         report = {"row": options.row, **explain_record(model, record, reading.issues)}
         difference = reading.check().deviations()
     if options.known is not None:
-        report["known"] = _nearest(model, record, options.known, options.on_mismatch, dialect)
+        report["known"] = _nearest(model, record, report, options, dialect)
     why = Explanation(report, model, record, top=options.top, fixed=fixed, sha256=loaded.sha256, difference=difference)
     for file, content in ((options.html, why.to_html), (options.svg, why.to_svg)):
         if file is not None:
@@ -55,7 +59,7 @@ def run(options: ExplainOptions) -> None:
     if options.json:
         print_json(made)
     else:
-        _print(made)
+        _print(made, options.table, verbose=options.verbose)
 
 
 def check_outputs(options: ExplainOptions) -> None:
@@ -75,17 +79,21 @@ def _holds(begins: bytes, content: bytes) -> bool:
 
 
 def _nearest(
-    model: TableModel, record: pa.Table, known: str, on_mismatch: OnMismatch, dialect: dict[str, Any]
+    model: TableModel, record: pa.Table, report: dict[str, Any], options: ExplainOptions, dialect: dict[str, Any]
 ) -> dict[str, Any]:
-    """The rows of another table that lie nearest to the record."""
+    """The rows of another table that are nearest and most similar to the record."""
+    known = str(options.known)
+    contributions = {one["name"]: one["contribution"] for one in report["columns"]}
+    # In the table of the record it would find itself.
+    skip = options.row if options.table != "-" and Path(known).resolve() == Path(options.table).resolve() else None
     target = model.contract.target
-    with TableReading(model, known, on_mismatch, all_columns=True, **dialect) as reading:
+    with TableReading(model, known, options.on_mismatch, all_columns=True, **dialect) as reading:
         labeled = [] if target is None or target not in reading.source.names else [target]
         if not labeled:
             note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
         def look(lenient: bool) -> NearestRows:
-            nearest = NearestRows(model, record)
+            nearest = NearestRows(model, record, contributions, skip=skip)
             for batch, extra in reading.batches(lenient, labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
@@ -95,76 +103,115 @@ def _nearest(
     return found.report()
 
 
-def _print(made: dict[str, Any]) -> None:
+def _print(made: dict[str, Any], source: Any, *, verbose: bool) -> None:
     console = plain_console()
-    console.print("\n".join(sentences(made)))
-    tables = [_medoid_table, _term_table, *([_flip_table] if made["flips"] else [])]
-    for table in (*tables, *([_nearest_table] if "known" in made else [])):
-        console.print()
-        console.print(table(made))
+    lines = [f"Row {made['row']} of {shown(source)}", "", *made["sentences"], ""]
+    lines += [one["sentence"] for one in made["similar"]]
+    if "known" in made:
+        lines.append(_nearest_classes(made))
+    console.print("\n".join(lines))
+    tables: list[Titled] = [_column_table(made), *([_flip_table(made)] if made["flips"] else [])]
+    if verbose:
+        tables += [_medoid_table(made), _sum_table(made), *([_nearest_table(made)] if "known" in made else [])]
+    for title, table in tables:
+        # A title of a table is broken at the width of the table.
+        console.print(f"\n{title}")
+        console.print(table)
 
 
-def _flip_table(made: dict[str, Any]) -> Any:
-    """The smallest changes that lead to another class."""
-    table = grid(
-        ("change", "called", "probability"), (), title="the smallest changes that lead to another class", left=(0,)
-    )
-    for flip in made["flips"]:
-        changes = [f"{shown(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        probability = "" if flip["probability"] is None else f"{flip['probability']:.4f}"
-        table.add_row(", ".join(changes), shown(flip["prediction"]), probability)
-    return table
+def _column_table(made: dict[str, Any]) -> Titled:
+    """What each column does, the largest first, between where every record starts and where this one ends."""
+    odds = "probabilities" in made
+    title = f"What decides: effects on the {'odds' if odds else 'score'} of {toward_text(made)}"
+    if made["threshold"] is None:
+        title += f" against {class_name(made['against'], made['target'])}"
+    table = grid(("", "cell", "effect", ""), (), left=(0, 1, 3))
 
+    def add(name: str, cell: str, value: float) -> None:
+        if abs(value) > _NOTHING:
+            table.add_row(name, cell, effect_text(value, odds=odds), "raises" if value > 0 else "lowers")
 
-def _medoid_table(report: dict[str, Any]) -> Any:
-    """What each column contributed, the largest first, with the cells of the nearest medoids."""
-    medoids = report["medoids"]
-    names = ("", "contribution", "this record", *(f"row {m['training_row']}: {shown(m['class'])}" for m in medoids))
-    table = grid(names, (), title="the record and the nearest medoid of each class")
-    table.add_row("distance", "", "", *(f"{medoid['distance']:.4g}" for medoid in medoids))
-    table.add_row("angle", "", "", *(f"{medoid['angle']:.4g}" for medoid in medoids), end_section=True)
-    for column in report["columns"]:
-        name = column["name"]
-        cells = ["·" if m["record"] is None else cell_text(m["record"].get(name)) for m in medoids]
-        table.add_row(shown(name), f"{column['contribution']:+.4f}", cell_text(column["cell"]), *cells)
-    rest = report["rest"]["columns"]
+    end = made["margin"] - made["terms"].get("operating point", 0.0) * (made["threshold"] is not None)
+    table.add_row("every record starts at", "", _level(made["start"], odds=odds), end_section=True)
+    for one in made["columns"]:
+        add(shown_text(one["name"]), shown_text(one["cell"]), one["contribution"])
+    rest = made["rest"]["columns"]
     if rest["count"]:
-        table.add_row(f"{rest['count']:,} more", f"{rest['contribution']:+.4f}")
-    return table
+        add(f"{rest['count']:,} other column{'' if rest['count'] == 1 else 's'}", "", rest["contribution"])
+    terms = dict(made["varying"])
+    if made["threshold"] is None:
+        terms["operating point"] = made["terms"].get("operating point", 0.0)
+    for name, value in terms.items():
+        add(term_text(name), "", value)
+    table.add_section()
+    table.add_row("this record ends at", "", _level(end, odds=odds))
+    return title, table
 
 
-def _nearest_table(report: dict[str, Any]) -> Any:
+def _level(value: float, *, odds: bool) -> str:
+    """A probability, or a score where there is none."""
+    return chance_texts(probability(value))[0] if odds else f"{value:+.3g}".replace("-", "−")
+
+
+def _flip_table(made: dict[str, Any]) -> Titled:
+    """The smallest changes that lead to another class."""
+    table = grid(("change", "called", "its probability"), (), left=(0, 1))
+    for flip in made["flips"]:
+        changes = [f"{shown_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
+        probability_of = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+        table.add_row(", ".join(changes), shown_text(flip["prediction"]), probability_of)
+    return "Smallest changes that turn the decision", table
+
+
+def _medoid_table(made: dict[str, Any]) -> Titled:
+    """The record beside the nearest medoid of each class, with distances and angles."""
+    medoids = made["medoids"]
+    names = ("", "this record", *(f"row {one['training_row']}: {shown_text(one['class'])}" for one in medoids))
+    table = grid(names, ())
+    table.add_row("distance", "", *(f"{medoid['distance']:.4g}" for medoid in medoids))
+    table.add_row("angle", "", *(f"{medoid['angle']:.4g}" for medoid in medoids), end_section=True)
+    for column in made["columns"]:
+        name = column["name"]
+        cells = ["·" if one["record"] is None else shown_text(one["record"].get(name)) for one in medoids]
+        table.add_row(shown_text(name), shown_text(column["cell"]), *cells)
+    return "The record and the nearest medoid of each class", table
+
+
+def _nearest_table(made: dict[str, Any]) -> Titled:
     """The record and the nearest known rows, cell by cell; the columns that contributed most come first."""
-    nearest = report["known"]["nearest"]
+    known, nearest = made["known"], made["known"]["nearest"]
     names = ("", "this record", *(f"row {one['row']}" for one in nearest))
-    table = grid(names, (), title=f"the nearest of {report['known']['rows']:,} known rows")
-    table.add_row("class", "", *("?" if one["class"] is None else shown(one["class"]) for one in nearest))
+    table = grid(names, ())
+    table.add_row("class", "", *("?" if one["class"] is None else shown_text(one["class"]) for one in nearest))
     table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in nearest), end_section=True)
-    for column in report["columns"]:
+    for column in made["columns"]:
         cells = [column["cell"], *(one["record"].get(column["name"]) for one in nearest)]
-        table.add_row(shown(column["name"]), *(cell_text(cell, digits=4) for cell in cells))
-    return table
+        table.add_row(shown_text(column["name"]), *map(shown_text, cells))
+    return f"The nearest of {known['rows']:,} known rows, by the {known['distance']}", table
 
 
-def _term_table(report: dict[str, Any]) -> Any:
-    groups, neighbors = report["groups"], report.get("neighbors", [])
+def _sum_table(made: dict[str, Any]) -> Titled:
+    """The exact sum: groups of encoded columns and terms add up to the margin."""
+    groups, neighbors = made["groups"], made.get("neighbors", [])
     by_record = bool(neighbors) or any("records" in group for group in groups)
-    names = ("term", "contribution", *(["most of it by distance to"] if by_record else []))
-    table = grid(names, (), title="what the margin is made of, by group of encoded columns", left=(0, 2))
+    unit = "log-odds" if "probabilities" in made else "score"
+    names = ("part", unit, *(["most of it from"] if by_record else []))
+    title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
+    table = grid(names, (), left=(0, 2))
     for group in groups[:_GROUPS]:
         strongest = [_strongest(group.get("records", []))] if by_record else []
         table.add_row(_title(group), f"{group['contribution']:+.6f}", *strongest)
-    rest = report["rest"]["groups"]
+    rest = made["rest"]["groups"]
     count = len(groups[_GROUPS:]) + rest["count"]
     if count:
         added = sum(group["contribution"] for group in groups[_GROUPS:]) + rest["contribution"]
         table.add_row(f"{count} more groups", f"{added:+.6f}")
-    for name, value in report["terms"].items():
+    for name, value in made["terms"].items():
         if value:
             table.add_row(name, f"{value:+.6f}", *([_strongest(neighbors)] if name == "neighbors" else []))
     table.add_section()
-    table.add_row("margin", f"{report['margin']:+.6f}")
-    return table
+    table.add_row("margin: what is above the threshold", f"{made['margin']:+.6f}")
+    return title, table
 
 
 def _title(group: dict[str, Any]) -> str:
@@ -174,61 +221,24 @@ def _title(group: dict[str, Any]) -> str:
         return of_column + shown(group["name"])
     columns = [shown(name) for name in group["columns"][:_COLUMNS]]
     more = len(group["columns"]) - len(columns)
-    return "group of " + ", ".join(columns) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(columns) + (f" and {more} more" if more > 0 else "")
 
 
 def _strongest(records: list[dict[str, Any]]) -> str:
-    """The records that speak loudest within a term."""
+    """The training rows that contribute most to a part."""
     return ", ".join(
         f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
     )
 
 
-def sentences(report: dict[str, Any]) -> list[str]:
-    """The decision in two sentences, what decides against the nearer medoid, and the nearest known rows if any."""
-    against = shown(report["against"])
-    lines = [*report["sentences"], *_against_the_nearer(report)]
-    optional = [(value, name) for name, value in report["terms"].items() if name in _OPTIONAL]
-    value, name = max(optional, default=(0.0, ""))
-    if value > report["margin"]:
-        lines.append(f"Without the term {name!r} it would be called {against}.")
-    if report["decided_by"] == "circuit":
-        lines.append("The circuit took the decision; its part is the term 'circuit'.")
-    return [*lines, _nearest_rows(report)] if "known" in report else lines
-
-
-def cell_text(value: Any, digits: int = 6) -> str:
-    """A cell for the reader, numbers with this many significant digits."""
-    if value is None:
-        return "missing"
-    return f"{value:.{digits}g}" if isinstance(value, float) else shown(value)
-
-
-def _reason(column: dict[str, Any]) -> str:
-    return f"{shown(column['name'])} is {cell_text(column['cell'])} ({column['contribution']:+.3g})"
-
-
-def _against_the_nearer(report: dict[str, Any]) -> list[str]:
-    """What decides most, where the decision goes against the nearer medoid."""
-    nearest = min(report["medoids"], key=lambda medoid: medoid["distance"])
-    if report["medoids"][0]["distance"] <= nearest["distance"]:
-        return []
-    # Of those that are listed the largest may be against the decision.
-    parts = [(column["contribution"], _reason(column)) for column in report["reasons"]]
-    parts += [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
-    largest = max(parts, key=lambda part: part[0])[1]
-    return [f"The decision goes against the nearer medoid. Most of all decides: {largest}."]
-
-
-def _nearest_rows(report: dict[str, Any]) -> str:
-    known = report["known"]
-    nearest = known["nearest"]
-    classes = [one["class"] for one in nearest]
-    of_class = f"{classes.count(report['prediction'])} are {shown(report['prediction'])}"
-    if None in classes:
-        unknown = classes.count(None)
-        of_class = "their classes are not known" if unknown == len(classes) else f"{of_class}, {unknown} of no class"
-    return (
-        f"Of the {known['rows']:,} known rows the nearest {len(nearest)} lie at {nearest[0]['distance']:.4g} to "
-        f"{nearest[-1]['distance']:.4g} ({known['distance']}); {of_class}."
-    )
+def _nearest_classes(made: dict[str, Any]) -> str:
+    """How many of the nearest known rows are of the class that was decided for."""
+    known = made["known"]
+    classes = [one["class"] for one in known["nearest"]]
+    text = f"Of the {len(classes)} nearest of {known['rows']:,} known rows"
+    absent = classes.count(None)
+    if absent == len(classes):
+        return f"{text} the classes are not known."
+    unknown = f", {absent} of no known class" if absent else ""
+    of_class = class_name(made["prediction"], made["target"])
+    return f"{text} {classes.count(made['prediction'])} are {of_class}{unknown}."

@@ -204,9 +204,10 @@ class ExplainOptions(ReadingOptions):
     svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
     known: Annotated[
         Text,
-        option(RESULTS, "Table, such as the fitted one, of which the rows nearest to this one are shown.",
+        option(RESULTS, "Table, such as the fitted one, of which the rows most like this one are shown.",
                metavar="TABLE"),
     ] = None  # fmt: skip
+    verbose: Annotated[bool, option(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,8 @@ from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import encode_column
+from qmedoid.tables.similar import OTHER_LEVEL, known_values, sizes
 
-_LEVEL_SIZE = 0.5
-"""What another level or truth value counts, in shares of the training rows that a number passes."""
 MOST_LEVELS = 64
 _EVEN_STEPS = 65
 _MICROSECONDS_PER_DAY = 86_400_000_000
@@ -50,10 +49,10 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
     column, encoding = model.contract.columns[place], model.encodings[place]
     if isinstance(encoding, Levels):
         levels: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
-        return Candidates(place, levels, np.full(len(levels), _LEVEL_SIZE), ordered=False) if levels else None
+        return Candidates(place, levels, np.full(len(levels), OTHER_LEVEL), ordered=False) if levels else None
     if column.kind == "boolean":
         others: list[Any] = [value for value in (False, True) if value != cell]
-        return Candidates(place, others, np.full(len(others), _LEVEL_SIZE), ordered=False)
+        return Candidates(place, others, np.full(len(others), OTHER_LEVEL), ordered=False)
     first = int(np.searchsorted(model.source, place))
     if isinstance(encoding, Dates):
         if "days" not in encoding.parts:
@@ -80,19 +79,6 @@ def _few_digits(values: Array, width: float) -> Array:
     largest = float(np.abs(values).max())
     digits = 6 if width <= 0 or largest <= width else min(6 + math.floor(math.log10(largest / width)), 12)
     return np.unique([float(f"{value:.{digits}g}") for value in values.tolist()])
-
-
-def known_values(model: TableModel, encoded: int) -> Array | None:
-    """Smallest and largest training value of an encoded column, and the edges of its bins; None where not known."""
-    novelty = model.novelty
-    if novelty is None or encoded not in novelty.limited:
-        return None
-    limited = int(np.searchsorted(novelty.limited, encoded))
-    values = [np.array([novelty.lowest[limited], novelty.highest[limited]])]
-    if encoded in novelty.binned:
-        values.append(novelty.bin_edges(int(np.searchsorted(novelty.binned, encoded))))
-    held = np.clip(np.concatenate(values), novelty.lowest[limited], novelty.highest[limited])
-    return np.asarray(np.unique(held))
 
 
 def _landmarks(model: TableModel, encoded: int) -> Array:
@@ -122,32 +108,6 @@ def _tried(known: Array, landmarks: Array, most: int) -> Array:
     if len(values) <= most:
         return values
     return values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(np.intp))]
-
-
-def sizes(model: TableModel, encoded: int, start: float | None, values: Array) -> Array:
-    """Shares of the training rows between the start and each value; one half where the start is missing."""
-    known = known_values(model, encoded)
-    novelty = model.novelty
-    if start is None or known is None or novelty is None:
-        return np.full(len(values), _LEVEL_SIZE)
-    if encoded not in novelty.binned:
-        return np.minimum(_in_widths(known, start, values), 1.0)
-    place = int(np.searchsorted(novelty.binned, encoded))
-    edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
-    counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
-    shares = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
-    # The first edge may be the smallest value itself: its bin below is empty then.
-    heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
-    between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
-    # Within one bin, and beyond the outer values, the distance breaks ties, however far a cell lies outside.
-    away = _in_widths(known, start, values)
-    return np.asarray(between + 1e-6 * away / (1.0 + away))
-
-
-def _in_widths(known: Array, start: float, values: Array) -> Array:
-    """Distances in units of the width of the training values."""
-    width = float(known[-1] - known[0])
-    return np.asarray(np.abs(values - start) / (width if width > 0 else 1.0))
 
 
 def cell_array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:

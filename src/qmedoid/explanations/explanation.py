@@ -12,26 +12,42 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.explanations.flips import check_fixed, nearest_flips
 from qmedoid.explanations.picture import PICTURE_TITLE, steps, waterfall
-from qmedoid.explanations.sentences import cell_text, compared, reasons, two_sentences
+from qmedoid.explanations.sentences import cell_text, reason_text, reasons, sentences, similar_text
+from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
+from qmedoid.tables.similar import SimilarRows
 
 TOP = 10
 """Columns, groups and rows that are shown one by one."""
 N_MEDOIDS = 5
 """Classes whose nearest medoids are shown."""
+N_DECIDING = 5
+"""Columns that similar rows are compared in, those that contribute most."""
+# Share of the training rows between two numbers that are close.
+_CLOSE = 0.05
 # Rows of a group that are listed.
 _RECORDS = 3
+
+# What is handed on as it is.
+_PLAIN = (
+    "prediction", "against", "toward", "target", "margin", "start", "threshold", "is_alert", "decided_by",
+)  # fmt: skip
 
 
 class Explanation(Mapping[str, Any]):
     """Why one record was decided as it was: contributions that add up to the margin, at every level.
 
-    It is a mapping of all that is known; `to_dict` has what is worth to be kept or shown.
+    It is a mapping of all that is known; `to_dict` has what is worth to be kept or shown. Contributions are for the
+    class ``"toward"`` where they are above 0: the positive one of two classes, whatever was decided, and the predicted
+    one of more.
 
     Attributes
     ----------
     sentences : tuple of str
-        What was decided and why, and which real row is nearer and what would turn the decision.
+        The decision, where every record starts, the reasons by size, and the smallest change that turns the decision.
+    similar : list of dict
+        The most similar row of either class by the columns that decide this record, among the medoids or the known
+        rows: what it shares with the record, where it is close, and where it differs.
     flips : list of dict
         The smallest changes of one or two columns that lead to another class, each verified by scoring it. They are
         looked for when they are first asked for.
@@ -45,7 +61,7 @@ class Explanation(Mapping[str, Any]):
     >>> parts = [column["contribution"] for column in why["columns"]] + list(why["terms"].values())
     >>> bool(abs(sum(parts) - why["margin"]) < 1e-9)
     True
-    >>> why.sentences[0].startswith("Row 0 is called 0 with a probability of")
+    >>> why.sentences[0].startswith("Called class 0: probability")
     True
     """
 
@@ -84,9 +100,37 @@ class Explanation(Mapping[str, Any]):
         return [flip.to_dict() for flip in nearest_flips(self._model, self._record, fixed=self._fixed)]
 
     @property
-    def sentences(self) -> tuple[str, str]:
-        """The decision in two sentences, every number of which is in the dictionary."""
-        return two_sentences(self._report, self.flips)
+    def sentences(self) -> tuple[str, ...]:
+        """The decision in sentences, the reason first; every number of them is in the dictionary."""
+        return sentences(self._report, self.flips)
+
+    @cached_property
+    def similar(self) -> list[dict[str, Any]]:
+        """The most similar row of either class by the columns that decide, that of the predicted class first."""
+        report = self._report
+        found = report["known"]["similar"] if "known" in report else report["similar"]
+        if not found:  # the model keeps no cells of its medoids
+            found = [{**one, "difference": None} for one in report["medoids"]]
+        first = [report["prediction"], report["against"], None]
+        found = sorted((one for one in found if one["class"] in first), key=lambda one: first.index(one["class"]))
+        contributions = {one["name"]: one["contribution"] for one in report["columns"]}
+        measure = SimilarRows(self._model, self._record, contributions)
+        return [self._compared(one, measure) for one in found]
+
+    def _compared(self, similar: Mapping[str, Any], measure: SimilarRows) -> dict[str, Any]:
+        """A similar row, and in which of the columns that decide it is the same, close or another."""
+        keys = ("class", "training_row", "row", "difference")
+        made: dict[str, Any] = {key: similar[key] for key in keys if key in similar}
+        made |= {"same": [], "close": [], "differs": []}
+        if similar["difference"] is not None:
+            cells, differences = similar["record"], measure.by_column(similar["record"])
+            for column in self._report["columns"][:N_DECIDING]:
+                name, own = column["name"], column["cell"]
+                if differences.get(name) is not None:
+                    is_close = differences[name] <= _CLOSE and measure.is_ordered(name)
+                    how = "same" if cells.get(name) == own else "close" if is_close else "differs"
+                    made[how].append({"name": name, "cell": cells.get(name), "own": own})
+        return {**made, "sentence": similar_text(made, self._report)}
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The explanation as plain values, fit for JSON.
@@ -108,15 +152,20 @@ class Explanation(Mapping[str, Any]):
         made: dict[str, Any] = {
             "row": self._report.get("row"),
             "sentences": list(self.sentences),
-            **{name: self._report[name] for name in ("prediction", "against", "margin", "decided_by")},
+            **{name: self._report[name] for name in _PLAIN},
             **{name: self._report[name] for name in ("probability", "probabilities") if name in self._report},
+            "start_probability": probability(self._report["start"]) if "probabilities" in self._report else None,
             "record": shown,
             "columns": columns,
-            "reasons": [dict(one) for part in reasons(self._report["columns"]) for one in part],
+            "reasons": [
+                {**one, "text": reason_text(one, odds="probabilities" in self._report)} for one in reasons(self._report)
+            ],
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "terms": dict(self._report["terms"]),
+            "varying": dict(self._report["varying"]),
+            "similar": self.similar,
             "medoids": [self._medoid(one, shown) for one in self._shown_medoids(most)],
             "flips": self.flips,
             "fixed": list(self._fixed),
@@ -143,10 +192,11 @@ class Explanation(Mapping[str, Any]):
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
     def _shown_medoids(self, most: int | None) -> list[dict[str, Any]]:
-        """The nearest medoids of the first classes, and those that the sentences name."""
+        """The nearest medoids of the first classes, and the nearest of all."""
         medoids: list[dict[str, Any]] = self._report["medoids"]
         first = medoids[: N_MEDOIDS if most else None]
-        return first + [one for one in medoids[len(first) :] if any(one is named for named in compared(medoids))]
+        nearest = min(medoids, key=lambda one: float(one["distance"]))
+        return first if any(one is nearest for one in first) else [*first, nearest]
 
     def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
         """A medoid with the cells that are shown, and which of them differ from the record's."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
-from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, sizes, spelt_cell
+from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, spelt_cell
 from qmedoid.model.contract import Levels
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
@@ -23,6 +23,7 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text
 from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.similar import sizes
 
 MOST_COLUMNS = 30
 """Columns that are tried, those that contribute most."""

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from qmedoid.explanations.digits import plain, rounded_to_sum, signed
-from qmedoid.explanations.sentences import cell_text
+from qmedoid.explanations.sentences import cell_text, toward_text
 
 PICTURE_TITLE = "What the decision for"
 """How the title of every picture begins."""
@@ -72,8 +72,8 @@ def waterfall(made: Mapping[str, Any]) -> str:
         'fill="currentColor">',
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(' '.join(made['sentences']))}</desc>",
-        '<defs><pattern id="against" width="5" height="5" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><rect width="5" height="5" fill="#c2570c"/>'
+        '<defs><pattern id="lowers" width="5" height="5" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect width="5" height="5" fill="#1f6fb5"/>'
         '<line x1="0" y1="0" x2="0" y2="5" stroke="#fff" stroke-width="1.5" stroke-opacity="0.55"/></pattern></defs>',
         *_scales(made, low - pad, high + pad, x, height),
         *(line for place, bar in enumerate(bars) for line in _bar(bar, _TOP + _ROW * place, x)),
@@ -85,7 +85,7 @@ def waterfall(made: Mapping[str, Any]) -> str:
 
 def _bar(bar: Step, y: int, x: Any) -> Iterator[str]:
     start, end = sorted((x(bar.start), x(bar.end)))
-    fill = "#2374b8" if bar.end >= bar.start else "url(#against)"
+    fill = "#b8460e" if bar.end >= bar.start else "url(#lowers)"
     yield _text(_LABELS - 8, y + 15, _cut(bar.label), "end")
     yield f'<rect x="{start}" y="{y + 4}" width="{max(end - start, 1):.1f}" height="{_ROW - 8}" fill="{fill}"/>'
     yield (
@@ -126,8 +126,8 @@ def _scales(made: Mapping[str, Any], low: float, high: float, x: Any, height: in
     moved, last = made["terms"].get("operating point", 0.0), -math.inf
     # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
     against = f", not {_cut(cell_text(made['against']), 10)}" if len(made["probabilities"]) > 2 else ""
-    winner = _cut(cell_text(made["prediction"]), 10 if against else 20)
-    yield _text(_LABELS - 8, 22, f"probability of {winner}{against}", "end")
+    toward = _cut(cell_text(made["toward"]) if against else toward_text(made), 10 if against else 20)
+    yield _text(_LABELS - 8, 22, f"probability of {toward}{against}", "end")
     for probability in _PROBABILITIES:
         value = math.log(probability / (1.0 - probability)) + moved
         if low <= value <= high and x(value) - last > 38:

@@ -1,35 +1,124 @@
-"""One decision in two sentences, every number of which is in its dictionary."""
+"""One decision in sentences, the reason first; every number in them is in its dictionary."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qmedoid.explanations.digits import plain, signed
+from qmedoid.metrics.texts import (
+    called_before,
+    called_by_score,
+    called_with_chance,
+    chance_texts,
+    class_name,
+    column_text,
+    effect_text,
+    shortened,
+)
+from qmedoid.model.operating_point import probability
 from qmedoid.spelling import printable
 
-# Reasons that are named for the decision, and against it.
-_FOR, _AGAINST = 2, 1
+MOST_REASONS = 3
+"""Reasons that the sentences name in either direction, at most."""
+# Those below this part of the largest are not named.
+_SMALLEST_PART = 0.1
 # Contributions up to this size are rounding.
 _NOTHING = 1e-9
-_LONGEST, _END = 40, 12
+# Terms in words.
+_TERM_NAMES = {
+    "neighbors": "its nearest training rows",
+    "circuit": "the circuit",
+    "calibration": "the calibration curve",
+    "recalibration": "the recalibration curve",
+    "angle": "the angle to the medoids",
+    "class weights": "the class weights",
+    "operating point": "the operating point",
+    "prevalence": "the expected prevalence",
+}
+
+Part = Mapping[str, Any]
 
 
-def two_sentences(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """What was decided and why; which real row it lies nearer to, and what would turn it."""
-    return _decision(report), _nearness(report, flips)
+def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
+    """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
+    named = reasons(report)
+    said = [_decision(report), _start(report, named)]
+    is_odds = _has_odds(report)
+    for word, sign in (("Raises", 1), ("Lowers", -1)):
+        parts = [one for one in named if sign * one["contribution"] > 0]
+        if parts:
+            # What the factors are of is said once.
+            unit = " odds" if is_odds and parts[0] is named[0] else ""
+            texts = [reason_text(one, odds=is_odds, unit="" if number else unit) for number, one in enumerate(parts)]
+            said.append(f"{word} it: {', '.join(texts)}.")
+    if not named:
+        said.append("No column raises or lowers it.")
+    strongest = next(iter(report["columns"]), None)
+    if strongest is not None and strongest["contribution"] * decided_sign(report) < -_NOTHING:
+        said.append(f"The strongest column, {_with_cell(strongest)}, speaks against this decision.")
+    return (*said, *_by_term(report), _turned(report, flips))
 
 
-def reasons(columns: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """The columns that the sentences name for the decision, and against it, of all that contributed."""
-    return (
-        [column for column in columns if column["contribution"] > _NOTHING][:_FOR],
-        [column for column in columns if column["contribution"] < -_NOTHING][:_AGAINST],
-    )
+def reasons(report: Part) -> list[dict[str, Any]]:
+    """What the sentences name: columns and terms of the record that raise it, then those that lower it.
+
+    In either direction the largest, in order, and none below a tenth of the largest of all.
+    """
+    parts = [{**one, "is_column": True} for one in report["columns"]]
+    terms = dict(report["varying"])
+    if report["threshold"] is None and report["terms"].get("operating point"):
+        # Of more than two classes it is no threshold, but an advantage of some classes.
+        terms["operating point"] = report["terms"]["operating point"]
+    # The columns are sorted, and stay so where they are equal up to rounding.
+    parts += [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
+    least = max([_NOTHING, *(_SMALLEST_PART * abs(one["contribution"]) for one in parts)])
+    ordered = sorted((one for one in parts if not one["is_column"]), key=lambda one: -abs(one["contribution"]))
+    merged = _merged([one for one in parts if one["is_column"]], ordered)
+    large = [one for one in merged if abs(one["contribution"]) >= least]
+    return [one for sign in (1, -1) for one in [one for one in large if sign * one["contribution"] > 0][:MOST_REASONS]]
 
 
-def compared(medoids: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The two medoids that the sentences name, the nearer first: the winner's, and the nearest or the other class's."""
-    winner, nearest = medoids[0], min(medoids, key=lambda medoid: float(medoid["distance"]))
-    return (winner, medoids[1]) if winner["distance"] <= nearest["distance"] else (nearest, winner)
+def _merged(columns: Sequence[Part], terms: Sequence[Part]) -> list[dict[str, Any]]:
+    """Columns and terms, each the largest first, as one list."""
+    found, left = [], list(terms)
+    for column in columns:
+        while left and abs(left[0]["contribution"]) > abs(column["contribution"]):
+            found.append(dict(left.pop(0)))
+        found.append(dict(column))
+    return found + [dict(one) for one in left]
+
+
+def decided_sign(report: Part) -> int:
+    """1 where the decision is for the class that contributions are for, else -1."""
+    return 1 if report["prediction"] == report["toward"] else -1
+
+
+def toward_text(report: Part) -> str:
+    """The class that contributions above 0 are for, in words."""
+    return _class(report, report["toward"])
+
+
+def reason_text(part: Part, *, odds: bool, unit: str = "") -> str:
+    """A column with its cell, or a term, and what it does to the odds, such as ``Age 61 (×1.7)``."""
+    return f"{_with_cell(part)} ({effect_text(part['contribution'], odds=odds)}{unit})"
+
+
+def term_text(name: str) -> str:
+    """A term in words."""
+    return _TERM_NAMES.get(name, name)
+
+
+def similar_text(similar: Part, report: Part) -> str:
+    """The most similar row of a class: which it is, what it shares with the record, and where it differs."""
+    row = f"training row {similar['training_row']}" if "training_row" in similar else f"row {similar['row']}"
+    if similar["difference"] is None:
+        row += ", by distance: the model keeps no cells of training rows"
+    of_class = "row of no known class" if similar["class"] is None else f"known {_class(report, similar['class'])}"
+    texts = {
+        "same": [_with_cell(one) for one in similar["same"]],
+        "close:": [f"{_with_cell(one)} ({cell_text(one['own'])})" for one in similar["close"]],
+        "differs:": [f"{_with_cell(one)} instead of {cell_text(one['own'])}" for one in similar["differs"]],
+    }
+    parts = [f"{word} {', '.join(named)}" for word, named in texts.items() if named]
+    return f"Most similar {of_class}: {row}" + (f" — {'; '.join(parts)}." if parts else ".")
 
 
 def cell_text(value: Any) -> str:
@@ -38,11 +127,10 @@ def cell_text(value: Any) -> str:
         return "missing"
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = printable(str(value))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - _END - 1] + "…" + text[-_END:]
+    return shortened(printable(value))
 
 
-def change_texts(change: Mapping[str, Any]) -> tuple[str, str]:
+def change_texts(change: Part) -> tuple[str, str]:
     """A cell as it is and as it would be: the new one with all digits that it needs, and not the same in print."""
     cell, to = change["cell"], change["to"]
     before, after = cell_text(cell), cell_text(to)
@@ -53,46 +141,79 @@ def change_texts(change: Mapping[str, Any]) -> tuple[str, str]:
     return before, after
 
 
-def _decision(report: Mapping[str, Any]) -> str:
-    winner, against = cell_text(report["prediction"]), cell_text(report["against"])
-    probability = report.get("probability")
-    sure = "" if probability is None else f" with a probability {_chance(probability)}"
-    named = f"Row {report['row']}" if report.get("row") is not None else "The record"
-    at = " at the operating point" if report["terms"].get("operating point") else ""
-    unit = "" if probability is None else " in log-odds"
-    # Of classes that are equal up to rounding the first is called.
-    ahead = f"{plain(report['margin'])} ahead of" if report["margin"] > _NOTHING else "level with"
-    text = f"{named} is called {winner}{sure}, {ahead} {against}{unit}{at}"
-    causes, doubts = ([_reason(column) for column in part] for part in reasons(report["columns"]))
-    text += f", most of all because {' and '.join(causes)}" if causes else ", and no column speaks for it"
-    return text + (f"; against it speaks that {doubts[0]}." if doubts else ".")
+def _has_odds(report: Part) -> bool:
+    return "probabilities" in report
 
 
-def _chance(probability: float) -> str:
-    """A probability in words that claim no certainty: what would be rounded to 1 is above a number below 1."""
-    return f"of {plain(probability)}" if probability < 0.99995 else "above 0.9999"
+def _class(report: Part, label: Any) -> str:
+    return class_name(label, report["target"])
 
 
-def _reason(column: Mapping[str, Any]) -> str:
-    name, cell = cell_text(column["name"]), cell_text(column["cell"])
-    value = column["contribution"]
-    # What two decimals would round to nothing still has a digit.
-    amount = signed(value, 2) if abs(value) >= 0.005 else f"{value:+.1g}".replace("-", "−")
-    return f"{name} is {cell} ({amount})"
+def _with_cell(part: Part) -> str:
+    if part.get("is_column", True):
+        return column_text(cell_text(part["name"]), cell_text(part["cell"]))
+    return term_text(part["name"])
 
 
-def _nearness(report: Mapping[str, Any], flips: Sequence[Mapping[str, Any]]) -> str:
-    nearer, farther = compared(report["medoids"])
-    # Distances that would look the same have more digits; those that are the same up to rounding are called so.
-    digits = next((n for n in (4, 6, 8) if plain(nearer["distance"], n) != plain(farther["distance"], n)), None)
-    near, far = (plain(one["distance"], digits or 4) for one in (nearer, farther))
-    how, than = ("as near", "as") if digits is None else ("nearer", "than")
-    text = (
-        f"Of the medoids it lies {how} to training row {nearer['training_row']}, a known {cell_text(nearer['class'])} "
-        f"(distance {near}), {than} to row {farther['training_row']}, a known {cell_text(farther['class'])} ({far})"
-    )
+def _decision(report: Part) -> str:
+    """What was decided, how likely it is, and from where on it would be decided otherwise."""
+    called, toward, against = (_class(report, report[one]) for one in ("prediction", "toward", "against"))
+    threshold, chances = report["threshold"], report.get("probabilities")
+    if chances is None:
+        return called_by_score(called, toward, against, report["margin"], is_pair=threshold is not None)
+    chance = chances[str(report["toward"])]
+    if threshold is None:
+        return called_before(called, against, chance, chances[str(report["against"])])
+    return called_with_chance(called, toward, chance, threshold, alerts=report["is_alert"] is not None)
+
+
+def _start(report: Part, named: Sequence[Part]) -> str:
+    """Where every record starts, and whether that weighs more than any reason."""
+    start, cut = report["start"], -report["terms"].get("operating point", 0.0)
+    is_pair = report["threshold"] is None
+    if not _has_odds(report):
+        where = f"{_amount(abs(start - (0.0 if is_pair else cut)))} {'ahead' if is_pair else 'above'}"
+        if start < (0.0 if is_pair else cut):
+            where = where.replace("ahead", "behind").replace("above", "below")
+        text = f"Every record starts {where}" + ("" if is_pair else " the threshold")
+    elif is_pair:
+        text = f"Between these two, {toward_text(report)} starts at {chance_texts(probability(start))[0]}"
+    else:
+        subject = "Every record" if report["is_alert"] is None else "Risk"
+        text = f"{subject} starts at {chance_texts(probability(start))[0]}"
+    largest = max((abs(one["contribution"]) for one in named), default=0.0)
+    return text + (", which weighs more than any reason." if abs(start - (0.0 if is_pair else cut)) > largest else ".")
+
+
+def _by_term(report: Part) -> list[str]:
+    """The term without which the decision would be another one, and whether the circuit took it."""
+    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in ("prevalence",)}}
+    if report["threshold"] is None:
+        terms["operating point"] = report["terms"].get("operating point", 0.0)
+    value, name = max(((decided_sign(report) * value, name) for name, value in terms.items()), default=(0.0, ""))
+    taken = ["The circuit took this decision."] if report["decided_by"] == "circuit" else []
+    if value <= abs(report["margin"]) or name not in _TERM_NAMES:
+        return taken
+    called = f"called {_class(report, report['against'])}"
+    if report["is_alert"] is not None:
+        called = "no alert" if report["is_alert"] else "an alert"
+    return [*taken, f"Without {term_text(name)} it would be {called}."]
+
+
+def _turned(report: Part, flips: Sequence[Part]) -> str:
     if not flips:
-        return text + "; no change of one or two columns that was tried leads to another class."
+        return "No change of one or two columns that was tried turns the decision."
     flip = flips[0]
-    changes = " and ".join(f"{cell_text(one['column'])} were {change_texts(one)[1]}" for one in flip["changes"])
-    return f"{text}; it would be called {cell_text(flip['prediction'])} if {changes}."
+    changes = []
+    for one in flip["changes"]:
+        before, after = change_texts(one)
+        changes.append(f"{column_text(cell_text(one['column']), after)} instead of {before}")
+    called = f"called {_class(report, flip['prediction'])}"
+    if report["is_alert"] is not None:
+        called = "no alert" if report["is_alert"] else "an alert"
+    return f"It would be {called} with {' and '.join(changes)}."
+
+
+def _amount(value: float) -> str:
+    """A part of a score without probabilities."""
+    return f"{value:.3g}"

@@ -6,7 +6,7 @@ from typing import Any
 from qmedoid.explanations.digits import plain as plain_number
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.picture import DIGITS, counted
-from qmedoid.explanations.sentences import cell_text, change_texts
+from qmedoid.explanations.sentences import cell_text, change_texts, toward_text
 from qmedoid.markup.html import Child, Html, element, folded, join, plain, table
 from qmedoid.markup.notebook import STYLE, view
 from qmedoid.markup.policy import policy_element, style_element
@@ -38,8 +38,9 @@ def as_page(made: Mapping[str, Any], svg: str) -> str:
 
 def as_fragment(made: Mapping[str, Any], svg: str, *, is_open: bool = False) -> Html:
     """The same as a part of another page, with its own style; tables are folded in a notebook."""
-    first, second = made["sentences"]
-    parts: list[Child] = [element("p", second)]
+    first, *others = made["sentences"]
+    parts: list[Child] = [element("p", " ".join(others))]
+    parts.append(element("ul", *(element("li", one["sentence"]) for one in made["similar"])))
     if made["difference"]:
         lines = [element("li", line) for line in made["difference"]]
         parts.append(element("p", "The table differs from the one that the model was fitted on:"))
@@ -67,7 +68,8 @@ def _columns(made: Mapping[str, Any]) -> Section:
         rows.append((counted(rest["count"], "other column"), "", printed[len(parts)]))
     rows += [(name, "", text) for (name, _), text in zip(terms, printed[len(parts) + 1 :], strict=True)]
     rows.append(("margin", "", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS)))
-    caption = "What each column adds to the margin" + ("" if made.get("probability") is None else ", in log-odds")
+    toward = toward_text(made)
+    caption = f"What each column adds for {toward}" + ("" if made.get("probability") is None else ", in log-odds")
     return caption, table(caption, ("column", "cell", "contribution"), rows, numbers=[2])
 
 

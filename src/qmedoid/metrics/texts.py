@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
+from qmedoid.spelling import printable
+
 if TYPE_CHECKING:  # the command line prints texts before it imports NumPy
     from qmedoid.metrics.intervals import Interval
 
@@ -23,6 +25,9 @@ FIGURE_NAMES = {
     "by_circuit": "decided by the circuit",
 }
 """Names of figures by their keys in a report."""
+LONGEST = 40
+"""Signs of a cell or name within a sentence, at most."""
+_END = 12
 CALIBRATION_NAMES = {
     "error": "calibration error",
     "by_chance": "by chance, on average",
@@ -71,5 +76,84 @@ def odds_text(log_odds: float) -> str:
         return f"{sign}1,000,000 or more"
     factor = math.exp(size)
     if factor < 9.95:
-        return sign + next(text for n in (1, 2, 3) if n == 3 or float(text := f"{factor:.{n}f}") > 1)
+        return sign + next(text for n in (1, 2, 3) if float(text := f"{factor:.{n}f}") > 1 or n == 3)
     return f"{sign}{int(float(f'{factor:.2g}')):,}"
+
+
+def effect_text(value: float, *, odds: bool) -> str:
+    """What a contribution does: a factor of the odds, or where there are no probabilities a signed part of a score."""
+    if odds:
+        return odds_text(value)
+    # What two decimals would round to nothing still has a digit.
+    return (f"{value:+.2f}" if abs(value) >= 0.005 else f"{value:+.1g}").replace("-", "−")
+
+
+def column_text(name: str, cell: str) -> str:
+    """A column with its cell within a sentence: ``Age 61``, ``V14 = -3.2``."""
+    return f"{name}{column_sign(name)}{cell}"
+
+
+def column_sign(name: str) -> str:
+    """What stands between a column and its cell: a blank, which after a digit would make one number of two."""
+    return " " if name[-1:].isalpha() else " = "
+
+
+def class_text(label: object, target: str | None) -> str:
+    """A class within a sentence: its name, or if that alone says nothing, the target column with it.
+
+    >>> class_text("malignant", "diagnosis"), class_text(1, "HeartDisease"), class_text("1", None)
+    ('malignant', 'HeartDisease = 1', 'class 1')
+    """
+    text = str(label)
+    if sum(sign.isalpha() for sign in text) > 2 and text.casefold() not in ("yes", "true", "false", "none"):
+        return text
+    return f"class {text}" if target is None else f"{target} = {text}"
+
+
+def class_name(label: object, target: str | None) -> str:
+    """`class_text` as it stands in a sentence: safe in a terminal, and cut where it is long."""
+    return shortened(printable(class_text(label, target)))
+
+
+def shortened(text: str) -> str:
+    """A text cut within to 40 signs, for many differ at their ends only."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - _END - 1]}…{text[-_END:]}"
+
+
+def chance_texts(*chances: float) -> list[str]:
+    """Probabilities in percent, with as many digits as make different ones look different, and none certain."""
+    held = [min(max(chance, 1e-9), 1.0 - 1e-9) for chance in chances]
+    texts = [[percent_text(chance, digits) for chance in held] for digits in (2, 3, 4, 6)]
+    return next((found for found in texts if len(set(found)) == len(set(held))), texts[0])
+
+
+def called_with_chance(called: str, toward: str, chance: float, threshold: float, *, alerts: bool) -> str:
+    """A decision about two classes: how likely the positive one is, and from where on it is called so.
+
+    >>> called_with_chance("no", "fraud", 0.101, 0.16, alerts=True)
+    'Not an alert: the risk of fraud is 10 %, alerts start at 16 %.'
+    >>> called_with_chance("benign", "malignant", 0.4996, 0.5, alerts=False)
+    'Called benign: the probability of malignant is 49.96 %, the threshold 50 %.'
+    """
+    chance_of, cut = chance_texts(chance, threshold)
+    if alerts:
+        alert = "An alert" if called == toward else "Not an alert"
+        return f"{alert}: the risk of {toward} is {chance_of}, alerts start at {cut}."
+    whose = "its probability" if called == toward else f"the probability of {toward}"
+    return f"Called {called}: {whose} is {chance_of}, the threshold {cut}."
+
+
+def called_before(called: str, against: str, chance: float, other: float) -> str:
+    """A decision among more classes: how likely the class is, and the one that comes next."""
+    chance_of, other_of = chance_texts(chance, other)
+    how = "ahead of" if chance >= other else "by the operating point before"
+    return f"Called {called}: probability {chance_of}, {how} {against} ({other_of})."
+
+
+def called_by_score(called: str, toward: str, against: str, margin: float, *, is_pair: bool) -> str:
+    """A decision without probabilities: by how much a score is above the threshold, or that of the next class."""
+    ahead = f"{abs(margin):.3g}"
+    if not is_pair:
+        return f"Called {called}: its score is {ahead} ahead of {against}."
+    what = f"its score is {ahead} above" if called == toward else f"the score of {toward} is {ahead} below"
+    return f"Called {called}: {what} the threshold."

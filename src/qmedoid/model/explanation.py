@@ -21,6 +21,8 @@ from qmedoid.model.table import TableModel
 
 # Records that are explained at a time.
 _BLOCK_ROWS = 1024
+# Parts of terms up to this size are rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,12 @@ class DecisionParts:
         The same by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float
         The other terms; with the columns, or with the groups, they add up to the margin.
+    start : float
+        The part of the terms that is the same for every record: the intercept, the biases of the calibrations and the
+        expected prevalence, without the operating point.
+    varying : mapping of str to float
+        What is left of the terms, where it is not 0: what they say of this record. The start, the columns, these and
+        the operating point add up to the margin.
     neighbors : tuple of RowContribution
         The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
     by_circuit : bool
@@ -55,6 +63,8 @@ class DecisionParts:
     columns: Array
     groups: tuple[GroupContribution, ...]
     terms: Mapping[str, float]
+    start: float
+    varying: Mapping[str, float]
     neighbors: tuple[RowContribution, ...]
     by_circuit: bool
     nearest: Codes
@@ -125,10 +135,12 @@ def explain(
     cut, biases = model.decision.cut or 0.0, model.decision.biases
     cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
     added = calibration.biases + calibration.curve_part(measured.scores)[0]
+    constant = {"prevalence": prevalence, "calibration": stretch * _ahead(calibration.biases, winner, other)}
     moved = 0.0
     if last is not None:
         refined = -replace(best, recalibration=None).decide(columns)[0]
         moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
+        constant["recalibration"] = _ahead(last.biases, winner, other)
     circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved
     terms = dict(shares.terms) | {
         "calibration": float(stretch * (added[winner] - added[other])),
@@ -137,6 +149,9 @@ def explain(
         "prevalence": prevalence,
         "operating point": cut,
     }
+    constant["intercept"] = terms.get("intercept", 0.0)
+    # Differences of equal numbers leave rounding behind.
+    varying = {name: value - constant.get(name, 0.0) for name, value in terms.items() if name != "operating point"}
     contributions = [share.contribution for share in shares.groups]
     channels = measured.channels
     refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
@@ -147,9 +162,16 @@ def explain(
         columns=shares.columns,
         groups=shares.groups,
         terms=terms,
+        start=sum(constant.values()),
+        varying={name: value for name, value in varying.items() if abs(value) > _ROUNDING},
         neighbors=shares.neighbors,
         by_circuit=bool(decided.by_circuit[0]),
         nearest=measured.nearest[0],
         distances=measured.channels.distance[0],
         angles=measured.channels.angle[0],
     )
+
+
+def _ahead(scores: Array, winner: int, other: int) -> float:
+    """By how much one class is ahead of the other in these scores, shape (C,)."""
+    return float(scores[winner] - scores[other])

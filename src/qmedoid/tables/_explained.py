@@ -84,7 +84,8 @@ class ExplainingMixin:
 
         def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
             target = self.contract.target
-            nearest = NearestRows(self.model, record)
+            contributions = {one["name"]: one["contribution"] for one in report["columns"]}
+            nearest = NearestRows(self.model, record, contributions, skip=report["row"] if known is data else None)
             nearest.add(table, table.column(target) if target in table.column_names else None, issues)
             return nearest.report()
 

@@ -9,22 +9,34 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import first_largest_of_rows
+from qmedoid.metrics.texts import (
+    LONGEST,
+    called_before,
+    called_by_score,
+    called_with_chance,
+    class_name,
+    column_sign,
+    effect_text,
+    shortened,
+)
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import column_contributions
+from qmedoid.model.operating_point import probability
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import printable
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read
 
-# Characters of a cell that are shown.
-_LONGEST = 40
+# Contributions up to this size are rounding.
+_ROUNDING = 1e-9
 
 
 def reason_texts(
     model: TableModel, batch: pa.RecordBatch | pa.Table, encoded: Sequence[Array], decided: Decisions, n_reasons: int
 ) -> pa.Array:
-    """The columns that contributed most to each decision, such as ``Age is 61 (+0.52); Sex is M (-0.2)``.
+    """The columns that contributed most to each decision, such as ``Age 61 (×1.7 odds); Sex F (÷1.2)``.
 
-    Above 0 is for the class that was decided for; of equal contributions the first by name comes first, as in
+    The same words as in an explanation: × raises the odds of the positive class of two, of more those of the predicted
+    class against the next best one. Of equal contributions the first by name comes first, as in
     `qmedoid.tables.explaining`. Columns that contributed nothing are left out.
 
     Parameters
@@ -41,58 +53,72 @@ def reason_texts(
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
     ordered = [model.contract.columns[place] for place in by_name]
-    others = model.decision.runners_up(decided.scores, decided.codes)
-    contributions = column_contributions(model, encoded, decided.codes, others)[:, by_name]
+    toward, others = decided.codes, model.decision.runners_up(decided.scores, decided.codes)
+    if len(model.decision.classes) == 2:
+        toward, others = np.ones_like(toward), np.zeros_like(others)
+    contributions = column_contributions(model, encoded, toward, others)[:, by_name]
     sizes, each = np.abs(contributions), np.arange(len(contributions))
+    # Up to this size a contribution is rounding.
+    sizes[sizes < _ROUNDING] = 0.0
+    units = ([" odds"] if model.decision.probabilistic else []) + [""] * n_reasons
     parts = []
-    for _ in range(min(n_reasons, len(names))):
+    for unit in units[: min(n_reasons, len(names))]:
         places = first_largest_of_rows(sizes)
-        parts.append(_named(batch, ordered, places, contributions[each, places]))
+        values = np.where(sizes[each, places] > 0, contributions[each, places], 0.0)
+        parts.append(_named(batch, ordered, places, values, unit, odds=model.decision.probabilistic))
         sizes[each, places] = 0.0
     return joined_texts(parts, "; ")
 
 
 def sentence_texts(model: TableModel, decided: Decisions, reasons: pa.Array) -> pa.Array:
-    """Each decision in words: the class, its probability or margin, the reasons, and the nearest medoids."""
-    classes, method = [printable(str(label)) for label in model.decision.classes], model.method
-    others = model.decision.runners_up(decided.scores, decided.codes)
-    each = np.arange(len(others))
-    if model.decision.probabilistic:
-        found = model.decision.probabilities(decided.scores)[each, decided.codes]
-        # What would be rounded to 1 is no certainty.
-        how = np.where(
-            found < 0.99995, np.char.mod("with a probability of %.4g", found), "with a probability above 0.9999"
-        )
+    """Each decision in words: what an explanation begins with, and the reasons by size."""
+    decision, target = model.decision, model.contract.target
+    names = [class_name(label, target) for label in decision.classes]
+    others, each = decision.runners_up(decided.scores, decided.codes), np.arange(len(decided.codes))
+    pairs = [(names[code], names[other]) for code, other in zip(decided.codes.tolist(), others.tolist(), strict=True)]
+    is_pair = len(names) == 2
+    margins = decided.margins.tolist()
+    if not decision.probabilistic:
+        said = [
+            called_by_score(called, names[1], other, margin, is_pair=is_pair)
+            for (called, other), margin in zip(pairs, margins, strict=True)
+        ]
+    elif is_pair:
+        cut, alerts = probability(decision.cut or 0.0), decision.cut is not None
+        chances = decision.probabilities_of_second(decided.scores).tolist()
+        said = [
+            called_with_chance(called, names[1], chance, cut, alerts=alerts)
+            for (called, _), chance in zip(pairs, chances, strict=True)
+        ]
     else:
-        how = np.char.mod("by a margin of %.4g", np.abs(decided.margins))
-    winner = pa.array(classes).take(pa.array(decided.codes))
-    parts = ["Called ", winner, " ", pa.array(how.tolist()), "; largest contributions: ", pc.fill_null(reasons, "none")]
-    if method is not None and decided.nearest is not None:
-        for codes in (decided.codes, others):
-            rows = method.medoid_rows[decided.nearest[each, codes]]
-            parts += [
-                "; nearest known ",
-                pa.array(classes).take(pa.array(codes)),
-                ": training row ",
-                pa.array(rows).cast(pa.string()),
-            ]
-    return pc.binary_join_element_wise(*parts, ".", "")
+        chances = decision.probabilities(decided.scores)
+        both = zip(pairs, chances[each, decided.codes].tolist(), chances[each, others].tolist(), strict=True)
+        said = [called_before(*pair, chance, of_other) for pair, chance, of_other in both]
+    because = pc.fill_null(reasons, "none")
+    return pc.binary_join_element_wise(pa.array(said, pa.string()), " Reasons: ", because, ".", "")
 
 
 def _named(
-    batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], places: npt.NDArray[np.intp], values: Array
+    batch: pa.RecordBatch | pa.Table,
+    columns: Sequence[Column],
+    places: npt.NDArray[np.intp],
+    values: Array,
+    unit: str,
+    *,
+    odds: bool,
 ) -> pa.Array:
-    """One column of each record with its cell and what it contributed; null where that is nothing."""
+    """One column of each record with its cell and its effect; null where that is nothing."""
     order = np.argsort(places, kind="stable")
     # In the order of the columns, each of which is written at once.
     starts = np.flatnonzero(np.diff(places[order], prepend=-1))
     pieces = [pa.array([], pa.string())]
     for rows in np.split(order, starts[1:]) if len(order) else ():
         column = columns[places[rows[0]]]
-        amounts = pa.array(np.char.mod("%+.3g", values[rows]).tolist(), pa.string())
-        said = pc.binary_join_element_wise(
-            printable(column.name), " is ", _shown(batch, column, rows), " (", amounts, ")", ""
+        effects = pa.array(
+            [f" ({effect_text(value, odds=odds)}{unit})" for value in values[rows].tolist()], pa.string()
         )
+        name = shortened(printable(column.name))
+        said = pc.binary_join_element_wise(name + column_sign(name), _shown(batch, column, rows), pa.array(effects), "")
         pieces.append(pc.if_else(pa.array(values[rows] != 0), said, pa.scalar(None, pa.string())))
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
@@ -118,9 +144,7 @@ def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[n
         text = pc.if_else(given, "True", "False")
     else:
         text = as_text(given).cast(pa.string())
-    text = pc.if_else(
-        pc.greater(pc.utf8_length(text), _LONGEST),
-        pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _LONGEST - 1), "…", ""),
-        text,
-    )
+    is_long = pc.fill_null(pc.greater(pc.utf8_length(text), LONGEST), fill_value=False)
+    if pc.any(is_long).as_py():
+        text = pa.array([None if cell is None else shortened(cell) for cell in text.to_pylist()], pa.string())
     return pc.fill_null(text, "missing")
