@@ -14,6 +14,7 @@ from small_tables import cells, csv_bytes, replaced, write
 import qmedoid
 from qmedoid import MedoidClassifier
 from qmedoid.cli._training_rows import split_rows
+from qmedoid.metrics.texts import percent_text
 
 
 def scored(cli, case, table, folder, *options, stdin=None):
@@ -89,7 +90,7 @@ def test_one_answer_for_every_way_out(cli, two, tmp_path, ending):
     counts = {label: expected["prediction"].count(label) for label in ("no", "yes")}
     said, expected_rate = outcome.err.splitlines()
     assert said == f"90 rows scored: {counts['no']} of class no, {counts['yes']} of class yes."
-    assert expected_rate.startswith(f"alert rate {counts['yes'] / 90:.4g}, as expected: ")
+    assert expected_rate.startswith(f"{percent_text(counts['yes'] / 90, 3)} are called yes, as expected (")
     if ending in ("feather", "arrow"):
         assert feather.read_table(out).to_pydict() == expected
     elif ending == "pq":

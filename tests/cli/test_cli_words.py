@@ -97,7 +97,7 @@ def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
     table = pa.table({"x": rng.normal(size=n) + 0.3 * rare, "y": np.where(rare, "fraud", "legit")})
     file = write(table, tmp_path / "t.csv")
     fitted = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "fraud", *TINY)
-    assert "No operating point was asked for" in fitted.err
+    assert "no operating point was asked for" in fitted.err
     assert "'alert_rate': 0.04" in fitted.err
     assert "calls none 'fraud', and 4 are" in fitted.out
     assert re.search(r"│ precision of 'fraud' *│ *– *│ *– *│", fitted.out)

@@ -10,7 +10,7 @@ from qmedoid.cli.options import CutOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import interval_text
 from qmedoid.model.budgets import SpentBudget
-from qmedoid.model.operating_point import rule_in_words
+from qmedoid.model.operating_point import cut_in_words
 from qmedoid.model.table import TableModel
 
 _INNER = (0.0, 1.0, "a number above 0 and below 1")
@@ -58,26 +58,26 @@ def tell_cut(model: TableModel) -> None:
     if summary is None:
         return
     positive = shown(model.decision.classes[1])
-    tell(f"called {positive} above a probability of {summary.threshold:.4g}: {rule_in_words(summary)}.")
+    tell(f"Threshold: {cut_in_words(summary, positive)}.")
     if summary.counts is not None:
         figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
-        at = "" if summary.prevalence is None else f" at a prevalence of {summary.prevalence:.4g}"
+        at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
         parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
-        tell(f"expected from {summary.n_rows:,} held-out rows{at}, with 95 % intervals: {parts}.")
+        tell(f"Expected of new rows (95 % intervals from {summary.n_rows:,} held-out rows{at}): {parts}.")
 
 
 def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget | None) -> None:
     """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
     tell(
-        f"called {shown(positive)}: the {asked:,} highest scores of this table, above a probability of {threshold:.4g}."
+        f"Called {shown(positive)} are the {asked:,} highest scores of this table (probability above {threshold:.4g})."
     )
     if expected is None:
         tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
         return
     parts = ", ".join(f"{name} {interval_text(getattr(expected.operating, name))}" for name in ("precision", "recall"))
     tell(
-        f"expected at this alert rate ({str(expected.budget).removesuffix('%')} %) from "
-        f"{expected.operating.n_rows:,} held-out rows, with 95 % intervals: {parts}."
+        f"Expected at this alert rate of {str(expected.budget).removesuffix('%')} % (95 % intervals from "
+        f"{expected.operating.n_rows:,} held-out rows): {parts}."
     )
 
 

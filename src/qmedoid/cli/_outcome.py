@@ -12,7 +12,7 @@ from qmedoid.metrics.area_intervals import pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.intervals import Interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text
 from qmedoid.model.cut import curve_rows
-from qmedoid.model.operating_point import OperatingSummary, rule_in_words
+from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.model.table import TableModel
 from qmedoid.tables.verdict import alert_ceiling, verdict
 
@@ -90,11 +90,7 @@ def print_outcome(
         print_figures(columns, None if len(model.decision.classes) > 2 else model.decision.classes[1])
     if operating is not None and alerts:
         positive = shown(model.decision.classes[1])
-        console.print(
-            f"Threshold: a row is an alert if its probability of {positive!r} is above {operating.threshold:.4g} "
-            f"({rule_in_words(operating)}).",
-            soft_wrap=True,
-        )
+        console.print(f"Threshold: {cut_in_words(operating, positive)}.", soft_wrap=True)
     if options.verbose:
         if report is not None:
             print_metrics(report, f"All figures of the {report['rows']:,} test rows")

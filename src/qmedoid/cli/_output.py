@@ -165,14 +165,10 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
 
 def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     """Print the operating point of two classes, and what held-out rows say is to be expected of it."""
-    from qmedoid.model.operating_point import rule_in_words
+    from qmedoid.model.operating_point import cut_in_words
 
     console = plain_console()
-    console.print(
-        f"Threshold: a row is called {shown(positive)!r} if its probability is above {summary.threshold:.4g} "
-        f"({rule_in_words(summary)}).",
-        soft_wrap=True,
-    )
+    console.print(f"Threshold: {cut_in_words(summary, shown(positive))}.", soft_wrap=True)
     if summary.counts is None:
         return
     keys = ("alert_rate", "precision", "recall")

@@ -5,6 +5,7 @@ from typing import Any
 from qmedoid.cli._output import shown, tell
 from qmedoid.exceptions import some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.metrics.texts import percent_text
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
 from qmedoid.tables.novelty import ENOUGH_ROWS
@@ -69,8 +70,8 @@ def tell_scored(model: TableModel, scored: ScoredFile, drift: Drift | None, foun
         tell("the table has a header and no rows, and so have the results.")
     if drift is not None and drift.direction == "none":
         tell(
-            f"alert rate {drift.alert_rate:.4g}, as expected: {drift.expected:.4g} from held-out rows, "
-            f"{drift.low:.4g} to {drift.high:.4g} for {scored.rows:,} rows."
+            f"{percent_text(drift.alert_rate, 3)} are called {shown(model.decision.classes[1])}, as expected "
+            f"({percent_text(drift.low)} to {percent_text(drift.high)})."
         )
     if scored.novelty.status == "too few" and scored.rows:
         tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")

@@ -50,7 +50,7 @@ def run(options: RecalibrateOptions) -> None:
     console.print(found.verdict)
     if found.model.expected_ is not None:
         print_operating(found.model.expected_, found.model.model.decision.classes[1])
-    print(f"recalibrated model saved in {written}; the model it was made from is {found.model.model.parent}.")
+    print(f"Saved {shown(written)}, a recalibrated copy of the model with the SHA-256 {found.model.model.parent}.")
 
 
 def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTally, Any]:

@@ -30,8 +30,8 @@ LONGEST = 40
 _END = 12
 CALIBRATION_NAMES = {
     "error": "calibration error",
-    "by_chance": "by chance, on average",
-    "by_chance_high": "by chance, once in 20",
+    "by_chance": "mean by chance alone",
+    "by_chance_high": "95 % by chance alone",
 }
 
 

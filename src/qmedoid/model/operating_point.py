@@ -215,8 +215,15 @@ def probability(log_odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1.0 + math.exp(log_odds))
 
 
+def cut_in_words(summary: OperatingSummary, positive: str) -> str:
+    """Which records are called positive, and how the cut was chosen: a sentence without its end."""
+    return (
+        f"a record is called {positive} if its probability is above {summary.threshold:.4g} ({rule_in_words(summary)})"
+    )
+
+
 def rule_in_words(summary: OperatingSummary) -> str:
-    """How the cut was chosen, as the end of a sentence."""
+    """How the cut was chosen."""
     asked = summary.asked if summary.asked is not None else 0.0
     words = {
         "likeliest": "the likelier class",

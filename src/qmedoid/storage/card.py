@@ -75,8 +75,8 @@ def _facts(model: TableModel) -> Iterator[str]:
     yield f"- Classes ({len(model.decision.classes)}): {classes}{', …' if len(model.decision.classes) > 20 else ''}"
     if model.decision.operating is not None:
         yield (
-            f"- A record is called {cell(model.decision.classes[1])} above a probability of "
-            f"{_number(model.decision.operating.threshold)}: {rule_in_words(model.decision.operating)}."
+            f"- A record is called {cell(model.decision.classes[1])} if its probability is above "
+            f"{_number(model.decision.operating.threshold)} ({rule_in_words(model.decision.operating)})."
         )
     elif model.decision.cut is not None:
         positive = cell(model.decision.classes[1])

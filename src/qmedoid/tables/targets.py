@@ -170,10 +170,10 @@ def choose_positive(labels: Sequence[Any], counts: Sequence[int], about: str) ->
         frequency = f"it is the rarer of the two, {share}"
     else:
         frequency = f"although it is the more frequent of the two, {share}"
-    why = frequency if meant is None else f"so the words say, {'and ' if place == rarer else ''}{frequency}"
+    why = frequency if meant is None else f"its name says so, {'and ' if place == rarer else ''}{frequency}"
     note = (
-        f"{about} is about the class {labels[place]!r}: {why}. If {labels[1 - place]!r} is meant, say so by the "
-        "positive class (positive=, --positive)."
+        f"{about} is about the class {labels[place]!r}: {why}. If {labels[1 - place]!r} is meant, name it "
+        "as the positive class (positive=, --positive)."
     )
     return PositiveChoice(place, note, is_plain=place == 1 and rarer in (1, None))
 
@@ -279,10 +279,10 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
     rare = 0 if rows[0] <= rows[1] else 1
     if called[rare] >= _SELDOM * rows[rare]:
         return None
-    are = ["is" if n == 1 else "are" for n in (called[rare], rows[rare])]
+    are = "is" if rows[rare] == 1 else "are"
     return (
-        f"no operating point was asked for, and the likelier class decides: {called[rare]:,} of {sum(counts):,} rows "
-        f"{are[0]} called {labels[1 - rare]!r}, and {rows[rare]:,} {are[1]}. To find more, fit with an operating "
-        f"point: {{'alert_rate': {max(rows[rare] / sum(counts), 1e-4):.2g}}}, 'min_recall' or 'cost' (--alert-rate, "
+        f"{rows[rare]:,} of {sum(counts):,} rows {are} {labels[1 - rare]!r}, and the model calls {called[rare]:,} so: "
+        "it calls the likelier class, as no operating point was asked for. To find more, fit with one: "
+        f"{{'alert_rate': {max(rows[rare] / sum(counts), 1e-4):.2g}}}, 'min_recall' or 'cost' (--alert-rate, "
         "--min-recall, --cost)."
     )
