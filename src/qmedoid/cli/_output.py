@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,8 +28,15 @@ _MOST_CLASSES = 20
 
 
 def tell(message: str) -> None:
-    """A line (or more) on standard error, safe in a terminal whatever names and cells it holds."""
-    print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
+    """A line (or more) on standard error, safe in a terminal whatever names and cells it holds.
+
+    In a terminal, lines are wrapped at blanks.
+    """
+    lines = [shown(line) for line in message.split("\n")]
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        lines = [textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines]
+    print("\n".join(lines), file=sys.stderr)
 
 
 class _Said:
@@ -106,6 +115,10 @@ def plain_console(*, wide: bool = True) -> Any:
     class PipedConsole(Console):
         """A console that leaves it to the command what a closed pipe means."""
 
+        def print(self, *objects: Any, soft_wrap: bool | None = None, **how: Any) -> None:
+            # A line stays whole for a program that looks for it; in a terminal it is wrapped at blanks.
+            super().print(*objects, soft_wrap=soft_wrap and not self.is_terminal, **how)
+
         def on_broken_pipe(self) -> None:
             raise  # it is called where the error is handled
 
@@ -116,16 +129,62 @@ def plain_console(*, wide: bool = True) -> Any:
 def grid(
     names: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: Collection[int] = (0,)
 ) -> Any:
-    """A table; without any name it has no header. Columns are aligned to the right but for those in `left`."""
+    """A table; without any name it has no header. Columns are aligned to the right but for those in `left`.
+
+    Cells are wrapped at blanks alone. Where the terminal is too narrow for the longest word of each column, every row
+    is a paragraph instead. Nothing is cut off: a figure without its end is a wrong one.
+    """
     from rich.table import Table
 
-    made = Table(show_header=any(names), title=title, title_justify="left")
+    class WordTable(Table):
+        """A table that breaks no word."""
+
+        def __rich_console__(self, console: Any, options: Any) -> Any:
+            if title is not None:
+                yield title
+            texts = [[str(text) for text in (column.header, *column.cells)] for column in self.columns]
+            widths = column_widths(texts, options.max_width - 3 * len(texts) - 1)
+            if widths is None:
+                yield "\n".join(_paragraphs(texts))
+                return
+            for column, width in zip(self.columns, widths, strict=True):
+                column.width = width
+            yield from super().__rich_console__(console, options)
+
+    made = WordTable(show_header=any(names))
     for place, name in enumerate(names):
-        # Folded where even one column is too wide: a figure that is cut off is a wrong one.
         made.add_column(name, justify="left" if place in left else "right", overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def column_widths(texts: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """Widths of columns that share a room: each has its longest word at least; None if there is no room for that.
+
+    The rest goes to whoever wants least first, and nobody gets more than an equal part of what is left.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in texts]
+    wanted = [max(cell_len(line) for text in column for line in text.split("\n")) for column in texts]
+    rest = room - sum(widths)
+    if rest < 0:
+        return None
+    in_turn = sorted(range(len(texts)), key=lambda place: wanted[place] - widths[place])
+    for done, place in enumerate(in_turn):
+        more = min(wanted[place] - widths[place], rest // (len(texts) - done))
+        widths[place] += more
+        rest -= more
+    return widths
+
+
+def _paragraphs(texts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows of a table, each as its first cell, and the others with the names of their columns."""
+    (_, *names), *rows = zip(*texts, strict=True)
+    for first, *cells in rows:
+        parts = [f"{name} {cell}".strip() for name, cell in zip(names, cells, strict=True) if cell]
+        yield f"{first}: {'; '.join(parts)}" if first else "; ".join(parts)
 
 
 def with_error(mean: float, error: float | None) -> str:

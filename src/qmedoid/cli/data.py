@@ -29,10 +29,11 @@ def list_sets(options: DataListOptions) -> None:
         (name, f"{known.rows:,}", str(known.columns), known.target, known.positive, state.word)
         for name, known, state in found
     ]
-    plain_console().print(grid(names, rows, left=(0, 3, 4, 5)))
+    console = plain_console()
+    console.print(grid(names, rows, left=(0, 3, 4, 5)))
     for name, known, state in found:
         hint = "" if state.here else f"; to get it: qmedoid data fetch {name}"
-        print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
+        console.print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
         if state.problem:
             note(str(state.problem))
 

@@ -1,11 +1,11 @@
 """``qmedoid inspect``: what a saved model is."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
-from qmedoid.cli._output import note, plain_console, print_json
+from qmedoid.cli._output import grid, note, plain_console, print_json
 from qmedoid.cli.more_options import InspectOptions
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
@@ -30,13 +30,31 @@ def run(options: InspectOptions) -> None:
     if spent is not None:
         print_budgets(spent, "held-out rows of the fit")
         return
-    from rich.markdown import Markdown
-
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
-    plain_console(wide=False).print(Markdown(card))
+    plain_console(wide=False).print(_markdown(card))
     if card != loaded.card:
         note("card.md in the file differs from this card: another version wrote it, or it was changed.")
+
+
+def _markdown(text: str) -> Any:
+    """A text with tables that are wrapped as all others."""
+    from rich.box import SIMPLE
+    from rich.markdown import Markdown, TableElement
+
+    class Cells(TableElement):
+        def __rich_console__(self, console: Any, options: Any) -> Any:
+            header: Any = self.header
+            body: Any = self.body
+            names, *rows = ([cell.content.plain for cell in row.cells] for row in (header.row, *body.rows))
+            made = grid(names, rows, left=range(len(names)))
+            made.box, made.pad_edge, made.collapse_padding = SIMPLE, False, True
+            yield made
+
+    class Card(Markdown):
+        elements: ClassVar = {**Markdown.elements, "table_open": Cells}
+
+    return Card(text)
 
 
 def _summary(loaded: ModelFile) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from qmedoid.cli._output import print_json, shown
+from qmedoid.cli._output import grid, plain_console, print_json, shown
 from qmedoid.cli.more_options import SchemaOptions
 from qmedoid.exceptions import ParameterError, some_of
 
@@ -37,8 +37,8 @@ def run(options: SchemaOptions) -> None:
     elif options.json:
         print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
-        for name in names():
-            print(f"{name:16}{shown(_read(name)['description'])}")
+        rows = [(name, shown(_read(name)["description"])) for name in names()]
+        plain_console().print(grid(("schema", "what is printed"), rows, left=(0, 1)))
 
 
 def _read(name: str) -> dict[str, Any]:
