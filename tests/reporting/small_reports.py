@@ -1,9 +1,9 @@
 """A small report with every kind of part, and a hostile one."""
 
+from qmedoid.markup.svg import picture
 from qmedoid.reporting.document import Document, Heading, Picture, Section, Table
 
-SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>'
-PNG = b"\x89PNG\r\n\x1a\n not a real one"
+SVG = picture(8, 8, "ROC curves", "")
 
 
 def comparison() -> Table:
@@ -32,7 +32,7 @@ def report() -> Document:
         introduction=["What was done.", "And how."],
         findings=["A plain baseline wins.", "The search\nhelps."],
         sections=[
-            Section("Heart", ["Some words."], [comparison(), Picture("heart_roc", "ROC curves", SVG, PNG, "Bands.")]),
+            Section("Heart", ["Some words."], [comparison(), Picture("heart_roc", "ROC curves", SVG, "Bands.")]),
             Section(
                 "Fraud",
                 [],
@@ -52,6 +52,6 @@ def hostile_report() -> Document:
         title=HOSTILE,
         introduction=[HOSTILE],
         findings=[HOSTILE],
-        sections=[Section(HOSTILE, [HOSTILE], [table, Picture("p", HOSTILE, SVG, PNG, HOSTILE)])],
+        sections=[Section(HOSTILE, [HOSTILE], [table, Picture("p", HOSTILE, SVG, HOSTILE)])],
         provenance={HOSTILE: HOSTILE},
     )

@@ -30,11 +30,11 @@ def test_names_that_are_none_of_a_file_are_refused(name: str) -> None:
     with pytest.raises(ParameterError, match="a-z, 0-9"):
         _table(name)
     with pytest.raises(ParameterError, match="a-z, 0-9"):
-        Picture(name, "P", b"", b"")
+        Picture(name, "P", "")
 
 
 def test_names_are_those_of_one_part_of_a_kind() -> None:
-    tables, picture = [_table("x"), _table("y")], Picture("x", "P", b"", b"")
+    tables, picture = [_table("x"), _table("y")], Picture("x", "P", "")
     document = Document("D", [], [], [Section("S", [], [tables[0], picture]), Section("T", [], [tables[1]])])
     assert document.tables == tables
     assert document.pictures == [picture]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_reports import PNG, SVG, comparison, report
+from small_reports import SVG, comparison, report
 
 from qmedoid.exceptions import OutputError, ParameterError
+from qmedoid.markup.page import picture_file
 from qmedoid.reporting.document import Document, Heading, Section, Table
 from qmedoid.reporting.files import check_folder, check_replaceable, csv_text, write_report
 from qmedoid.reporting.page import html_page
@@ -23,11 +24,10 @@ def _rows(text: str) -> tuple[str, list[list[str]]]:
 def test_files_are_those_of_the_parts(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     written = write_report(report(), folder)
-    names = ["heart_test.csv", "fraud.csv", "heart_roc.png", "heart_roc.svg", "findings.txt", "index.html"]
+    names = ["heart_test.csv", "fraud.csv", "heart_roc.svg", "findings.txt", "index.html"]
     assert written == [folder / name for name in names]
     assert sorted(folder.iterdir()) == sorted(written)
-    assert (folder / "heart_roc.png").read_bytes() == PNG
-    assert (folder / "heart_roc.svg").read_bytes() == SVG
+    assert (folder / "heart_roc.svg").read_text() == picture_file(SVG)
     assert (folder / "findings.txt").read_text() == "A plain baseline wins.\nThe search helps.\n"
     page, comment = (folder / "index.html").read_bytes().split(b"<!-- qmedoid report: ")
     assert page == html_page(report()).encode()
@@ -73,7 +73,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine.csv").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
+@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.svg", "index.html"])
 def test_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
@@ -83,7 +83,7 @@ def test_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str)
     assert (tmp_path / name).read_bytes() != b"mine"
 
 
-@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
+@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.svg", "index.html"])
 def test_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
     write_report(report(), tmp_path)
     (tmp_path / name).write_bytes(b"my note\n" + (tmp_path / name).read_bytes())

@@ -107,20 +107,15 @@ def _check_rows(rows: int) -> None:
 
 def _check_plot(plot: Path | None) -> None:
     """Refuse a picture that cannot be drawn, before long work."""
-    if plot is None:
-        return
-    from qmedoid.reporting.drawing import require_plots
-
-    if plot.suffix.lower() not in (".svg", ".png"):
-        raise ParameterError(f"--plot must be a file that ends in .svg or .png. Got {str(plot)!r} instead.")
-    require_plots()
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise ParameterError(f"--plot must be a file that ends in .svg. Got {str(plot)!r} instead.")
 
 
 def _write_plot(found: Effect, plot: Path, *, force: bool) -> None:
-    from qmedoid.reporting.effect import effect_picture
+    from qmedoid.markup import charts
+    from qmedoid.markup.page import picture_file
 
-    picture = effect_picture(found.to_dict())
-    content = picture.svg if plot.suffix.lower() == ".svg" else picture.png
+    content = picture_file(charts.effect(found.drawn())).encode()
     if not force:
         check_unchanged(str(plot), content)
     with atomic_file(plot) as file:

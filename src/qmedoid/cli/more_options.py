@@ -59,7 +59,7 @@ class EffectOptions(ReadingOptions):
     ] = 10
     plot: Annotated[
         Path | None,
-        option(OUTPUT, "Picture to write, .svg or .png (needs the extra 'plots').", metavar="FILE"),
+        option(OUTPUT, "Picture to write, .svg.", metavar="FILE"),
     ] = None
     force: Force = False
 

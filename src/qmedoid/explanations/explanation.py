@@ -223,7 +223,7 @@ class Explanation(Mapping[str, Any]):
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
         # By name: pictures of Matplotlib lie in a layer above.
-        draw = import_module("qmedoid.reporting.waterfall").draw_waterfall
+        draw = import_module("qmedoid.reporting.plots").draw_waterfall
         made = self.to_dict()
         title = f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
         return draw(title, steps(made), made["margin"], ax)

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from qmedoid.markup.html import Html, element, plain, shortened
-from qmedoid.markup.svg import Axis, Point, area, axes, count, line, path, percent, picture, short, spanning, text
+from qmedoid.markup.svg import Axis, Point, area_path, axes, count, line, path, percent, picture, short, spanning, text
 
 Layer = tuple[str, Sequence[Sequence[float]], str]
 WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
@@ -18,6 +18,8 @@ LOW_RATE = 0.004
 """Alert rates that begin below this one have a logarithmic axis."""
 # Days from 1970 that a calendar has, backward and forward.
 _DAYS = 700_000
+# Of the picture of a decision: its width, that of its labels and numbers, and the height of a bar.
+_DECISION, _LABELS, _NUMBERS, _STEP = 720.0, 230.0, 70.0, 22.0
 
 
 def across(low: float, high: float, *, is_log: bool = False, is_broad: bool = False) -> Axis:
@@ -57,7 +59,8 @@ def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y
             size = {"dot": 4, "dot small": 2.5, "plainly": 2}.get(class_, 3)
             return [_dot(one[0], one[1], size, class_) for one in placed]
         case "area":
-            return [area([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed], class_)]
+            around = area_path([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed])
+            return [element("path", d=around, class_=class_)]
         case "whiskers":
             return [line(one[0], one[1], one[0], one[2], class_) for one in placed]
         case "ticks":
@@ -90,11 +93,11 @@ def bars(
     x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
     drawn: list[Html] = []
     for place, (name, value, said) in enumerate(given):
-        middle, named = step * (place + 1) - (9 if are_long else 8), plain(name)
+        middle = step * (place + 1) - (9 if are_long else 8)
         if are_long:
-            drawn.append(text(left, middle - 14, shortened(named, 48)))
+            drawn.append(text(left, middle - 14, shortened(name, 48)))
         else:
-            drawn.append(text(left - 6, middle + 4, shortened(named, round(left / 7)), "end"))
+            drawn.append(text(left - 6, middle + 4, shortened(name, round(left / 7)), "end"))
         drawn.append(rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"))
         drawn.append(text(x.place(value) + 5, middle + 4, said))
     return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
@@ -183,7 +186,7 @@ def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mappin
         size = 4.0 + 7.0 * math.sqrt((node["importance"] or 0.0) / largest)
         (x, y), (u, v) = at(place), at(place, radius + size + 8)
         anchor = "middle" if abs(u - width / 2) < 12 else "start" if u > width / 2 else "end"
-        drawn += [_dot(x, y, size, "node"), text(u, v + 4, shortened(plain(str(node["name"])), 13), anchor)]
+        drawn += [_dot(x, y, size, "node"), text(u, v + 4, shortened(str(node["name"]), 13), anchor)]
     return picture(width, height, about, *drawn)
 
 
@@ -252,7 +255,7 @@ def _level_effect(about: str, unit: str, bins: Sequence[Mapping[str, Any]], ends
     for place, one in enumerate(bins):
         middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
         drawn += [
-            text(left - 6, middle + 4, shortened(plain(str(one["label"])), 16), "end"),
+            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
             rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
             line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
             text(WIDTH - 4, middle + 4, count(one["count"]), "end", "quiet"),
@@ -291,3 +294,52 @@ def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
     ]
     layers: list[Layer] = [("rule", [(0.0,)], "cut"), ("whiskers", reach, "whisker"), *dots, ("ticks", true, "axis")]
     return chart(about, x, y, ("records, by margin", "margin"), *layers)
+
+
+def waterfall(
+    about: str, description: str, given: Sequence[tuple[str, float, float, str]], total: tuple[str, float, str],
+    unit: str, above: str = "", marks: Sequence[tuple[float, str]] = (),
+) -> Html:  # fmt: skip
+    """Bars that begin where the one before ends: what a sum is made of.
+
+    Parameters
+    ----------
+    about, description : str
+        What it shows, in short and in sentences, for those who do not see it.
+    given : sequence
+        Label, start, end and printed value of each bar.
+    total : tuple
+        Label, value and printed value of the sum.
+    unit, above : str
+        What the scale below the bars is in, and that of the marks above them.
+    marks : sequence
+        Values with their texts on the scale above; those too near to the one before are left out.
+    """
+    ends = [0.0, total[1], *(end for _, *both, _ in given for end in both)]
+    x = spanning([float(end) for end in ends], _LABELS, _DECISION - _NUMBERS, room=0.04)
+    top, bottom = 46.0, 46.0 + _STEP * (len(given) + 1)
+    drawn = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance"), text(_LABELS - 8, bottom + 24, unit, "end")]
+    for at, said in x.marks(6):
+        drawn += [line(at, bottom, at, bottom + 5, "axis"), text(at, bottom + 24, said, "middle")]
+    last = -math.inf
+    drawn += [text(_LABELS - 8, 22, above, "end")] if marks else []
+    for value, said in marks:
+        if x.low <= value <= x.high and x.place(value) - last > 40:
+            last = x.place(value)
+            drawn += [line(last, top - 16, last, top - 11, "axis"), text(last, 22, said, "middle")]
+    for place, (name, start, end, said) in enumerate(given):
+        y, near, far = top + _STEP * place, *sorted((x.place(start), x.place(end)))
+        drawn += [
+            text(_LABELS - 8, y + 15, shortened(name, 32), "end"),
+            rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "toward" if end >= start else "against"),
+            line(x.place(end), y + 4, x.place(end), y + _STEP + 4, "grid"),
+            text(_DECISION - 4, y + 15, said, "end"),
+        ]
+    y, near, far = top + _STEP * len(given), *sorted((x.place(0.0), x.place(total[1])))
+    drawn += [
+        text(_LABELS - 8, y + 15, total[0], "end", "strong"),
+        rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "total"),
+        text(_DECISION - 4, y + 15, total[2], "end", "strong"),
+    ]
+    words = [element("title", plain(about)), element("desc", plain(description, 2_000))]
+    return picture(_DECISION, bottom + 40, about, *words, *drawn, class_="decision")

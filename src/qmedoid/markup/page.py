@@ -1,5 +1,6 @@
 """Pages and views of pages: a template with plain values becomes text of HTML that loads nothing."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
@@ -17,6 +18,7 @@ LONGEST = 2_000
 _WHOLE = 1_000_000
 # What a template shows only where it is given.
 _OPTIONAL: dict[str, Any] = {"notes": (), "settings": (), "importances": (), "columns": (), "more": 0}
+_DRAWINGS = "/* Drawings: "
 _NOTEBOOK_ENDS = "/* Pages: "
 
 
@@ -53,6 +55,18 @@ def style(*, is_page: bool = True) -> str:
     """The style sheet of pages, or the part of it that views within a notebook have."""
     sheet = resources.files("qmedoid.markup").joinpath("style.css").read_text(encoding="utf-8")
     return sheet if is_page else sheet[: sheet.index(_NOTEBOOK_ENDS)]
+
+
+def picture_file(drawing: str) -> str:
+    """A drawing as a file of its own: it has the rules of drawings, in the colors of a light page."""
+    sheet = style()
+    rules = sheet[sheet.index(_DRAWINGS) : sheet.index("/* End of drawings")].partition("*/")[2]
+    colors = dict(re.findall(r"--([\w-]+): ([^;]+);", sheet[sheet.index("body.qmedoid {") :].partition("@media")[0]))
+    flat = " ".join(re.sub(r"var\(--([\w-]+)\)", lambda found: colors[found[1]], rules).split())
+    before, _, after = drawing.removeprefix("<svg ").partition(">")
+    _, _, width, height = before.partition('viewBox="')[2].partition('"')[0].split()
+    size = f'xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+    return f"<svg {size} {before}><style>{flat}</style>{after}"
 
 
 @cache

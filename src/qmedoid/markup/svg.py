@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from qmedoid.markup.html import Child, Html, element, join
+from qmedoid.markup.html import Child, Html, element, join, plain
 
 Point = tuple[float, float]
 # Numbers from here on have commas between their thousands, and a power of ten.
@@ -114,17 +114,22 @@ def spanning(values: Iterable[float], start: float, end: float, *, room: float =
     return Axis(low - pad, high + pad, start, end)
 
 
+def line_path(points: Iterable[Point]) -> str:
+    """The ``d`` of a line through points."""
+    placed = " L".join(f"{short(x)} {short(y)}" for x, y in points)
+    return f"M{placed}" if placed else ""
+
+
+def area_path(upper: Sequence[Point], lower: Sequence[Point]) -> str:
+    """The ``d`` of what lies between two lines."""
+    around = line_path([*upper, *reversed(lower)])
+    return f"{around}Z" if around else ""
+
+
 def path(points: Iterable[Point], class_: str) -> Html:
     """A line through points."""
-    placed = " L".join(f"{short(x)} {short(y)}" for x, y in points)
-    return element("path", d=f"M{placed}", class_=class_) if placed else Html("")
-
-
-def area(upper: Sequence[Point], lower: Sequence[Point], class_: str) -> Html:
-    """What lies between two lines."""
-    around = [*upper, *reversed(lower)]
-    placed = " L".join(f"{short(x)} {short(y)}" for x, y in around)
-    return element("path", d=f"M{placed}Z", class_=class_) if placed else Html("")
+    placed = line_path(points)
+    return element("path", d=placed, class_=class_) if placed else Html("")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
@@ -134,7 +139,8 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
 
 def text(x: float, y: float, words: Child, anchor: str = "start", class_: str | None = None) -> Html:
     """Words at a place; ``anchor`` is ``start``, ``middle`` or ``end``."""
-    return element("text", words, x=short(x), y=short(y), text_anchor=anchor, class_=class_)
+    shown = plain(words) if isinstance(words, str) else words
+    return element("text", shown, x=short(x), y=short(y), text_anchor=anchor, class_=class_)
 
 
 def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float], str] | None = None) -> Html:
@@ -163,4 +169,4 @@ def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[floa
 def picture(width: float, height: float, about: str, *children: Child, class_: str | None = None) -> Html:
     """A drawing that takes the width it is given; ``about`` says in words what it shows."""
     size = f"0 0 {short(width)} {short(height)}"
-    return element("svg", *children, viewBox=size, role="img", aria_label=about, class_=class_)
+    return element("svg", *children, viewBox=size, role="img", aria_label=plain(about), class_=class_)

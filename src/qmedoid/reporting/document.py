@@ -116,12 +116,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot in two formats; `name` is that of its files, without ending, and as plain as that of a table."""
+    """A drawing in SVG; `name` is that of its file, without ending, and as plain as that of a table."""
 
     name: str
     title: str
-    svg: bytes
-    png: bytes
+    svg: str
     note: str = ""
 
     def __post_init__(self) -> None:

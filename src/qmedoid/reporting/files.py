@@ -1,4 +1,4 @@
-"""A report as files in a folder: a CSV per table, two formats per picture, the findings, and the page.
+"""A report as files in a folder: a CSV per table, an SVG per picture, the findings, and the page.
 
 Files of an earlier report are replaced where they are unchanged; other files of the folder are not.
 """
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.markup.page import picture_file
 from qmedoid.reporting.document import Document, Table
 from qmedoid.reporting.page import html_page
 from qmedoid.storage.atomic import atomic_file, cannot_write
@@ -147,8 +148,7 @@ def _contents(document: Document) -> dict[str, bytes]:
     """What each file holds, by name: all of it, so that a document that cannot be written leaves no file behind."""
     contents = {f"{table.name}.csv": _encoded(csv_text(table, document.provenance)) for table in document.tables}
     for picture in document.pictures:
-        contents[f"{picture.name}.png"] = picture.png
-        contents[f"{picture.name}.svg"] = picture.svg
+        contents[f"{picture.name}.svg"] = picture_file(picture.svg).encode()
     contents[FINDINGS] = _encoded("".join(f"{_one_line(finding)}\n" for finding in document.findings))
     page = _encoded(html_page(document))
     listing = {name: _digest(content) for name, content in (contents | {PAGE: page}).items()}

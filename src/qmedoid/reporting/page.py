@@ -1,9 +1,9 @@
 """A study as one page of HTML that loads nothing: style and pictures are within it, and it has no scripts."""
 
-import base64
 from itertools import groupby
 from typing import Any
 
+from qmedoid.markup.html import Html
 from qmedoid.markup.page import render
 from qmedoid.reporting.document import Document, Picture, Table
 
@@ -28,8 +28,7 @@ def html_page(document: Document) -> str:
 def _part(part: Table | Picture) -> dict[str, Any]:
     """A part in plain values. The id is made of its name, which is unlike that of any other part of its kind."""
     if isinstance(part, Picture):
-        drawn = base64.b64encode(part.svg).decode("ascii")
-        return {"anchor": f"picture-{part.name}", "title": part.title, "note": part.note, "picture": drawn}
+        return {"anchor": f"picture-{part.name}", "title": part.title, "note": part.note, "picture": Html(part.svg)}
     # Columns of errors share the place of the column before them.
     places = [place for place, column in enumerate(part.columns) if not column.is_error]
     kinds = {place: _alignment([row[place] for row in part.rows]) for place in places}

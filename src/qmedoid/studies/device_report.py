@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from qmedoid.reporting.curves import Curve, CurvePanel, curve_grid
 from qmedoid.reporting.document import Document, Picture, Section, Table
-from qmedoid.reporting.drawing import Role
+from qmedoid.reporting.pictures import Curve, CurvePanel, Role, curve_grid
 from qmedoid.studies.catalog import load_data
 from qmedoid.studies.device_tables import (
     KINDS,

@@ -110,7 +110,7 @@ class DevicePlan:
 
 def require_extras() -> None:
     """Raise where optional packages are missing that the study needs, before any work."""
-    needed = {"matplotlib": "plots", "qiskit": "ibm", "qiskit_aer": "ibm", "qiskit_ibm_runtime": "ibm"}
+    needed = {"qiskit": "ibm", "qiskit_aer": "ibm", "qiskit_ibm_runtime": "ibm"}
     missing = {module: extra for module, extra in needed.items() if find_spec(module) is None}
     if missing:
         extras = ",".join(sorted(set(missing.values())))

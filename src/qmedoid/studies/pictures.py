@@ -6,11 +6,22 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.reporting.confusion import Panel, confusion_grid
-from qmedoid.reporting.curves import Curve, CurvePanel, Marker, Trace, TracePanel, curve_grid, trace_grid
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.dots import Dot, DotPanel, dots_against_paper
-from qmedoid.reporting.drawing import Role
+from qmedoid.reporting.pictures import (
+    Curve,
+    CurvePanel,
+    Dot,
+    DotPanel,
+    Marker,
+    Panel,
+    Role,
+    Trace,
+    TracePanel,
+    confusion_grid,
+    curve_grid,
+    dots_against_paper,
+    trace_grid,
+)
 from qmedoid.studies.catalog import FULL_FRAUD
 from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
 from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES

@@ -33,15 +33,12 @@ FRAUD_MEASURES: dict[str, Measure] = {
 
 def require_extras(plan: Plan) -> None:
     """Raise where optional packages are missing that the plan needs, before any work; the error names them all."""
-    needed = {"matplotlib": ("Matplotlib", "plots"), "lightgbm": ("LightGBM", "baselines")}
-    if "fraud" in plan.parts:
-        needed["imblearn"] = ("imbalanced-learn", "baselines")
-    missing = [named for module, named in needed.items() if find_spec(module) is None]
+    needed = {"lightgbm": "LightGBM"} | ({"imblearn": "imbalanced-learn"} if "fraud" in plan.parts else {})
+    missing = sorted(name for module, name in needed.items() if find_spec(module) is None)
     if missing:
-        packages, extras = (sorted(set(names)) for names in zip(*missing, strict=True))
-        are, them = ("is", "it") if len(packages) == 1 else ("are", "them")
+        are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise MissingExtraError(
-            f"{', '.join(packages)} {are} not installed. Get {them} with: pip install 'qmedoid[{','.join(extras)}]'"
+            f"{', '.join(missing)} {are} not installed. Get {them} with: pip install 'qmedoid[baselines]'"
         )
 
 

@@ -133,7 +133,7 @@ class Effect:
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
         # By name: pictures lie in a layer above.
-        return import_module("qmedoid.reporting.effect").draw_effect(self.to_dict(), ax)
+        return import_module("qmedoid.reporting.plots").draw_effect(self.to_dict(), ax)
 
 
 class EffectTally:
