@@ -29,14 +29,23 @@ FIRST = {
 
 def test_site_builds_without_a_warning_and_stands_alone(tmp_path):
     """One test, as the build takes ten seconds; the examples are shown and not run."""
-    for package in ("sphinx", "myst_parser", "furo", "qiskit"):
+    for package in ("sphinx", "sphinx_gallery", "myst_parser", "furo", "qiskit"):
         pytest.importorskip(package, reason="needs the extra 'docs'")
     site = tmp_path / "site"
-    options = ["--nitpicky", "--fail-on-warning", "--quiet", "--doctree-dir", str(tmp_path / "read")]
+    options = [
+        "--nitpicky",
+        "--fail-on-warning",
+        "--quiet",
+        "-D",
+        "plot_gallery=0",
+        "--doctree-dir",
+        str(tmp_path / "read"),
+    ]
     command = [sys.executable, "-m", "sphinx", *options, "--conf-dir", "docs/site", ".", str(site)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     check_way_in(site)
+    assert "Explain a decision, and what would turn it" in (site / "docs" / "gallery" / "index.html").read_text("utf-8")
     check_commands((site / "docs" / "reference" / "commands.html").read_text(encoding="utf-8"))
     assert "<strong>class_priors_</strong>" in (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
     check_loads_nothing([*site.rglob("*.html"), *site.rglob("*.css")])

@@ -17,17 +17,18 @@ author = "The qmedoid developers"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "parts"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery", "parts"]
 root_doc = "docs/index"
 include_patterns = [
     "*.md",
     "docs/*.md",
     "docs/**/*.md",
+    "docs/gallery/*.rst",
     "benchmarks/quality/README.md",
     "src/qmedoid/studies/data/README.md",
 ]
 exclude_patterns = [".*", "build", "dist", "tests", "typings"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes_action = "D"  # dashes alone: quotes stay as they are written
 strip_signature_backslash = True  # or fitted attributes would lose the _ at their end
 nitpicky = True
@@ -36,6 +37,18 @@ default_role = "code"
 myst_heading_anchors = 4
 myst_enable_extensions = ["html_image"]
 suppress_warnings = ["misc.highlighting_failure"]
+
+# The examples: run when the site is built, unless -D plot_gallery=0 says to show them only.
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": str(ROOT / "docs" / "gallery"),
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+}
 
 html_theme = "furo"
 html_title = f"qmedoid {release}"

@@ -36,6 +36,8 @@ WORDS = {
     "docs/sum": "default; boosted trees; SumClassifier",
 }
 """Words that people search for and the page that answers them; the search of the site shows it first."""
+FOLDERS = {"examples": "docs/gallery/index"}
+"""Folders that a page of the site shows; of others a link leads to a list of their files."""
 PAGE = '<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n{body}\n'
 
 
@@ -54,7 +56,7 @@ def add_words(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def link_folders(app: Sphinx, tree: nodes.document) -> None:
-    """Lead links to folders of the repository to copies of their files with a list of them."""
+    """Lead links to folders of the repository to the page that shows them, or to copies of their files with a list."""
     if app.builder.name != "html":
         return
     root, page = Path(app.srcdir).resolve(), app.env.current_document.docname
@@ -62,8 +64,9 @@ def link_folders(app: Sphinx, tree: nodes.document) -> None:
         folder = ((root / page).parent / link["reftarget"]).resolve()
         if folder.is_dir() and folder.is_relative_to(root):
             inside = folder.relative_to(root).as_posix()
-            copy_folder(folder, Path(app.outdir) / inside)
-            target = app.builder.get_relative_uri(page, f"{inside}/index")
+            if inside not in FOLDERS:
+                copy_folder(folder, Path(app.outdir) / inside)
+            target = app.builder.get_relative_uri(page, FOLDERS.get(inside, f"{inside}/index"))
             link.replace_self(nodes.reference("", "", *link.children, internal=True, refuri=target))
 
 
