@@ -95,7 +95,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "by_circuit": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --refine 0.01 -o circuit.qmedoid "
         "| tail -1",
-        "qmedoid explain circuit.qmedoid creditcard-sample.parquet --row 379 | grep -E 'circuit|margin  '",
+        "qmedoid explain circuit.qmedoid creditcard-sample.parquet --row 379 --verbose | grep -E 'circuit|margin'",
     ),
     "by_time": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
@@ -138,7 +138,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 EVIDENCE_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tiny": (
         "qmedoid fit known.csv --target HeartDisease --medoids 6 --neighbors 0 -o tiny.qmedoid | tail -1",
-        "qmedoid explain tiny.qmedoid new.csv --row 2",
+        "qmedoid explain tiny.qmedoid new.csv --row 2 --verbose",
     ),
 }
 RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -149,7 +149,7 @@ RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid fit past.csv --target Class --ignore Time --alert-rate 0.04 --test 0 -o card.qmedoid",
         "qmedoid score card.qmedoid later.csv -o alerts.csv",
     ),
-    "why": ("qmedoid explain card.qmedoid later.csv --row 206 | sed '/^the record/,/^└/d'",),
+    "why": ("qmedoid explain card.qmedoid later.csv --row 206 --verbose | sed '/^The record/,/^└/d'",),
     "shifted": (
         "awk -F, 'NR == 1 || $31 == 1 || NR % 10 == 0' later.csv > fewer.csv",
         "qmedoid score card.qmedoid fewer.csv -o alerts.csv",

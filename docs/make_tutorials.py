@@ -44,7 +44,7 @@ ANALYST_SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "scored": ("qmedoid score heart.qmedoid new.csv --columns Age,Sex -o alerts.csv", "head -4 alerts.csv"),
     "compared": ("qmedoid evaluate heart.qmedoid new.csv | grep -E '^new|alert rate|precision \\(|recall \\('",),
-    "explained": ("qmedoid explain heart.qmedoid new.csv --row 1 | sed '/^what the margin/,$d'",),
+    "explained": ("qmedoid explain heart.qmedoid new.csv --row 1",),
 }
 """The commands of the analyst's page, in the order in which they run."""
 
