@@ -10,7 +10,7 @@ COMPILED := numpy scipy sklearn pandas polars dask distributed qiskit qiskit_ibm
 .PHONY: demo test suite lint browser smoke docs bench clean
 
 demo: $(VENV)/.runtime
-	$(BIN)/qmedoid demo
+	$(BIN)/qmedoid demo --output build/demo
 
 # The parts of the check need nothing of each other: side by side, no core waits for the end of a part. Nor do those
 # of the set-up.

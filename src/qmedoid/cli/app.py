@@ -32,7 +32,7 @@ COMMANDS: dict[str, dict[str, tuple[type[Options], str]]] = {
         "recalibrate": (options.RecalibrateOptions, "recalibrate.run"),
     },
     "Research": {
-        "demo": (more.DemoOptions, "studies.run_demo"),
+        "demo": (more.DemoOptions, "demo.run"),
         "reproduce": (more.ReproduceOptions, "studies.reproduce"),
         "circuit export": (more.CircuitExportOptions, "circuit.export"),
         "circuit plan": (more.CircuitPlanOptions, "circuit_run.plan"),

@@ -315,19 +315,31 @@ class SchemaOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):
-    """Fit small data sets, and compare with plain baselines.
+    """Fit a shipped table, explain a decision and write a report.
 
-    Heart disease, breast cancer, wine and a sample of card frauds: ours, the paper's figures and plain baselines.
+    918 patients, with and without heart disease. With --compare: heart disease, breast cancer, wine and a sample of
+    card frauds, by ours, by plain baselines and as the paper has them.
     """
 
-    most_used = ("splits", "fraud_splits", "seed", "json")
-    examples = ("qmedoid demo",)
+    most_used = ("output", "compare", "splits", "fraud_splits", "seed", "json")
+    examples = ("qmedoid demo", "qmedoid demo --compare --splits 2")
 
-    splits: Annotated[int, option(EVALUATION, "Repeated splits of each small data set.", min=1, metavar="N")] = 5
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Folder of the files. Default: qmedoid-demo.", "--output", "-o", metavar="FOLDER"),
+    ] = None
+    compare: Annotated[bool, option(EVALUATION, "Compare with plain baselines on four tables.", "--compare")] = False
+    splits: Annotated[
+        int | None,
+        option(EVALUATION, "Repeated splits of each small table (--compare). Default: 5.", min=1, metavar="N"),
+    ] = None
     fraud_splits: Annotated[
-        int, option(EVALUATION, "Repeated splits of the fraud sample; 0 leaves it out.", min=0, metavar="N")
-    ] = 2
-    seed: Annotated[int, option(EVALUATION, "Seed of the first split.", min=0, metavar="N")] = 0
+        int | None,
+        option(
+            EVALUATION, "Repeated splits of the frauds (--compare); 0 leaves them out. Default: 2.", min=0, metavar="N"
+        ),
+    ] = None
+    seed: Annotated[int, option(EVALUATION, "Seed of the split and of the fit.", min=0, metavar="N")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``qmedoid demo`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
+"""``qmedoid demo --compare`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ _NAMES_IN_PAPER = {"qmedoid, as printed": "Fusion"}
 _FRAME = 3
 
 
-def run_demo(options: DemoOptions) -> None:
+def compare_methods(options: DemoOptions) -> None:
     """Compare every method on every data set and print the result, part by part or as one JSON document."""
     console = plain_console()
     folder: Path | None = cell_folder()
@@ -36,18 +36,16 @@ def run_demo(options: DemoOptions) -> None:
     except OutputError as error:
         note(f"{error} Results of this run are not kept.")
         folder = None
-    small = list(
-        plan.small_outcomes(
-            _demo_results(plan.demo_cells("small", range(options.seed, options.seed + options.splits)), folder)
-        )
-    )
+    splits = 5 if options.splits is None else options.splits
+    fraud_splits = 2 if options.fraud_splits is None else options.fraud_splits
+    small_seeds, rare_seeds = (range(options.seed, options.seed + n) for n in (splits, fraud_splits))
+    small = list(plan.small_outcomes(_demo_results(plan.demo_cells("small", small_seeds), folder)))
     if not options.json:
         for name in dict.fromkeys(outcome.data for outcome in small):
             outcomes = [outcome for outcome in small if outcome.data == name]
             console.print(_comparison(outcomes, ("accuracy", "macro-F1", "paper acc.", "paper F1")))
         for finding in findings(small, "macro_f1", "macro-F1"):
             console.print(finding)
-    rare_seeds = range(options.seed, options.seed + options.fraud_splits)
     frauds = list(plan.rare_outcomes(_demo_results(plan.demo_cells("rare", rare_seeds), folder))) if rare_seeds else []
     if options.json:
         parts = {"small": small, "fraud": frauds}

@@ -1,4 +1,4 @@
-"""`qmedoid demo`: every method on every data set, as tables or as one JSON document."""
+"""`qmedoid demo --compare`: every method on every data set, as tables or as one JSON document."""
 
 import json
 import math
@@ -87,7 +87,7 @@ def quick_methods(monkeypatch):
 
 
 def run(*arguments, fraud_splits=0):
-    result = CliRunner().invoke(app, ["demo", "--fraud-splits", str(fraud_splits), *arguments])
+    result = CliRunner().invoke(app, ["demo", "--compare", "--fraud-splits", str(fraud_splits), *arguments])
     assert result.exit_code == 0, result.output
     check_printed(["demo", *arguments], result.stdout)
     return result.stdout
@@ -143,7 +143,7 @@ def test_a_cache_that_takes_no_files_costs_a_note(monkeypatch, tmp_path):
     first = run("--splits", "1")
     (tmp_path / "file").write_text("mine")
     monkeypatch.setenv("QMEDOID_CACHE", str(tmp_path / "file"))
-    result = CliRunner().invoke(app, ["demo", "--fraud-splits", "0", "--splits", "1"])
+    result = CliRunner().invoke(app, ["demo", "--compare", "--fraud-splits", "0", "--splits", "1"])
     assert result.exit_code == 0
     assert result.stdout == first
     assert "cannot be written" in result.stderr
@@ -185,7 +185,7 @@ def test_the_demo_compares_cells_of_the_paper_s_experiments_with_its_baselines()
 
 
 def test_zero_splits_are_refused():
-    result = CliRunner().invoke(app, ["demo", "--splits", "0"])
+    result = CliRunner().invoke(app, ["demo", "--compare", "--splits", "0"])
     assert result.exit_code == 2
 
 
