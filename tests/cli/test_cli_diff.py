@@ -30,7 +30,7 @@ def test_text_tells_the_same(cli, two, new):
     text = cli.ok("diff", two.model, new, two.file).out
     decisions = printed["decisions"]
     assert "new was made from two." in text
-    assert f"two.csv: {decisions['changed']} of 90 records are called otherwise" in text
+    assert f"two.csv: {decisions['changed']} of 90 records get another class" in text
     assert f"mean change of the probability: {decisions['mean_change']:.4f}" in text
     assert "operating.rule" in text
     assert all(f" {one['row']} " in text for one in decisions["largest"])
@@ -43,8 +43,8 @@ def test_exit_codes(cli, two, new):
     assert cli("diff", two.model, new, "--exit-code", "--json").code == 5
     same = cli("diff", two.model, two.model, two.file, "--exit-code")
     assert same.code == 0
-    assert "0 of 90 records are called otherwise" in same.out
-    assert "the models decide alike." in cli("diff", two.model, two.model, "--exit-code").out
+    assert "0 of 90 records get another class" in same.out
+    assert "The models decide alike." in cli("diff", two.model, two.model, "--exit-code").out
 
 
 def test_models_of_other_classes_are_compared(cli, two, three):

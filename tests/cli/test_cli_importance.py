@@ -1,5 +1,6 @@
 """``qmedoid importance`` and ``qmedoid effect``."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -40,7 +41,12 @@ def test_effect_prints_what_python_gives(cli, two, tmp_path):
             [one["mean"] for one in printed["bins"]], [one["mean"] for one in effect["bins"]], rtol=1e-9
         )
     name = saved.contract.names[0]
-    assert f"what {name} contributes toward" in cli.ok("effect", two.model, two.file, "--column", name).out
+    text = cli.ok("effect", two.model, two.file, "--column", name).out
+    assert f"What the values of {name} contribute: above 0 toward" in text
+    # A mean in log-odds is a factor of the odds, in the same direction.
+    odds = re.findall(r"^│ [^│]+│[^│]+│ +([×÷])[\d.]+ │ +([+-])", text, flags=re.MULTILINE)
+    assert odds
+    assert set(odds) <= {("×", "+"), ("÷", "-")}
     picture = tmp_path / "effect.svg"
     cli.ok("effect", two.model, two.file, "--column", name, "--plot", picture)
     assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"

@@ -76,7 +76,7 @@ def test_tables_that_cannot_be_used_leave_nothing(cli, two, tmp_path):
     cases = {
         "empty": (table.slice(0, 0), "The table has no rows: there is nothing to calibrate on."),
         "one row": (table.slice(0, 1), "needs 10 different new rows of every class"),
-        "of the fit": (two.table, "labeled rows have the cells of rows that the model was fitted on"),
+        "of the fit": (two.table, "labeled rows were in the fit"),
         "other columns": (table.drop_columns(["x1"]), "- missing: 'x1' (number)"),
     }
     for name, (content, message) in cases.items():

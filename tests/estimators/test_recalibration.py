@@ -200,12 +200,12 @@ def test_known_rows_are_left_out_or_refused(saved):
     X, y = drawn(240, [0.5, 0.5], labels=LABELS[2])  # those of the fit
     new, labels = labeled(100, [0.5, 0.5])
     mixed = {name: np.concatenate([frame(X)[name][:40], new[name]]) for name in new}
-    with pytest.warns(match="40 rows have the cells of rows that the model was fitted on"):
+    with pytest.warns(match="40 rows were in the fit"):
         found = qmedoid.recalibrate(model, mixed, np.concatenate([y[:40], labels]))
     assert (found.rows, found.left_out["known"]) == (100, 40)
     alone = qmedoid.recalibrate(model, new, labels)
     np.testing.assert_array_equal(found.model.predict_proba(new), alone.model.predict_proba(new))
-    with pytest.raises(DataError, match="240 of 240 labeled rows have the cells of rows that the model was fitted on"):
+    with pytest.raises(DataError, match="240 of 240 labeled rows were in the fit"):
         qmedoid.recalibrate(model, frame(X), y)
 
 

@@ -79,7 +79,7 @@ Budgets = Annotated[
 ]
 OnMismatch = Annotated[
     Literal["error", "warn"],
-    option(READING, "If the table breaks the model's contract: stop, or read it all the same.", metavar="error|warn"),
+    option(READING, "If the table breaks the model's contract: stop, or go on with a note.", metavar="error|warn"),
 ]
 TargetName = Annotated[
     Text, option(READING, "Column of the true classes, if its name is another than in the fit.", metavar="COLUMN")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
 
 OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-"""Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
-the contract, a model that cannot be read, two models that differ (where that was asked), Ctrl-C."""
+"""Exit codes: all well, the program or the machine failed (a full disk, say), a wrong call, data that cannot be used
+or that break the contract, a model that cannot be read, two models that differ (where that was asked), Ctrl-C."""
 # Columns of text in a file or a pipe.
 _WIDE = 200
 # Classes up to which the confusion matrix is printed.

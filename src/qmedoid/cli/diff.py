@@ -98,9 +98,9 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         yield f"~ {shown(column['name'])}: " + "; ".join(_column_changes(column))
     for one in found.columns["left_out"]:
         was, now = (
-            "used, or not there" if why is None else f"left out, {shown(why)}" for why in (one["old"], one["new"])
+            "used, or not there" if why is None else f"left out ({shown(why)})" for why in (one["old"], one["new"])
         )
-        yield f"~ {shown(one['name'])}: {was}; now {now}"
+        yield f"~ {shown(one['name'])}: was {was}, is {now}"
     medoids, groups = found.medoids, found.groups
     yield (
         f"medoids (by their {medoids['matched_by']}): {medoids['kept']:,} kept, {len(medoids['added']):,} added, "
@@ -116,7 +116,7 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
     if found.decisions is not None:
         yield from _decision_lines(found.decisions, table)
     elif not found.differs:
-        yield "the models decide alike."
+        yield "The models decide alike."
 
 
 def _is_listed(name: str) -> bool:
@@ -130,15 +130,15 @@ def _is_listed(name: str) -> bool:
 def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
     share = found["changed_share"]
     yield (
-        f"{shown(table)}: {found['changed']:,} of {found['rows']:,} records are called otherwise, "
-        f"{100 * share['value']:.3g} % (95 %: {100 * share['low']:.3g} to {100 * share['high']:.3g} %)"
+        f"{shown(table)}: {found['changed']:,} of {found['rows']:,} records get another class, "
+        f"{100 * share['value']:.3g} % (95 %: {100 * share['low']:.3g} to {100 * share['high']:.3g} %)."
     )
     if found["mean_change"] is not None:
         yield f"mean change of the probability: {found['mean_change']:.4f}"
     flows = [(shown(one["old"]), shown(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
     yield grid(("old", "new", "records"), flows, left=(0, 1))
     if found["largest"]:
-        yield "the largest changes of probability, and what moved the margin of the new class"
+        yield "The largest changes of probability, and the columns and terms that moved it most:"
         yield grid(("row", "old", "new", "probability", "moved by"), map(_record, found["largest"]), left=(1, 2, 4))
 
 

@@ -6,13 +6,14 @@ from typing import Any
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.more_options import EffectOptions, ImportanceOptions
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.metrics.texts import odds_text
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.effect import Effect, EffectBin, EffectTally
+from qmedoid.tables.effect import Effect, EffectTally
 from qmedoid.tables.scoring import TableReading, decide_batch
 
 
@@ -34,12 +35,12 @@ def run(options: ImportanceOptions) -> None:
     of = "training rows" if rows is None else f"{rows:,} rows"
     unit = "log-odds" if loaded.decision.probabilistic else "units of the score"
     console = plain_console()
-    console.print(f"mean absolute contribution to the margin of {of}, in {unit}")
+    console.print(f"Importance: the mean absolute contribution of each column to decisions about {of}, in {unit}.")
     total = sum(importances.values())
     parts = [
         (shown(name), f"{one:.4f}", f"{100 * one / total:.1f} %" if total else "–") for name, one in importances.items()
     ]
-    console.print(grid(("column", "contribution", "of all"), parts))
+    console.print(grid(("column", "importance", "share"), parts))
 
 
 def _of_table(model: TableModel, table: str, options: ImportanceOptions) -> Any:
@@ -126,15 +127,17 @@ def _print(found: Effect, plot: Path | None) -> None:
     console = plain_console()
     against = "all others" if found.against is None else shown(found.against)
     console.print(
-        f"what {shown(found.column)} contributes toward {shown(found.toward)} against {against}, in {found.unit}"
+        f"What the values of {shown(found.column)} contribute: above 0 toward {shown(found.toward)}, below 0 toward "
+        f"{against}, in {found.unit}; 10 % of the rows are below the first bound, 10 % above the second."
     )
     bins = [*found.bins, *([found.missing] if found.missing else [])]
-    console.print(grid((shown(found.column), "rows", "mean", "10 %", "90 %"), map(_row, bins)))
+    odds = ("odds",) if found.unit == "log-odds" and found.against is not None else ()
+    console.print(grid((shown(found.column), "rows", *odds, "mean", "10 %", "90 %"), [
+        (shown(one.value), f"{one.rows:,}", *(odds_text(one.mean) for _ in odds),
+         *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90)))
+        for one in bins
+    ]))  # fmt: skip
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
     if plot is not None:
         tell(f"drawn in {plot}")
-
-
-def _row(one: EffectBin) -> tuple[str, ...]:
-    return shown(one.value), f"{one.rows:,}", *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))

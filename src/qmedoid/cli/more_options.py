@@ -59,7 +59,7 @@ class EffectOptions(ReadingOptions):
     ] = 10
     plot: Annotated[
         Path | None,
-        option(OUTPUT, "Picture to write, .svg.", metavar="FILE"),
+        option(OUTPUT, "Picture to write, an SVG file.", metavar="FILE"),
     ] = None
     force: Force = False
 

@@ -62,21 +62,21 @@ def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: Stability
 
 
 def _decisions(found: DecisionStability) -> Iterator[Any]:
-    yield "\ndecisions about rows that a refit did not have, against the fit of all rows"
-    figures = [("decided otherwise", with_error(found.flip_rate, found.flip_error)),
-               ("rows that no refit decides otherwise", f"{found.never_flipped:.3f}")]  # fmt: skip
+    yield "\nDecisions: a refit decides about rows that it did not have, and is compared with the fit of all rows."
+    figures = [("decisions that change", with_error(found.flip_rate, found.flip_error)),
+               ("rows that every refit decides alike", f"{found.never_flipped:.3f}")]  # fmt: skip
     if found.mean_spread is not None:
         figures.append(("spread of the probability (mean standard deviation)", f"{found.mean_spread:.3f}"))
     yield grid(("", ""), figures)
     if found.by_margin:
         names = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
-        yield grid(("margin", "from", "to", "rows", "decided otherwise"), [
+        yield grid(("margin", "from", "to", "rows", "decisions that change"), [
             (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
             for name, part in zip(names, found.by_margin, strict=True)
         ])  # fmt: skip
     if found.least_stable:
-        yield "the least stable rows"
-        yield grid(("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
+        yield "The least stable rows:"
+        yield grid(("row", "class", "decision", "else", "share of refits", "refits", "margin"), [
             (f"{one.row}", shown(one.label), shown(one.decided), shown(one.otherwise), f"{one.flip_rate:.2f}",
              f"{one.n_votes}", "" if one.margin is None else f"{one.margin:.3g}")
             for one in found.least_stable
@@ -86,11 +86,11 @@ def _decisions(found: DecisionStability) -> Iterator[Any]:
 def _groups(found: GroupStability | None) -> Iterator[Any]:
     if found is None:
         return
-    yield "\ngroups of columns (1 is the same groups, 0 no column in common)"
+    yield "\nGroups of columns (1: the same groups; 0: no column in common)."
     yield grid(("", ""), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
                           ("agreement of two refits", f"{found.between_refits:.3f}"),
-                          ("pairs in one group, again in one group", f"{found.pairs_kept:.3f}"),
-                          ("the same for any two columns", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
+                          ("pairs of one group that stay together", f"{found.pairs_kept:.3f}"),
+                          ("the same by chance", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
     order = np.argsort(-found.best_match, kind="stable")
     yield grid(("group", "found again", "best match"), [
         (shown(", ".join(found.names(found.groups[place]))), f"{found.kept[place]:.2f}",
@@ -104,12 +104,12 @@ def _groups(found: GroupStability | None) -> Iterator[Any]:
 def _medoids(found: MedoidStability | None) -> Iterator[Any]:
     if found is None:
         return
-    yield f"\nmedoids: {found.n_medoids:,} (distances: 1 is that between two rows of the class)"
-    yield grid(("", ""), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
-                          ("else the nearest new one is at", f"{found.mean_moved:.3f}"),
-                          ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")])  # fmt: skip
+    yield f"\nMedoids: {found.n_medoids:,} (a distance of 1 is that between two rows of the class)."
+    yield grid(("", ""), [("chosen again, if the sample has the row", f"{found.mean_kept:.3f}"),
+                          ("if not, distance to the nearest new medoid", f"{found.mean_moved:.3f}"),
+                          ("the same if medoids were drawn at random", f"{found.by_chance.mean():.3f}")])  # fmt: skip
     order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")
-    yield grid(("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
+    yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), [
         (f"{found.rows[place]}", shown(found.classes[place]), f"{found.present[place]}", _known(found.kept[place], 2),
          _known(found.moved[place]), f"{found.by_chance[place]:.3f}")
         for place in order[:_LISTED]

@@ -117,7 +117,7 @@ class MedoidStability:
         Where they did not: mean distance to the nearest medoid of its class that they chose instead, over standardized
         columns, as a share of the median distance between two rows of the class; NaN where it was always chosen.
     by_chance : ndarray of shape (P,)
-        The same distance for as many medoids of the class as there are, drawn blindly.
+        The same distance for as many medoids of the class as there are, drawn at random.
     """
 
     n_medoids: int

@@ -174,11 +174,11 @@ def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, dict
     left_out["known"] = count = int(known.sum())
     if 2 * count > max(checked, 1):
         raise DataError(
-            f"{count:,} of {checked:,} labeled rows have the cells of rows that the model was fitted on. Its scores of "
-            "these are better than of new rows, and say nothing about them: give rows that are new."
+            f"{count:,} of {checked:,} labeled rows were in the fit. A model scores these better than new rows: give a "
+            "table of rows that it has not seen."
         )
     if count:
-        notes.append(f"{count:,} rows have the cells of rows that the model was fitted on, and are left out")
+        notes.append(f"{count:,} rows were in the fit, and are left out")
     return rows.take(~known), left_out, notes
 
 
