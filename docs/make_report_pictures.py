@@ -23,6 +23,11 @@ TARGET = "HeartDisease"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
+def chromium() -> str | None:
+    """The browser of this machine; None takes the one that playwright brings."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 def heart_report(folder: Path) -> Path:
     """The page of a model of the heart data, with rows that the fit has not seen."""
     with files("qmedoid.studies").joinpath("data", "heart.csv").open("rb") as file:
@@ -53,10 +58,9 @@ def scroll_to(view: Page, section: str) -> None:
 
 def main() -> None:
     """Fit, draw, and take the pictures."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = heart_report(Path(folder))
-        browser = playwright.chromium.launch(executable_path=found, args=OPTIONS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=OPTIONS)
         light = opened(browser, page, width=1280, height=1050, scheme="light")
         scroll_to(light, "operating")
         light.screenshot(path=PICTURES / "report-light.png")
