@@ -197,7 +197,7 @@ def _print_classes(report: Mapping[str, Any]) -> None:
     wide = [[*row, *map(count_text, counts)] for row, counts in zip(rows, report["confusion"], strict=True)]
     table = grid([*names, *called], wide)
     console = plain_console()
-    fits = console.measure(table).maximum <= _WIDTH
+    fits = console.measure(table, options=console.options.update(max_width=2 * _WIDTH)).maximum <= _WIDTH
     console.print("By class (→: what the test rows of a class are called):" if fits else "By class of the test rows:")
     console.print(table if fits else grid(names, rows))
 

@@ -202,8 +202,9 @@ def _word(label: Any) -> str:
 
 # More different numbers than this are a quantity; fewer are one where each has only a few rows.
 _MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 20, 10, 10
-# Records called rare per record that is, below which nobody wants to decide for the likelier class.
-_SELDOM = 0.2
+# Records called rare per record that is, below which nobody wants to decide for the likelier class; and the share of
+# the rows up to which a class is rare.
+_SELDOM, _RARE = 0.2, 1 / 3
 _RANGES = "Make a column of a few ranges of it, such as low and high, and fit that"
 # Names in a note.
 _NAMED = 5
@@ -277,7 +278,7 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
     tp, fp, fn, tn = counts
     rows, called = (tp + fn, fp + tn), (tp + fp, fn + tn)
     rare = 0 if rows[0] <= rows[1] else 1
-    if called[rare] >= _SELDOM * rows[rare]:
+    if called[rare] >= _SELDOM * rows[rare] or rows[rare] > _RARE * sum(counts):
         return None
     are = "is" if rows[rare] == 1 else "are"
     return (

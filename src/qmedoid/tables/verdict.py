@@ -60,8 +60,10 @@ def weakness(report: Mapping[str, Any], *, alerts: bool = False) -> str | None:
     confusion = [[int(count) for count in row] for row in report["confusion"]]
     true, called = [sum(row) for row in confusion], [sum(column) for column in zip(*confusion, strict=True)]
     n_rows, area = sum(true), report.get("roc_auc")
-    if n_rows == 0 or max(true) == n_rows:
-        return None  # of one class alone nobody is told from another
+    if n_rows == 0:
+        return None
+    if max(true) == n_rows:
+        return "Rows of one class alone cannot tell a good model from a guess."
     is_two = len(true) == 2
     is_rare = is_two and (alerts or true[1] < RARE * n_rows)
     guess = true[1] / n_rows if is_rare else max(true) / n_rows
