@@ -121,18 +121,20 @@ def part_of(data: Labeled, rows: Codes) -> Labeled:
     return data._replace(table=data.table.take(rows), target=data.target.take(rows), rows=data.rows[rows])
 
 
-def print_comparison(comparison: "Comparison", title: str) -> None:
-    """Print the figures of each method, the best of every column marked."""
+def print_comparison(comparison: "Comparison", title: str, *, verbose: bool) -> None:
+    """Print the figures of each method, the best of every column marked; macro-F1 of two classes with `verbose`."""
     console = plain_console()
-    console.print(title)
-    figures = [name for name in _TITLES if comparison.best(name) is not None]
+    console.print(title, soft_wrap=True)
+    is_two = comparison.best("roc_auc") is not None
+    shown = [name for name in _TITLES if verbose or not is_two or name != "macro_f1"]
+    figures = [name for name in shown if comparison.best(name) is not None]
     versus = any(one.difference is not None for one in comparison.methods)
     names = ["", _TITLES["log_loss"], *(["minus ours"] if versus else []), *(_TITLES[name] for name in figures[1:])]
     console.print(grid(names, list(_table_rows(comparison, figures, versus))))
     if versus:
         console.print(
-            "* best of the column; minus ours: mean over the same rows ± its standard error (paired); the baselines "
-            "have the settings of their libraries",
+            "* is the best of its column. Minus ours: mean difference ± its standard error.\n"
+            "Baselines have the default settings of their libraries.",
             soft_wrap=True,
         )
         console.print(comparison.verdict(), soft_wrap=True)

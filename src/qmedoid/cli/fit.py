@@ -130,11 +130,14 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         print_comparison(
             comparison,
             f"Compared with plain baselines on the {rows}; all are fitted to the same {len(train.table):,} rows.",
+            verbose=options.verbose,
         )
     if crossed is not None:
         mean = "mean ± standard error" if crossed.n_folds > 1 else "one fold"
         print_comparison(
-            crossed, f"{crossed.n_folds} folds of the {len(train.table):,} training rows, each fitted anew: {mean}"
+            crossed,
+            f"{crossed.n_folds} folds of the {len(train.table):,} training rows, each fitted anew: {mean}",
+            verbose=options.verbose,
         )
     _print_end(model, options, output, page, seconds, f"{len(train.table):,} rows")
 
