@@ -12,10 +12,9 @@ from qmedoid.cli.options import ExplainOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
-from qmedoid.explanations.picture import PICTURE_TITLE
 from qmedoid.explanations.sentences import cell_text as shown_text
 from qmedoid.explanations.sentences import change_texts, term_text, toward_text
-from qmedoid.explanations.view import PAGE_TITLE
+from qmedoid.explanations.view import PAGE_TITLE, PICTURE_TITLE
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
@@ -64,14 +63,14 @@ def run(options: ExplainOptions) -> None:
 
 def check_outputs(options: ExplainOptions) -> None:
     """Refuse files that cannot be written, and those that this command did not write: a model, a table."""
+    files = [Path(file).resolve() for file in (options.html, options.svg) if file is not None]
+    if len(files) > len(set(files)):
+        raise ParameterError(f"--html and --svg are two files. Got {str(options.svg)!r} for both.")
     for file, start in ((options.html, PAGE_TITLE), (options.svg, PICTURE_TITLE)):
         if file is not None and str(file) == "-":
             raise ParameterError("Pages and pictures are written to files: give a path instead of -, or use --json.")
         if file is not None:
             check_target(file, partial(_holds, f"<title>{start}".encode()), "explanation of a decision")
-    files = [Path(file).resolve() for file in (options.html, options.svg) if file is not None]
-    if len(files) > len(set(files)):
-        raise ParameterError(f"--html and --svg are two files. Got {str(options.svg)!r} for both.")
 
 
 def _holds(begins: bytes, content: bytes) -> bool:

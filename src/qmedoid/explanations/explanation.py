@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from qmedoid._version import __version__
+from qmedoid.explanations import view
 from qmedoid.explanations.flips import check_fixed, nearest_flips
-from qmedoid.explanations.picture import PICTURE_TITLE, steps, waterfall
-from qmedoid.explanations.sentences import cell_text, reason_text, reasons, sentences, similar_text
+from qmedoid.explanations.sentences import reason_text, reasons, sentences, similar_text
+from qmedoid.markup.page import picture_file
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.tables.similar import SimilarRows
@@ -207,26 +208,21 @@ class Explanation(Mapping[str, Any]):
 
     def to_svg(self) -> str:
         """A picture of the contributions, from the starting point of every record to the margin of this one."""
-        return waterfall(self.to_dict())
+        return picture_file(view.picture(self.to_dict()))
 
     def to_html(self) -> str:
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
-        from qmedoid.explanations.view import as_page
-
-        return as_page(self.to_dict(), self.to_svg())
+        return view.as_page(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from qmedoid.explanations.view import as_fragment
-
-        return as_fragment(self.to_dict(), self.to_svg())
+        return view.as_fragment(self.to_dict())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
+        made = self.to_dict()
         # By name: pictures of Matplotlib lie in a layer above.
         draw = import_module("qmedoid.reporting.plots").draw_waterfall
-        made = self.to_dict()
-        title = f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
-        return draw(title, steps(made), made["margin"], ax)
+        return draw(view.title(made), [one[:4] for one in view.steps(made)], made["margin"], ax)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)

@@ -1,98 +1,127 @@
-"""A decision as HTML without scripts: a page that stands alone, and a view within a notebook."""
+"""A decision to look at: a picture of its contributions, a page that stands alone, and a view within a notebook."""
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from qmedoid.explanations.digits import plain as plain_number
-from qmedoid.explanations.digits import rounded_to_sum, signed
-from qmedoid.explanations.picture import DIGITS, counted
-from qmedoid.explanations.sentences import cell_text, change_texts, toward_text
-from qmedoid.markup.html import Child, Html, element, folded, join, plain, table
-from qmedoid.markup.notebook import STYLE, view
-from qmedoid.markup.policy import policy_element, style_element
+from qmedoid.explanations.digits import plain, rounded_to_sum, signed
+from qmedoid.explanations.sentences import cell_text, change_texts, term_text, toward_text
+from qmedoid.markup import charts
+from qmedoid.markup.html import Html
+from qmedoid.markup.page import render
+from qmedoid.metrics.texts import chance_texts, effect_text, percent_text
 
-PAGE_TITLE = "Why this record is called"
-"""How the title of every page begins."""
-_PAGE_STYLE = """\
-:root { color-scheme: light dark; }
-body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: Canvas; color: CanvasText; }
-h1 { font: 600 1.4rem/1.3 system-ui, sans-serif; }
-@media print { details > *:not(summary) { display: block; } }
-"""
+PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
+"""How the titles of every page and picture begin."""
+DIGITS = 3
+"""Decimals of contributions in print."""
+_PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+
+Made = Mapping[str, Any]
 
 
-def as_page(made: Mapping[str, Any], svg: str) -> str:
+class Step(NamedTuple):
+    """A bar of the picture: its label, from where to where it goes, its value in print, and what it does."""
+
+    label: str
+    start: float
+    end: float
+    text: str
+    effect: str
+
+
+def steps(made: Made) -> list[Step]:
+    """The bars from 0 to the margin, the start first; their printed values add up to the printed margin."""
+    has_odds = made.get("probabilities") is not None
+    parts = [("every record starts here", made["start"])]
+    parts += [(f"{cell_text(one['name'])} = {cell_text(one['cell'])}", one["contribution"]) for one in made["columns"]]
+    rest, cut = made["rest"]["columns"], made["terms"].get("operating point", 0.0)
+    parts += [(_counted(rest["count"], "other column"), rest["contribution"])] if rest["count"] else []
+    parts += [(term_text(name), value) for name, value in made["varying"].items() if value]
+    parts += [(term_text("operating point"), cut)] if cut else []
+    found, at = [], 0.0
+    printed = rounded_to_sum([value for _, value in parts], DIGITS)
+    for (label, value), text in zip(parts, printed, strict=True):
+        found.append(Step(label, at, at + value, signed(text, DIGITS), effect_text(value, odds=has_odds)))
+        at += value
+    if has_odds:
+        found[0] = found[0]._replace(effect=chance_texts(made["start_probability"])[0])
+    return found
+
+
+def title(made: Made) -> str:
+    """What the picture shows."""
+    return f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
+
+
+def picture(made: Made) -> Html:
+    """The picture: a bar for each contribution, with scales of log-odds and of probabilities."""
+    bars = [(one.label, one.start, one.end, one.effect) for one in steps(made)]
+    margin, chances = made["margin"], made.get("probabilities")
+    if chances is None:
+        total = "margin", margin, signed(float(f"{margin:.{DIGITS}f}"), DIGITS)
+        return charts.waterfall(title(made), " ".join(made["sentences"]), bars, total, "difference of scores")
+    moved = made["terms"].get("operating point", 0.0)
+    # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
+    against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
+    above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
+    marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
+    held = min(max(margin - moved, -50.0), 50.0)
+    total = above, margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
+    return charts.waterfall(title(made), " ".join(made["sentences"]), bars, total, "log-odds", above, marks)
+
+
+def as_page(made: Made) -> str:
     """One page that loads nothing and runs nothing."""
-    title = f"{PAGE_TITLE} {cell_text(made['prediction'])}"
-    head = [
-        element("meta", charset="utf-8"),
-        policy_element([], [_PAGE_STYLE, STYLE]),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", title),
-        style_element(_PAGE_STYLE),
-    ]
-    body = element("main", element("h1", title), as_fragment(made, svg, is_open=True))
-    page = element("html", element("head", *head), element("body", body), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
+    heading = f"{PAGE_TITLE} {cell_text(made['prediction'])}"
+    return render("explanation.html", title=heading, **_shown(made), is_open=True)
 
 
-def as_fragment(made: Mapping[str, Any], svg: str, *, is_open: bool = False) -> Html:
-    """The same as a part of another page, with its own style; tables are folded in a notebook."""
-    first, *others = made["sentences"]
-    parts: list[Child] = [element("p", " ".join(others))]
-    parts.append(element("ul", *(element("li", one["sentence"]) for one in made["similar"])))
-    if made["difference"]:
-        lines = [element("li", line) for line in made["difference"]]
-        parts.append(element("p", "The table differs from the one that the model was fitted on:"))
-        parts.append(element("ul", *lines))
-    parts.append(element("div", Html(svg), class_="box"))
-    tables = (_columns(made), _medoids(made), _flips(made), _groups(made), _rows(made))
-    parts += [
-        folded(caption, one, is_open=is_open) for caption, one in (found for found in tables if found is not None)
-    ]
-    model = made["model"]
-    stamp = f"qmedoid {model['qmedoid']}, model {model['sha256'] or 'not saved'}, {made['time']}"
-    return view(first, *parts, element("p", stamp, class_="stamp"))
+def as_fragment(made: Made) -> str:
+    """A view within a notebook, whose tables are folded."""
+    return render("notebook/explanation.html", title=made["sentences"][0], **_shown(made), is_open=False)
 
 
-Section = tuple[str, Html] | None
+def _shown(made: Made) -> dict[str, Any]:
+    """Everything that is shown, in plain values."""
+    sections = [_columns(made), _flips(made), _medoids(made)]
+    names: list[Sequence[str]] = [(_group_name(one),) for one in made["groups"]]
+    sections.append(_listed(made, "groups", "The same by group of columns", ("group",), names, "other group"))
+    names = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
+    head = ("training row", "class")
+    sections.append(_listed(made, "rows", "The same by training row", head, names, "other row"))
+    return {
+        "sentences": made["sentences"], "similar": [one["sentence"] for one in made["similar"]],
+        "difference": made["difference"], "drawing": picture(made), "toward": toward_text(made),
+        "has_odds": made.get("probabilities") is not None, "sections": [one for one in sections if one is not None],
+        "model": made["model"], "time": made["time"],
+    }  # fmt: skip
 
 
-def _columns(made: Mapping[str, Any]) -> Section:
-    parts, rest = made["columns"], made["rest"]["columns"]
-    terms = [(name, value) for name, value in made["terms"].items() if value]
-    values = [*(one["contribution"] for one in parts), rest["contribution"], *(value for _, value in terms)]
-    printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
-    rows = [(plain(one["name"]), cell_text(one["cell"]), text) for one, text in zip(parts, printed, strict=False)]
-    if rest["count"]:
-        rows.append((counted(rest["count"], "other column"), "", printed[len(parts)]))
-    rows += [(name, "", text) for (name, _), text in zip(terms, printed[len(parts) + 1 :], strict=True)]
-    rows.append(("margin", "", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS)))
-    toward = toward_text(made)
-    caption = f"What each column adds for {toward}" + ("" if made.get("probability") is None else ", in log-odds")
-    return caption, table(caption, ("column", "cell", "contribution"), rows, numbers=[2])
+def _section(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int]
+) -> dict[str, Any]:
+    return {"caption": caption, "head": head, "rows": rows, "numbers": numbers}
 
 
-def _groups(made: Mapping[str, Any]) -> Section:
-    names = [(_group_name(one),) for one in made["groups"]]
-    return _listed(made, "groups", "The same by group of columns", ("group",), names, "other group")
+def _columns(made: Made) -> dict[str, Any]:
+    """Every bar with its printed value, and what it does to the odds."""
+    bars, has_odds = steps(made), made.get("probabilities") is not None
+    rows = [(one.label, one.text, *([one.effect] if has_odds else [])) for one in bars]
+    rows.append(("margin", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS), *([""] if has_odds else [])))
+    head = ("part", "log-odds", "odds") if has_odds else ("part", "contribution")
+    return _section(f"What each column adds for {toward_text(made)}", head, rows, [1, 2])
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
-    names = ", ".join(cell_text(name) for name in group["columns"][:4])
     more = len(group["columns"]) - 4
-    names += f" and {more} more" if more > 0 else ""
+    names = ", ".join(cell_text(name) for name in group["columns"][:4]) + (f" and {more} more" if more > 0 else "")
     return f"{names}: {group['name']}" if "name" in group else names
 
 
-def _rows(made: Mapping[str, Any]) -> Section:
-    names = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
-    return _listed(made, "rows", "The same by training row", ("training row", "class"), names, "other row")
-
-
 def _listed(
-    made: Mapping[str, Any], level: str, caption: str, head: Sequence[str], names: Sequence[Sequence[str]], rest: str
-) -> Section:
+    made: Made, level: str, caption: str, head: Sequence[str], names: Sequence[Sequence[str]], rest: str
+) -> dict[str, Any] | None:
     """Contributions of one level, whose printed digits add up."""
     if not made[level]:
         return None
@@ -101,33 +130,34 @@ def _listed(
     printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
     rows = [(*name, text) for name, text in zip(names, printed, strict=False)]
     if others["count"]:
-        rows.append((counted(others["count"], rest), *[""] * (len(head) - 1), printed[-1]))
-    return caption, table(caption, (*head, "contribution"), rows, numbers=[len(head)])
+        rows.append((_counted(others["count"], rest), *[""] * (len(head) - 1), printed[-1]))
+    return _section(caption, (*head, "contribution"), rows, [len(head)])
 
 
-def _medoids(made: Mapping[str, Any]) -> Section:
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _medoids(made: Made) -> dict[str, Any]:
     """The record beside the nearest medoid of each class, with the cells that differ marked."""
     medoids = made["medoids"]
-    head = ("", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids))
-    rows: list[list[Child]] = [["distance", "", *(plain_number(one["distance"]) for one in medoids)]]
+    head = ["column", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids)]
+    rows: list[list[Any]] = [["distance", "", *(plain(one["distance"]) for one in medoids)]]
     for name, cell in made["record"].items():
-        cells: list[Child] = []
-        for one in medoids:
-            text = "not kept" if one["record"] is None else cell_text(one["record"][name])
-            differs = one["record"] is not None and name in one["differs"]
-            cells.append(element("span", text, class_="differs") if differs else text)
-        rows.append([plain(name), cell_text(cell), *cells])
-    caption = "The nearest real rows of each class; cells that differ are underlined"
-    return caption, table(caption, head, rows)
+        cells = [
+            "not kept" if one["record"] is None
+            else {"text": cell_text(one["record"][name]), "differs": name in one["differs"]}
+            for one in medoids
+        ]  # fmt: skip
+        rows.append([name, cell_text(cell), *cells])
+    return _section("The nearest real rows of each class; cells that differ are underlined", head, rows, [])
 
 
-def _flips(made: Mapping[str, Any]) -> Section:
-    if not made["flips"]:
-        return None
+def _flips(made: Made) -> dict[str, Any] | None:
     rows = []
     for flip in made["flips"]:
         changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        probability = "" if flip["probability"] is None else plain_number(flip["probability"])
-        rows.append((join(changes, " and "), cell_text(flip["prediction"]), probability))
+        probability = "" if flip["probability"] is None else percent_text(flip["probability"])
+        rows.append((" and ".join(changes), cell_text(flip["prediction"]), probability))
     caption = "The smallest changes that lead to another class"
-    return caption, table(caption, ("change", "called", "probability"), rows, numbers=[2])
+    return _section(caption, ("change", "called", "probability"), rows, [2]) if rows else None
