@@ -67,10 +67,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    """Opens the text of a page from a file, and waits until its live model is there."""
+    """Opens the text of a page from a file with its parts unfolded, once its live model is there."""
     contexts = []
 
-    def opened(html: str, *, width: int = 1200, **options: Any) -> Opened:
+    def opened(html: str, *, width: int = 1200, unfold: bool = True, **options: Any) -> Opened:
         file = tmp_path / f"page{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
@@ -84,6 +84,8 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         found.page.goto(file.as_uri())
         if 'id="live-data"' in html:
             found.wait("report.live !== null")
+        if unfold and options.get("java_script_enabled", True):
+            found.page.evaluate("document.querySelectorAll('details.part').forEach((one) => { one.open = true; })")
         return found
 
     yield opened

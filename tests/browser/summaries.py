@@ -5,6 +5,7 @@ from typing import Any
 from qmedoid import SavedModel
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document
+from qmedoid.model_report.opening import opening
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -53,10 +54,28 @@ def operating(n_rows: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def squares(names: list[str], n_rows: int) -> dict[str, Any]:
+    """Forty squares of rows at even ranks, with the outcomes of the first stop."""
+    cut, n = n_rows // 5, 40
+    rank = [place * n_rows // n for place in range(n)]
+    positive = [int(place % 3 == 0) for place in range(n)]
+    outcome = [
+        (0 if at < cut else 1) if one else (2 if at < cut else 3) for at, one in zip(rank, positive, strict=True)
+    ]
+    return {
+        "classes": ["no", names[0]], "rows": n_rows, "counts": [5, 9, 3, 23], "about": "An even sample.",
+        "tenths": [{"chances": "99 % to 98 %", "rows": 20, "counts": [5, 5, 5, 5]}],
+        "rank": rank, "outcome": outcome, "row": list(range(n)), "class": positive,
+        "called": [int(at < cut) for at in rank], "chance": [f"{100 - place} %" for place in range(n)],
+        "columns": names, "why": [[[0, names[1], 0.7, "×2.0"], [1, None, -0.7, "÷2.0"]]] * n,
+        "used": [0, 1], "cells": [[1.0, names[1]]] * n,
+    }  # fmt: skip
+
+
 def effect(column: str, labels: list[str], *, has_numbers: bool) -> dict[str, Any]:
     bins = [
         {"label": label, "x": float(place) if has_numbers else None, "mean": place / 4 - 0.3, "low": place / 4 - 0.5,
-         "high": place / 4, "count": 10 + place}
+         "high": place / 4, "count": 10 + place, "x_low": float(place), "x_high": place + 0.5}
         for place, label in enumerate(labels)
     ]  # fmt: skip
     missing = {"label": "missing", "x": None, "mean": 0.1, "low": 0.0, "high": 0.2, "count": 3}
@@ -67,12 +86,12 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
     """A summary with every part; names, levels and cells are the given texts, or plain ones."""
     names = texts or ["age", "city", "income", "weight", "day", "kind", "flag"]
     statuses = ("problem", "tip", "passed", "not applicable", "ignored")
-    return {
+    found: dict[str, Any] = {
         "format": 1,
         "made": {"qmedoid": "0", "time": "2026-01-01T00:00:00Z", "model": names[0], "sha256": "ab" * 32,
                  "table": names[1], "command": f"qmedoid report {names[2]}"},
         "model": {
-            "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum",
+            "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum", "rule": None,
             "parts": [{"name": names[1], "weight": 1.0, "text": "1.00"}], "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
             "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
@@ -85,14 +104,17 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         ],
         "n_columns": len(names),
         "left_out": [{"name": names[0], "reason": names[1]}],
-        "figures": {"source": "held-out", "about": "Of held-out rows.", "rows": 2000,
-                    "figures": [{"name": "accuracy", "value": 0.9, "low": 0.8, "high": 0.95, "text": "0.9 (x to y)"}]},
+        "figures": {"source": "held-out", "about": "Of held-out rows.", "rows": 2000, "on": "rows", "is_new": True,
+                    "figures": [{"key": "accuracy", "name": "accuracy", "value": 0.9, "low": 0.8, "high": 0.95,
+                                 "text": "0.9 (x to y)"}]},
         "baselines": {"about": "Side by side.", "figures": ["accuracy"],
-                      "rows": [{"name": names[2], "values": ["0.9"], "best": [True]}]},
+                      "rows": [{"name": names[2], "values": ["0.9"], "best": [True]}],
+                      "verdict": "No plain baseline wins.", "better": None},
         "confusion": {"labels": ["no", names[0]], "counts": [[1500, 200], [50, 250]], "about": None},
         "operating": operating(n_rows),
         "calibration": {"bins": [{"mean": p, "share": p, "low": p - 0.05, "high": p + 0.05, "count": 100}
-                                 for p in (0.1, 0.5, 0.9)], "error_text": "0.01", "by_chance_text": "0.02"},
+                                 for p in (0.1, 0.5, 0.9)], "error_text": "0.01", "by_chance_text": "0.02",
+                        "error": 0.01, "by_chance": 0.02, "by_chance_high": 0.03},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
         "pairs": [{"columns": [names[0], names[1]], "importance": 0.2, "text": "0.2"}],
         "groups": {"nodes": [{"name": name, "importance": 1.0} for name in names],
@@ -105,7 +127,14 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                      for place, status in enumerate(statuses)],
         "live": {"absent": "There is no live model here."},
         "start_record": {},
+        "squares": squares(names, n_rows),
+        "errors": {"total": 3, "of_sample": False,
+                   "rows": [{"row": 3, "true": "no", "called": names[0], "chance": "99 %", "why": f"{names[1]} (×2)"}]},
+        "slices": [{"column": names[1], "levels": [
+            {"level": name, "rows": 20, "counts": [5, 5, 5, 5], "right": "50 %", "interval": "27 to 73 %",
+             "differs": differs} for name, differs in ((names[0], None), (names[2], "worse"))]}],
     }  # fmt: skip
+    return {**found, "opening": opening(found)}
 
 
 def with_model(saved: SavedModel, record: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:

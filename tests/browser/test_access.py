@@ -10,15 +10,15 @@ import pytest
 from summaries import HOSTILE, renamed, summary, with_model
 
 from model_kinds import exported
-from qmedoid.model_report.page import render
+from qmedoid.model_report.writing import render
 
 MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 SECTIONS = [
-    "Findings", "What was fitted", "Figures", "Operating point", "What if", "What matters", "Medoids", "Circuit",
-    "Stability", "Model card", "How this page was made",
+    "Operating point", "What if", "Errors", "Slices", "Columns and learned shapes", "All figures", "Checks",
+    "What was fitted", "Medoids", "Circuit", "Stability", "Model card", "How this page was made",
 ]  # fmt: skip
-FOCUSABLE = "a[href], button, input, select, summary, [tabindex='0']"
+FOCUSABLE = "a[href], button:not([tabindex='-1']), input, select, summary, [tabindex='0']"
 
 
 @cache
@@ -71,11 +71,13 @@ def test_keys_alone_reach_everything_and_the_focus_is_seen(open_page):
     assert page.evaluate("document.activeElement.parentElement.open")
 
 
-def test_keys_move_to_sections_by_the_contents(open_page):
-    page = open_page(whole_page()).page
-    assert page.eval_on_selector_all("nav a", "(all) => all.map((one) => one.textContent)") == SECTIONS
-    for link in page.query_selector_all("nav a"):
-        assert page.query_selector(link.get_attribute("href")) is not None
+def test_parts_are_folded_and_a_link_to_one_opens_it(open_page):
+    page = open_page(whole_page(), unfold=False).page
+    parts = page.eval_on_selector_all("details.part h2", "(all) => all.map((one) => one.textContent)")
+    assert parts == SECTIONS
+    assert page.locator("details.part[open]").count() == 0
+    page.click(".look a[href='#checks'] >> nth=-1")
+    assert page.evaluate("document.getElementById('checks').open")
 
 
 @pytest.mark.parametrize("kind", ["plain", "hostile"])
@@ -157,8 +159,9 @@ def test_pictures_and_figures_need_no_script(open_page):
     opened = open_page(render(summary()), java_script_enabled=False)
     page = opened.page
     assert page.locator("figure svg").count() >= 10
-    assert page.inner_text("#at-precision") == "precision 40 &lt;"
-    assert page.inner_text("#at-tp") == f"{summary()['operating']['stops']['tp'][40]:,}"
+    assert page.locator(".sq").count() == 40
+    assert page.text_content("#at-precision") == "precision 40 &lt;"
+    assert page.text_content("#at-tp") == f"{summary()['operating']['stops']['tp'][40]:,}"
 
 
 def test_every_picture_has_a_table_twin(open_page):

@@ -10,7 +10,8 @@ from qmedoid.markup.charts import effect as effect_chart
 from qmedoid.markup.charts import odds_factor, some_points
 from qmedoid.markup.page import style
 from qmedoid.markup.policy import source_hash
-from qmedoid.model_report.page import SCRIPTS, asset, render, script, shown
+from qmedoid.model_report.opening import opening
+from qmedoid.model_report.writing import SCRIPTS, asset, render, script, shown
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +73,14 @@ def test_page_is_the_same_for_the_same_summary(page):
 def test_parts_that_are_not_known_are_left_out():
     empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
              "effects": [], "pairs": [], "groups": {"nodes": [], "edges": []}, "medoids": None, "circuit": None,
-             "stability": None, "findings": [], "left_out": []}  # fmt: skip
+             "stability": None, "findings": [], "left_out": [], "squares": None, "errors": None,
+             "slices": []}  # fmt: skip
     base = {**summary(), **empty}
     base["columns"] = [{**column, "importance": None} for column in base["columns"]]
     base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}
+    base["opening"] = opening(base)
     titles = re.findall(r"<h2[^>]*>([^<]*)", render(base))
-    assert titles == ["Findings", "What was fitted", "What if", "How this page was made"]
+    assert titles == ["To look at", "What if", "Checks", "What was fitted", "How this page was made"]
 
 
 @pytest.mark.parametrize(

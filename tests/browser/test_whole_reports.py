@@ -41,7 +41,7 @@ def test_report_of_a_hostile_table_shows_its_texts_as_texts(longest, open_page, 
     data = table.append_column("<svg onload=hack()>", y)
     looked = look_at_data(saved.model, data, target="<svg onload=hack()>")
     names = Names(model="<b>model", table="../<i>table", command="qmedoid report '<u>'")
-    summary = summarize(saved.model, looked, names=names, settings=ReportSettings())
+    summary = summarize(saved.model, looked, names=names, settings=ReportSettings(all_rows=True))
     written = write_report(summary, tmp_path / "report.html")
     assert written.bytes <= 3_000_000
     html = written.path.read_text(encoding="utf-8")

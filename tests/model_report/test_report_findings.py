@@ -48,11 +48,13 @@ def poor(seed=0, n=400):
     )
 
 
-def found(model, table=None, *, baselines=None, ignore=()):
+def found(model, table=None, *, baselines=None, ignore=(), all_rows=False):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         looked = None if table is None else look_at_data(model, table, on_mismatch="warn")
-    summary = summarize(model, looked, baselines=baselines, settings=ReportSettings(live=False, ignore=ignore))
+    summary = summarize(
+        model, looked, baselines=baselines, settings=ReportSettings(live=False, ignore=ignore, all_rows=all_rows)
+    )
     return {one["code"]: one for one in summary["findings"]}
 
 
@@ -127,7 +129,7 @@ TRIGGERS = {
     "QM301": lambda: found(plain_model(), flipped()),
     "QM302": lambda: found(plain_model(), flipped()),
     "QM303": lambda: found(plain_model(), clean(), baselines=BASELINES | {"better": True}),
-    "QM304": lambda: found(plain_model(), mixed_table(300, 0)),
+    "QM304": lambda: found(plain_model(), mixed_table(300, 0), all_rows=True),
     "QM305": lambda: found(plain_model(), conflicting()),
     "QM306": lambda: found(plain_model(), guessed()),
     "QM401": lambda: found(plain_model(), replaced(clean(), "color", pa.array(["pink"] * 300))),
@@ -189,7 +191,7 @@ def test_without_a_table_nothing_is_said_of_one():
 
 
 def test_a_finding_can_be_ignored():
-    one = found(plain_model(), mixed_table(300, 0), ignore=("QM304",))["QM304"]
+    one = found(plain_model(), mixed_table(300, 0), ignore=("QM304",), all_rows=True)["QM304"]
     assert one["status"] == "ignored"
     with pytest.raises(ParameterError, match=r"no finding 'QM3044'\. Did you mean 'QM304'"):
         check_codes(["QM3044"])

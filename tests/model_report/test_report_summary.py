@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
+from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
+from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
 from qmedoid.model_report.effects import KnownRows, effects, importances
 from qmedoid.model_report.pairs import together
@@ -28,7 +30,7 @@ from qmedoid.tables.novelty import NoveltyTally
 KEYS = {
     "format", "made", "model", "columns", "n_columns", "left_out", "figures", "baselines", "confusion", "operating",
     "calibration", "effects", "pairs", "groups", "medoids", "circuit", "stability", "findings", "live", "start_record",
-    "table", "expected",
+    "table", "expected", "opening", "squares", "errors", "slices",
 }  # fmt: skip
 
 
@@ -97,9 +99,105 @@ def test_a_shifted_model_speaks_of_the_expected_prevalence(model):
 
 
 def test_rows_seen_in_fitting_are_said(model):
-    about = of_table(model, mixed_table(300, 0))["figures"]["about"]
-    assert "300 of 300 rows have the same cells as rows that the model was fitted on" in about
-    assert "fitted on" not in of_table(model, mixed_table(100, 5))["figures"]["about"]
+    about = of_table(model, mixed_table(300, 0), all_rows=True)["figures"]["about"]
+    assert "300 of 300 rows were seen in fitting" in about
+    assert "seen in fitting" not in of_table(model, mixed_table(100, 5))["figures"]["about"]
+
+
+def test_rows_seen_in_fitting_are_not_counted(model):
+    new = mixed_table(100, 5)
+    mixed = pa.concat_tables([mixed_table(300, 0), new])
+    alone, found, every = of_table(model, new), of_table(model, mixed), of_table(model, mixed, all_rows=True)
+    for key in ("confusion", "operating", "calibration"):
+        assert found[key] | {"about": ""} == alone[key] | {"about": ""}
+    assert found["figures"]["figures"] == alone["figures"]["figures"]
+    assert "100 rows the model has never seen" in found["opening"]["about"][1]
+    assert "Left out: 300 rows seen in fitting" in found["figures"]["about"]
+    assert (found["figures"]["rows"], every["figures"]["rows"]) == (100, 400)
+    assert "300 of which were seen in fitting" in every["opening"]["about"][1]
+    # Squares and errors are of the same rows, under their numbers in the table.
+    assert sorted(found["squares"]["row"]) == [*range(300, 400)]
+    assert [row - 300 for row in found["squares"]["row"]] == alone["squares"]["row"]
+    assert found["squares"]["counts"] == alone["squares"]["counts"]
+    assert found["slices"] == alone["slices"]
+
+
+def test_a_table_of_which_every_row_was_seen_shows_held_out_rows(model):
+    found, plain = of_table(model, mixed_table(300, 0)), summarize(model)
+    assert found["figures"]["figures"] == plain["figures"]["figures"]
+    assert found["figures"]["source"] == "held-out"
+    assert "All 300 rows of the table that have a class were seen in fitting" in found["figures"]["about"]
+
+
+def test_without_hashes_nothing_is_called_new(model):
+    found = of_table(replace(model, seen=None), mixed_table(100, 5))
+    assert found["figures"]["is_new"] is None
+    assert "whether the model has seen them is not known" in found["opening"]["about"][1]
+
+
+def test_cards_and_headline_are_the_counts_of_the_confusion_matrix(model, three):
+    found = of_table(model, mixed_table(120, 3))
+    (tn, fp), (fn, tp) = found["confusion"]["counts"]
+    cards = {one["name"]: one for one in found["opening"]["cards"]}
+    assert cards["Found (recall)"]["value"] == f"{tp} of {tp + fn}"
+    assert cards["False alerts"]["value"] == f"{fp} of {tp + fp}"
+    assert cards["Right"]["value"] == percent_text((tn + tp) / 120)
+    assert f"It finds {round(100 * tp / (tp + fn))} of 100 rows" in found["opening"]["headline"]
+    assert found["squares"]["counts"] == [tp, fn, fp, tn]
+    many = of_table(three, mixed_table(120, 3, ("a", "b", "c")))
+    right = sum(row[code] for code, row in enumerate(many["confusion"]["counts"]))
+    assert many["squares"]["counts"] == [0, 120 - right, 0, right]
+    assert many["opening"]["headline"].startswith(f"It is right for {round(100 * right / 120)} of 100 rows")
+
+
+def test_squares_are_sorted_and_their_reasons_are_those_of_explanations(model):
+    table = mixed_table(120, 3)
+    found = of_table(model, table)["squares"]
+    assert found["rank"] == sorted(found["rank"])
+    names, saved = found["columns"], SavedModel(model)
+    for place in (0, 40, 119):
+        why = {names[one[0]]: one[2] for one in found["why"][place]}
+        told = saved.explain(table, row=found["row"][place])
+        expected = {one["name"]: one["contribution"] for one in told["columns"]}
+        assert why == pytest.approx({name: expected[name] for name in why}, abs=1e-4)
+        sizes = sorted(map(abs, expected.values()), reverse=True)
+        assert min(map(abs, why.values())) >= sizes[len(why) - 1] - 1e-4
+
+
+def test_squares_of_rare_rows_show_them(model):
+    """Of a rare class an even sample of squares would show next to no row."""
+    table = pa.concat_tables([mixed_table(3000, seed) for seed in range(20, 24)])
+    labels = np.array(table.column("y").to_pylist())
+    kept = np.concatenate([np.flatnonzero(labels == "no"), np.flatnonzero(labels == "yes")[:60]])
+    found = of_table(model, table.take(pa.array(np.sort(kept))))["squares"]
+    assert len(found["rank"]) <= 400
+    # Rows that are called so are kept next to those that are: of both together there are more than 400.
+    assert sum(found["class"]) > 10
+    assert "60 rows of 'yes' and an even sample of" in found["about"]
+    # A square is an alert at a stop where it has fewer rows before it than there are alerts.
+    alerts = found["counts"][0] + found["counts"][2]
+    assert [rank < alerts for rank in found["rank"]] == [code == 1 for code in found["called"]]
+
+
+def test_without_rows_squares_have_no_cells(model):
+    found = of_table(model, mixed_table(50, 5), rows=False)["squares"]
+    assert found["cells"] is None
+    assert all(cell is None for row in found["why"] for _, cell, *_ in row)
+
+
+def test_slices_mark_a_level_that_is_worse(model):
+    table, rng = mixed_table(600, 1), np.random.default_rng(0)
+    labels, colors = table.column("y").to_pylist(), table.column("color").to_pylist()
+    other = {"yes": "no", "no": "yes"}
+    spoilt = [other[y] if color == "red" and rng.random() < 0.6 else y for y, color in zip(labels, colors, strict=True)]
+    clean = of_table(model, table)["slices"]
+    found = of_table(model, replaced(table, "y", pa.array(spoilt)))["slices"]
+    (colored,) = (one["levels"] for one in found if one["column"] == "color")
+    assert {one["level"]: one["differs"] for one in colored}["red"] == "worse"
+    assert all(one["differs"] is None for part in clean for one in part["levels"])
+    for part in clean:
+        assert sum(one["rows"] for one in part["levels"]) <= 600
+        assert all(sum(one["counts"]) == one["rows"] for one in part["levels"])
 
 
 def test_a_table_without_classes_says_what_it_can(model):

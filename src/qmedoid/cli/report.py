@@ -78,8 +78,9 @@ def _settings(options: ReportOptions) -> ReportSettings:
         asked = "--baselines" if options.baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
     return ReportSettings(
-        cost=options.cost, rows=options.rows, live=options.live, max_bytes=int(options.max_size * 1e6), ignore=ignore
-    )
+        cost=options.cost, rows=options.rows, live=options.live, max_bytes=int(options.max_size * 1e6), ignore=ignore,
+        all_rows=options.all_rows,
+    )  # fmt: skip
 
 
 def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
@@ -99,6 +100,7 @@ def _command(options: ReportOptions, output: Path | None) -> str:
         value = getattr(options, name)
         more += [] if value is None else [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
     more += ["--baselines"] if options.baselines else []
+    more += ["--all-rows"] if options.all_rows else []
     more += [f"--no-{name}" for name in ("rows", "live") if not getattr(options, name)]
     more += [part for code in listed(options.ignore) for part in ("--ignore", code)]
     more += [] if options.on_mismatch == "error" else ["--on-mismatch", options.on_mismatch]

@@ -107,7 +107,7 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
         "by_chance": found["by_chance"],
         "by_chance_high": found["by_chance_high"],
         "error_text": figure_text(found["error"]),
-        "by_chance_text": f"{mean} on average, {once} once in 20",
+        "by_chance_text": f"{mean} on average; 1 table in 20 exceeds {once}",
     }
 
 

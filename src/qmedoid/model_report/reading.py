@@ -1,13 +1,13 @@
 """What a report looks at in a table: decisions about all rows, and a random sample of the rows, in one pass."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, some_of
 from qmedoid.model.seen_rows import Hashes
 from qmedoid.model.table import Decisions, TableModel
@@ -25,6 +25,8 @@ MOST_SAMPLED = 5_000
 """Rows of the sample at most; fewer of a table with many columns."""
 MOST_CELLS = 5_000_000
 """Encoded cells of the sample at most."""
+MOST_RARE = 400
+"""Rows of the positive class, or called so, that are kept in any case: of a rare class a sample has too few."""
 
 
 class Sample(NamedTuple):
@@ -46,6 +48,50 @@ class Sample(NamedTuple):
     codes: Codes
     rows: Codes
 
+    def take(self, places: Codes) -> "Sample":
+        """Some of the rows."""
+        encoded = [column[places] for column in self.encoded]
+        return Sample(self.table.take(pa.array(places)), encoded, self.codes[places], self.rows[places])
+
+    def joined(self, others: Sequence["Sample"]) -> "Sample":
+        """These rows and then others."""
+        parts = [self, *others]
+        return Sample(
+            pa.concat_tables([part.table for part in parts], promote_options="permissive"),
+            [np.concatenate(columns) for columns in zip(*(part.encoded for part in parts), strict=True)],
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
+
+
+class Drawn:
+    """A random sample of the rows that were added, every row as likely as any other: the smallest random numbers."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self._limit = most, 1.0
+        self._parts: list[tuple[Array, Sample]] = []
+
+    def add(self, chances: Array, is_wanted: Flags, batch: Sample) -> None:
+        """Look at a batch, of which some rows are wanted."""
+        places = np.flatnonzero(is_wanted & (chances < self._limit))
+        self._parts.append((chances[places], batch.take(places)))
+        if sum(len(chance) for chance, _ in self._parts) > 2 * self.most:
+            self._parts = [self._kept()]
+
+    def sample(self) -> Sample:
+        """The rows that are kept, in their order."""
+        return self._kept()[1]
+
+    def _kept(self) -> tuple[Array, Sample]:
+        chances = np.concatenate([chance for chance, _ in self._parts])
+        first, *others = (part for _, part in self._parts)
+        every = first.joined(others)
+        if len(chances) <= self.most:
+            return chances, every
+        self._limit = float(np.partition(chances, self.most)[self.most])
+        kept = np.flatnonzero(chances < self._limit)
+        return chances[kept], every.take(kept)
+
 
 @dataclass(frozen=True, eq=False)
 class Looked:
@@ -63,6 +109,8 @@ class Looked:
     novelty : NoveltyReport
     difference : Difference
     sample : Sample
+    rare : Sample
+        Rows of the positive class and rows called so, of two classes: all of them, or some drawn at random.
     """
 
     rows: int
@@ -73,6 +121,13 @@ class Looked:
     novelty: NoveltyReport
     difference: Difference
     sample: Sample
+    rare: Sample
+
+    def known_rows(self) -> Sample:
+        """The rows that are counted and whose cells are known, in the order of the table, with the codes that count."""
+        every = self.sample.joined([self.rare])
+        rows, first = np.unique(every.rows, return_index=True)
+        return every.take(first[self.codes[rows] >= 0])
 
     @property
     def is_labeled(self) -> bool:
@@ -94,28 +149,26 @@ class LookTally:
     most: int = MOST_SAMPLED
     rows: int = 0
     _parts: list[tuple[Codes, Decisions, Hashes | None]] = field(default_factory=list)
-    _drawn: list[tuple[Array, Sample]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(0)
-        self._limit = 1.0
         self.most = max(200, min(self.most, MOST_CELLS // max(len(self.model.layout.names), 1)))
+        self._drawn, self._rare = Drawn(self.most), Drawn(min(self.most, MOST_RARE))
 
     def add(self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally) -> None:
         """Look at a batch, with the cells of its target column if there is one."""
-        model = self.model
-        codes = np.full(len(batch), MISSING) if labels is None else label_codes(labels, model.decision.classes)
+        model, n = self.model, len(batch)
+        codes = np.full(n, MISSING) if labels is None else label_codes(labels, model.decision.classes)
         decided, columns = decide_batch(model, batch, issues, novelty)
         self._parts.append((codes, decided._replace(nearest=None), row_hashes(model, batch)))
-        chances = self._rng.random(len(batch))
-        places = np.flatnonzero(chances < self._limit)
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        encoded = [np.asarray(column)[places].astype(np.float64) for column in columns]
-        part = Sample(table.take(pa.array(places)), encoded, codes[places], places + self.rows)
-        self._drawn.append((chances[places], part))
-        self.rows += len(batch)
-        if sum(len(chance) for chance, _ in self._drawn) > 2 * self.most:
-            self._drawn = [self._kept()]
+        whole = Sample(table, [np.asarray(column, dtype=np.float64) for column in columns], codes,
+                       np.arange(n) + self.rows)  # fmt: skip
+        chances = self._rng.random(n)
+        self._drawn.add(chances, np.ones(n, dtype=np.bool_), whole)
+        is_two = len(model.decision.classes) == 2
+        self._rare.add(chances, (codes >= 0) & ((codes == 1) | (decided.codes == 1)) & is_two, whole)
+        self.rows += n
 
     def found(self, novelty: NoveltyReport, difference: Difference) -> Looked:
         """All of it."""
@@ -123,32 +176,15 @@ class LookTally:
             raise DataError("The table has no rows: there is nothing to report about.")
         codes, decided, hashes = zip(*self._parts, strict=True)
         known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
-        _, sample = self._kept()
         target = self.target
         if target is not None and target != self.model.contract.target and not (np.concatenate(codes) >= 0).any():
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
             )
-        return Looked(self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference, sample)
-
-    def _kept(self) -> tuple[Array, Sample]:
-        """The rows with the smallest random numbers: every row is as likely as any other."""
-        chances = np.concatenate([chance for chance, _ in self._drawn])
-        parts = [part for _, part in self._drawn]
-        whole = Sample(
-            pa.concat_tables([part.table for part in parts], promote_options="permissive"),
-            [np.concatenate(columns) for columns in zip(*(part.encoded for part in parts), strict=True)],
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.rows for part in parts]),
-        )
-        if len(chances) <= self.most:
-            return chances, whole
-        self._limit = float(np.partition(chances, self.most)[self.most])
-        kept = np.flatnonzero(chances < self._limit)
-        return chances[kept], Sample(
-            whole.table.take(pa.array(kept)), [column[kept] for column in whole.encoded], whole.codes[kept],
-            whole.rows[kept],
+        return Looked(
+            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
+            self._drawn.sample(), self._rare.sample(),
         )  # fmt: skip
 
 

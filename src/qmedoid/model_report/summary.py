@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from qmedoid.model_report.columns import column_list, left_out_list
 from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
 from qmedoid.model_report.findings import gather, judged
 from qmedoid.model_report.live import live
+from qmedoid.model_report.opening import opening
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.pairs import graph, pairs, together
 from qmedoid.model_report.reading import Looked
 from qmedoid.model_report.rows import holds, kept_rows, medoid_rows, start_record
+from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
-from qmedoid.tables.evaluating import labeled_report
+from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
 
 FORMAT = 1
 """Of the summary."""
@@ -50,6 +52,8 @@ class ReportSettings:
         Size of the page from which on the live model is left out.
     ignore : tuple of str
         Codes of findings that are not judged.
+    all_rows : bool
+        Whether rows of a table that the fit has seen are counted as well.
     """
 
     cost: float | None = None
@@ -57,6 +61,7 @@ class ReportSettings:
     live: bool = True
     max_bytes: int = MOST_BYTES
     ignore: tuple[str, ...] = ()
+    all_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +95,13 @@ def summarize(
         What layers above found, in the form of the summary.
     """
     names, settings = names or Names(), settings or ReportSettings()
+    counted = looked
+    if looked is not None and not settings.all_rows:
+        counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
     known = _known_rows(model, looked)
     importance = _importances(model, looked, known)
-    report, sets = _report(model, looked), together(model, known)
+    report, sets = _report(model, counted), together(model, known)
+    found = None if counted is None else judges(model, counted)
     summary: dict[str, Any] = {
         "format": FORMAT,
         "made": _made(names),
@@ -100,7 +109,7 @@ def summarize(
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
         "left_out": left_out_list(model),
-        **_judged(model, looked, report, settings),
+        **_judged(model, counted, report, settings),
         "baselines": None if baselines is None else dict(baselines),
         "effects": [] if known is None or importance is None else shapes.effects(model, known, importance),
         "pairs": pairs(model, sets),
@@ -108,12 +117,22 @@ def summarize(
         "medoids": medoid_rows(model) if settings.rows else None,
         "circuit": trained_circuit(model),
         "stability": None if stability is None else dict(stability),
-        "table": None if looked is None else _table(model, looked, report),
+        "table": None if looked is None else _table(model, looked, settings),
+        "squares": None,
+        "errors": None,
+        "slices": [],
         "findings": [],
         "start_record": start_record(model, with_rows=settings.rows),
     }
     summary["expected"] = _expected(model)
+    if counted is not None and found is not None:
+        summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
+        summary["errors"] = errors(model, counted, found, with_rows=settings.rows)
+        summary["slices"] = slices(model, found, importance)
+    elif summary["operating"] is not None:
+        summary["squares"] = _held_out_squares(model)
     summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
+    summary["opening"] = opening(summary)
     summary["live"] = live(
         model, names.sha256, is_wanted=settings.live, with_rows=settings.rows, max_bytes=settings.max_bytes,
         summary=summary,
@@ -150,6 +169,7 @@ def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
         "threshold": None if decision.operating is None else decision.operating.threshold,
+        "rule": None if decision.operating is None else decision.operating.rule,
         "parameters": dict(model.parameters),
         "card": model_card(model, raw_rows=raw_rows),
         "holds": holds(model, settings.rows, settings.live),
@@ -202,7 +222,11 @@ def _judged(
     per_day = _rows_per_day(model)
     if looked is not None and report is not None:
         return _of_table(model, looked, report, settings, per_day)
-    return _of_held_out(model, settings, per_day)
+    seen = 0 if looked is None else int((looked.codes == SEEN).sum())
+    said = (
+        f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new." if seen else ""
+    )
+    return _of_held_out(model, settings, per_day, said)
 
 
 def _rows_per_day(model: TableModel) -> float | None:
@@ -218,7 +242,7 @@ def _of_table(
     decision, known = model.decision, looked.codes >= 0
     codes = looked.codes[known]
     decided = Decisions._make([*(array[known] for array in looked.decided[:4]), None])
-    about = _about_table(looked, report)
+    about = _about_table(report)
     labels = [str(label) for label in decision.classes]
     cuttable = len(labels) == 2 and decision.probabilistic
     point = None
@@ -230,7 +254,8 @@ def _of_table(
         }  # fmt: skip
     return {
         "figures": {
-            "source": "table", "about": about, "rows": report["rows"],
+            "source": "table", "on": _rows_on(report), "is_new": _is_new(report), "about": about,
+            "rows": report["rows"],
             "figures": table_figures(report, decision, codes, decided.margins, decided.scores),
         },
         "confusion": {"labels": labels, "counts": report["confusion"], "about": about},
@@ -239,20 +264,42 @@ def _of_table(
     }  # fmt: skip
 
 
-def _about_table(looked: Looked, report: dict[str, Any]) -> str:
-    parts = [f"{count_text(report['rows'])} rows of the table whose class is known."]
-    left_out = report["left_out"]
+def _rows_on(report: Mapping[str, Any]) -> str:
+    """Which rows a report on a table is of, and whether the model has seen them."""
+    rows, seen, left_out = count_text(report["rows"]), report["seen"], report["left_out"]["seen"]
+    if seen is None:
+        return f"{rows} rows of the table; whether the model has seen them is not known, as it keeps no hashes"
+    if seen["rows"] and not left_out:
+        return f"{rows} rows of the table, {count_text(seen['rows'])} of which were seen in fitting"
+    checked = "" if seen["checked"] >= report["rows"] or left_out else f" ({count_text(seen['checked'])} were checked)"
+    return f"{rows} rows the model has never seen{checked}"
+
+
+def _is_new(report: Mapping[str, Any]) -> bool | None:
+    """Whether the fit has seen none of the rows that are counted; None where that is not known."""
+    return None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
+
+
+def _about_table(report: dict[str, Any]) -> str:
+    left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
+    kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
+             "unknown": "of other classes"}  # fmt: skip
+    parts = [f"{_rows_on(report)}."[0].upper() + f"{_rows_on(report)}."[1:]]
     if any(left_out.values()):
-        parts.append(
-            f"Left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes."
-        )
-    seen = seen_in_words(report["seen"], report["rows"])
-    if seen is not None:
+        said = [f"{count_text(left_out[key])} rows {words}" for key, words in kinds.items() if left_out[key]]
+        parts.append(f"Left out: {', '.join(said)}.")
+    if seen is not None and not left_out["seen"]:
         parts.append(seen[0].upper() + seen[1:])
-    elif report["seen"] is None:
-        parts.append("The model keeps no hashes of its training rows: whether these rows are new is not known.")
-    del looked
     return " ".join(parts)
+
+
+def _held_out_squares(model: TableModel) -> dict[str, Any] | None:
+    """Squares of the held-out curve, where it has every row."""
+    curve = None if model.training is None else model.training.curve
+    if curve is None:
+        return None
+    rows = RankedRows.of_curve(curve, 0.0 if model.decision.shift is None else model.decision.shift.of_log_odds)
+    return None if rows.is_compressed else curve_squares(model, rows.positive, rows.log_odds)
 
 
 def _about_stops(rows: str, per_day: float | None) -> str:
@@ -262,7 +309,7 @@ def _about_stops(rows: str, per_day: float | None) -> str:
     return about
 
 
-def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | None) -> dict[str, Any]:
+def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | None, said: str) -> dict[str, Any]:
     decision, training = model.decision, model.training
     nothing: dict[str, Any] = {"figures": None, "confusion": None, "operating": None, "calibration": None}
     labels = [str(label) for label in decision.classes]
@@ -273,9 +320,10 @@ def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | N
         cut = 0.0 if decision.cut is None else decision.cut
         counts = curve_counts(curve, cut - shift)
         summary = at_counts(decision, cut, counts, is_held_out=True)
-        about = f"{sum(counts):,} rows that were held out from fitting (out-of-fold), at the present cut."
+        on = f"{sum(counts):,} training rows, each decided by a fit that had not seen it (out-of-fold)"
+        about = f"{on[0].upper()}{on[1:]}, at the present cut.{said}"
         nothing["figures"] = {
-            "source": "held-out", "about": about, "rows": sum(counts),
+            "source": "held-out", "on": on, "is_new": True, "about": about, "rows": sum(counts),
             "figures": held_out_figures(summary, rows.positive, rows.log_odds),
         }  # fmt: skip
         tp, fp, fn, tn = counts
@@ -283,13 +331,14 @@ def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | N
         nothing["operating"] = {
             **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
             "source": "held-out",
-            "about": _about_stops(f"{sum(counts):,} rows that were held out from fitting (out-of-fold)", per_day),
+            "about": _about_stops(f"{sum(counts):,} out-of-fold rows of the fit", per_day),
         }
     stored = model.metrics.get("held_out")
     if isinstance(stored, Mapping) and "confusion" in stored and nothing["figures"] is None:
-        about = f"{stored['rows']:,} rows that the fit held out as a test, from the model file."
+        on = f"{stored['rows']:,} rows that the fit held out"
+        about = f"{on[0].upper()}{on[1:]}, from the model file.{said}"
         nothing["figures"] = {
-            "source": "held-out", "about": about, "rows": stored["rows"],
+            "source": "held-out", "on": on, "is_new": True, "about": about, "rows": stored["rows"],
             "figures": stored_figures(stored, len(labels)),
         }  # fmt: skip
         nothing["confusion"] = {"labels": labels, "counts": stored["confusion"], "about": about}
@@ -304,7 +353,7 @@ def _expected(model: TableModel) -> dict[str, Any] | None:
     return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
 
 
-def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> dict[str, Any]:
+def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[str, Any]:
     """What there is to say of a table, with classes or without."""
     codes = looked.decided.codes
     called = np.bincount(codes, minlength=len(model.decision.classes)).tolist()
@@ -313,17 +362,21 @@ def _table(model: TableModel, looked: Looked, report: dict[str, Any] | None) -> 
     if operating_point is not None and len(model.decision.classes) == 2:
         found = operating_point.drift(int(called[1]), looked.rows)
         drift = None if found is None else found._asdict()
+    labeled, seen = looked.codes >= 0, None
+    if model.seen is not None and looked.hashes is not None and labeled.any():
+        seen = model.seen.among(looked.hashes[labeled])._asdict()
     return {
         "rows": looked.rows,
         "target": looked.target,
-        "labeled": 0 if report is None else report["rows"],
+        "labeled": int(labeled.sum()),
         "unknown_labels": looked.n_unknown,
         "called": [
             {"class": str(label), "rows": int(n), "text": count_text(int(n))}
             for label, n in zip(model.decision.classes, called, strict=True)
         ],
         "drift": drift,
-        "seen": None if report is None else report["seen"],
+        "seen": seen,
+        "counts_seen": settings.all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
     }

@@ -1,18 +1,32 @@
-"""A report as a file: summarized, drawn as a page, and written whole or not at all."""
+"""A report as one page of HTML that loads nothing and runs nothing but its own script, and as a file."""
 
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid.exceptions import ParameterError
+from qmedoid.exports.javascript import engine
+from qmedoid.markup import page
+from qmedoid.markup.html import plain
+from qmedoid.markup.markdown import html_of_markdown
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.live import left_out_for_size
-from qmedoid.model_report.page import render
 from qmedoid.model_report.reading import look_at_data
 from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
+from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
 
 SUFFIXES = (".html", ".htm")
+SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
+"""Files of the page's script, in the order in which they run."""
+_SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
+_LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
+"""Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
+_SENTENCE = 1_000
+_SENTENCES = frozenset(
+    {"why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences"}
+)
 
 
 class Report(NamedTuple):
@@ -21,6 +35,63 @@ class Report(NamedTuple):
     path: Path
     bytes: int
     summary: dict[str, Any]
+
+
+def asset(name: str) -> str:
+    """A file of the page's script."""
+    return files("qmedoid.model_report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def script(*, is_live: bool) -> str:
+    """The page's script, with the engine before it where a model is in the page."""
+    return "\n".join([*([engine()] if is_live else []), *map(asset, SCRIPTS)])
+
+
+def shown(value: Any, key: str = "") -> Any:
+    """A summary in which every text is fit to be shown: short, and without characters that steer what follows."""
+    if isinstance(value, str):
+        most = _LONG.get(key, _SENTENCE if key in _SENTENCES else 120)
+        return plain(value, most, keep="\n" if key in _LONG else "")
+    if isinstance(value, Mapping):
+        return {plain(name): shown(one, name) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(one, key) for one in value]
+    return value
+
+
+def render(summary: Mapping[str, Any]) -> str:
+    """The page of a summary (see `qmedoid.model_report.summary`); the same summary gives the same text.
+
+    Every text of the summary is escaped, and shortened where it is long: nothing in a name, a level or a cell is
+    markup.
+    """
+    document = summary["live"].get("document")
+    parts = shown({name: value for name, value in summary.items() if name not in ("live", "start_record")})
+    drawn, ranked = parts["squares"], sorted(summary["columns"], key=lambda column: -(column["importance"] or 0.0))
+    data: dict[str, Any] = {
+        "operating": parts["operating"] and {**parts["operating"], "curves": None},
+        # Cells are put into the what-if panel as they are.
+        "squares": drawn and {**drawn, "tenths": None, "cells": summary["squares"]["cells"]},
+        "whatIf": None,
+    }
+    if document is not None:
+        data["whatIf"] = {
+            "start": summary["start_record"],
+            "order": [column["name"] for column in ranked],
+            "positive": summary["model"].get("positive"),
+        }
+    return page.render(
+        "report.html",
+        script=script(is_live=document is not None),
+        data={**({} if document is None else {"live-data": document}), "report-data": data},
+        summary=parts,
+        ranked=[one for one in parts["columns"] if one["importance"]],
+        parts=[(f"Part: {one['name']}", one["text"]) for one in parts["model"]["parts"]],
+        card=html_of_markdown(parts["model"]["card"], 3) if parts["model"].get("card") else None,
+        absent=shown(summary["live"].get("absent"), "absent"),
+        signs=_SIGNS,
+        kinds=OUTCOMES,
+    )
 
 
 def check_output(path: str | Path) -> Path:

@@ -64,11 +64,15 @@ const report = (() => {
     for (const one of folded) one.open = false;
     folded = [];
   });
-  // A link to something folded opens it.
-  addEventListener("hashchange", () => {
-    const target = byId(decodeURIComponent(location.hash.slice(1)));
+  // A link to something folded opens it, also where it was followed before.
+  function openTo(target) {
     for (let at = target; at !== null; at = at.parentElement) if (at.localName === "details") at.open = true;
+  }
+  addEventListener("hashchange", () => openTo(byId(decodeURIComponent(location.hash.slice(1)))));
+  addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link !== null) openTo(byId(link.getAttribute("href").slice(1)));
   });
 
-  return { addingUp, byId, count, data, drawn, element, number, percent, quietly, shown, values: data("report-data"), live: null, ready: null };
+  return { addingUp, byId, openTo, count, data, drawn, element, number, percent, quietly, shown, values: data("report-data"), live: null, ready: null, onCut: [], startFrom: null };
 })();

@@ -42,6 +42,7 @@
       if (Number.isFinite(a) && Number.isFinite(b)) mark.setAttribute("transform", `translate(${x(a).toFixed(2)} ${y(b).toFixed(2)})`);
       mark.toggleAttribute("hidden", !(Number.isFinite(a) && Number.isFinite(b)));
     }
+    for (const call of report.onCut) call(state, i);
     slide.setAttribute("aria-valuetext", inWords(i));
     if (from !== slide) slide.value = i;
     if (from !== field) field.value = alerts;

@@ -67,6 +67,7 @@
     const records = model.medoids.records;
     if (records === null) return [];
     const choose = element("select", { id: "wi-start" }, element("option", { value: "" }, "the start record"));
+    out.choose = choose;
     records.forEach((_, place) => {
       const name = model.classes[model.medoids.classes[place]];
       choose.append(element("option", { value: place }, `medoid ${place + 1}, of class ${shown(name, 30)}`));
@@ -75,6 +76,20 @@
       setRecord(choose.value === "" ? start : { ...start, ...model.medoids.records[Number(choose.value)] }));
     return [element("label", { for: "wi-start" }, "Start from "), choose];
   }
+
+  // Begins with a record that was chosen elsewhere in the page, such as a row of the table.
+  report.startFrom = (cells, name) => {
+    if (model === undefined) return;
+    start = { ...start, ...cells };
+    if (out.choose) {
+      out.choose.options[0].textContent = name;
+      out.choose.value = "";
+    }
+    setRecord(start);
+    report.openTo(panel);
+    panel.scrollIntoView();
+    inputs.values().next().value.control.focus({ preventScroll: true });
+  };
 
   function addFields(most) {
     for (const column of columns.slice(inputs.size, most)) {

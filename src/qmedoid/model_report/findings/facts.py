@@ -1,18 +1,20 @@
-"""What findings are judged by: a summary, and facts about columns and rows that it does not show."""
+"""Findings by code, and what they are judged by: a summary, and facts that it does not show."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.reading import Looked, Sample
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 
 MOST_COLUMNS = 60
@@ -91,6 +93,11 @@ class Facts:
         """What the summary says of the table."""
         found: Mapping[str, Any] | None = self.summary["table"]
         return found
+
+    @property
+    def is_judged_by_table(self) -> bool:
+        """Whether the figures are of rows of the table."""
+        return (self.summary["figures"] or {}).get("source") == "table"
 
     def figure(self, key: str) -> Mapping[str, Any] | None:
         """A figure of the summary that has a value."""
@@ -232,3 +239,71 @@ def _saturated(model: TableModel, looked: Looked) -> float | None:
         return None
     best = model.decision.probabilities(looked.decided.scores).max(axis=1)
     return float((best > 1.0 - 1e-6).mean())
+
+
+Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
+STATUSES: tuple[Status, ...] = ("problem", "tip", "passed", "not applicable", "ignored")
+"""In the order of the page."""
+
+
+class Verdict(NamedTuple):
+    """What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
+
+    status: Status
+    why: str
+    do: str = ""
+
+
+def passed(why: str) -> Verdict:
+    """Nothing was found."""
+    return Verdict("passed", why)
+
+
+def not_applicable(why: str) -> Verdict:
+    """It cannot be judged."""
+    return Verdict("not applicable", why)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A coded finding: what it is called where it is found, and what holds where it is not."""
+
+    code: str
+    title: str
+    holds: str
+    judge: Callable[[Facts], Verdict]
+
+
+FINDINGS: dict[str, Finding] = {}
+
+
+def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
+    """Register a function of the facts under a code."""
+
+    def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
+        assert code not in FINDINGS, code
+        FINDINGS[code] = Finding(code, title, holds, judge)
+        return judge
+
+    return register
+
+
+def check_codes(codes: Iterable[str]) -> None:
+    """Refuse codes that no finding has."""
+    for code in codes:
+        if code not in FINDINGS:
+            raise ParameterError(
+                f"There is no finding {code!r}.{did_you_mean(code, FINDINGS)} There are {', '.join(sorted(FINDINGS))}."
+            )
+
+
+def judged(facts: Facts, ignore: Collection[str] = ()) -> list[dict[str, Any]]:
+    """All findings, problems first; those of equal status by their code."""
+    check_codes(ignore)
+    found = []
+    for code in sorted(FINDINGS):
+        one = FINDINGS[code]
+        verdict = Verdict("ignored", "It was not judged, as asked for.") if code in ignore else one.judge(facts)
+        title = one.title if verdict.status in ("problem", "tip") else one.holds
+        found.append({"code": code, "status": verdict.status, "title": title, "why": verdict.why, "do": verdict.do})
+    return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))

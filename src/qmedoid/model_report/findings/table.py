@@ -1,14 +1,132 @@
-"""Findings about a table compared with the training rows: QM401 to QM408."""
+"""Findings about figures, QM301 to QM306, and about a table next to the training rows, QM401 to QM409."""
 
 import math
 
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import share_change
-from qmedoid.model_report.findings.facts import Facts
-from qmedoid.model_report.findings.registry import Verdict, finding, not_applicable, passed
+from qmedoid.model_report.findings.facts import Facts, Verdict, finding, not_applicable, passed
 
-WIDTH = 3.5
-"""Standard errors from which on a difference is no chance; several columns are compared."""
+WIDTH = 3.0
+"""Standard errors from which on a difference is no chance."""
+LEAST_WORSE = 0.02
+"""By how much a share must be lower before that is said, however sure it is."""
+_SEEN = 0.01
+
+
+@finding("QM301", "worse than held-out rows promised", "as good as held-out rows promised")
+def worse_than_expected(facts: Facts) -> Verdict:
+    """Precision or recall on the table that is lower than on the held-out rows of the fit."""
+    expected = facts.summary["expected"]
+    if expected is None or not facts.is_judged_by_table:
+        return not_applicable("It compares a table with classes with the held-out rows of the fit, of two classes.")
+    (_, fp), (fn, tp) = facts.summary["confusion"]["counts"]
+    pairs = {
+        "recall": ((tp, tp + fn), (expected["tp"], expected["tp"] + expected["fn"])),
+        "precision": ((tp, tp + fp), (expected["tp"], expected["tp"] + expected["fp"])),
+    }
+    worst, found = None, []
+    for name, ((hits, n), (hits_before, n_before)) in pairs.items():
+        if not n or not n_before:
+            continue
+        change = share_change(hits, n, hits_before * expected["draws_per_row"], n_before * expected["draws_per_row"],
+                              width=WIDTH)  # fmt: skip
+        now, before = hits / n, hits_before / n_before
+        found.append(f"{name} {now:.4f} here, {before:.4f} there")
+        if change.standard_errors < -WIDTH and before - now >= LEAST_WORSE:
+            worst = name
+    if not found:
+        return not_applicable("There is no alert and no row of the positive class to compare.")
+    if worst is None:
+        return passed(f"The table is as the held-out rows promised: {'; '.join(found)}.")
+    return Verdict(
+        "problem", f"The {worst} is lower than on held-out rows: {'; '.join(found)}.",
+        "Look at drift and novelty below; qmedoid recalibrate fits probabilities and cut to new labels.",
+    )  # fmt: skip
+
+
+@finding("QM302", "probabilities that are off", "probabilities are right on average")
+def miscalibrated(facts: Facts) -> Verdict:
+    """A calibration error that chance does not explain."""
+    found = facts.summary["calibration"]
+    if found is None:
+        return not_applicable("It is judged on a table with classes, by a model with probabilities.")
+    said = f"The calibration error is {found['error_text']}; by chance it is {found['by_chance_text']}"
+    if found["error"] <= found["by_chance_high"]:
+        return passed(f"{said}.")
+    return Verdict("problem" if found["error"] > 2 * found["by_chance_high"] else "tip", f"{said}.",
+                   "qmedoid recalibrate fits the probabilities to new labels.")  # fmt: skip
+
+
+@finding("QM303", "a plain baseline is better", "no plain baseline is better")
+def baseline_better(facts: Facts) -> Verdict:
+    """A plain classifier with the settings of its library that is better by more than luck."""
+    found = facts.summary["baselines"]
+    if found is None:
+        return not_applicable("No baseline was fitted: qmedoid report MODEL TABLE --baselines does.")
+    better = found["better"]
+    if better is None:
+        return not_applicable("Ours and the baselines were not judged by the same new rows.")
+    if better:
+        return Verdict("problem", found["verdict"], "Use the baseline, or fit ours with other settings and compare.")
+    return passed(found["verdict"])
+
+
+@finding("QM304", "rows that the model was fitted on", "figures are of new rows")
+def seen_rows(facts: Facts) -> Verdict:
+    """Rows of the table that are training rows, so that figures are too good."""
+    table = facts.table
+    if table is None or table["seen"] is None:
+        return not_applicable("It needs a table with classes, and a model that keeps hashes of its training rows.")
+    rows, checked = table["seen"]["rows"], table["seen"]["checked"]
+    if not rows:
+        return passed(f"None of {checked:,} rows was seen in fitting.")
+    if not table["counts_seen"]:
+        return passed(f"{rows:,} of {checked:,} rows were seen in fitting, and no figure counts them.")
+    return Verdict(
+        "problem" if rows > _SEEN * checked else "tip",
+        f"{rows:,} of {checked:,} rows were seen in fitting, and are counted all the same.",
+        "Leave out --all-rows: figures look better than those of new rows will.",
+    )
+
+
+@finding("QM305", "equal rows of different classes", "equal rows have the same class")
+def conflicting_rows(facts: Facts) -> Verdict:
+    """Rows that no model of these columns can tell apart."""
+    table = facts.table
+    if table is None or facts.conflicting is None or not table["labeled"]:
+        return not_applicable("It needs a table with classes, and a model that keeps hashes of its training rows.")
+    share = facts.conflicting / max(table["labeled"], 1)
+    said = (
+        f"{facts.conflicting:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
+    )
+    if share < 0.01:
+        return passed(f"{said}.")
+    return Verdict("tip", f"{said}: no model can be right about all of them.",
+                   "Look for a column that tells them apart, or for wrong labels.")  # fmt: skip
+
+
+@finding("QM306", "no better than the most frequent class", "better than the most frequent class")
+def no_better(facts: Facts) -> Verdict:
+    """An accuracy that always naming one class has as well."""
+    accuracy, confusion = facts.figure("accuracy"), facts.summary["confusion"]
+    if accuracy is None or confusion is None or accuracy["low"] is None:
+        return not_applicable("There are no figures.")
+    totals = [sum(row) for row in confusion["counts"]]
+    share = max(totals) / max(sum(totals), 1)
+    said = f"The accuracy is {accuracy['text']}, and always the most frequent class has {share:.4f}"
+    if accuracy["low"] > share or (facts.summary["operating"] is not None and _is_cut(facts)):
+        return passed(f"{said}.")
+    return Verdict("tip", f"{said}.", "Where classes are rare, judge by ROC-AUC, precision and recall instead.")
+
+
+def _is_cut(facts: Facts) -> bool:
+    """Whether a ranking of alerts is better than chance, which counts more than accuracy where one class is rare."""
+    area = facts.figure("roc_auc")
+    return area is not None and area["low"] is not None and area["low"] > 0.6
+
+
+COLUMNS_WIDTH = 3.5
+"""The same where several columns are compared."""
 LEAST_MOVED = 0.15
 """Share of the rows that must have moved before that is said, however sure it is."""
 LEAST_MISSING = 0.1
@@ -16,7 +134,7 @@ _NO_TABLE = "It is judged on a table."
 _NAMED = 5
 
 
-@finding("QM401", "a table unlike the contract")
+@finding("QM401", "a table unlike the contract", "the table is like the contract")
 def contract(facts: Facts) -> Verdict:
     """Columns or cells that the training rows did not have."""
     if facts.table is None:
@@ -30,7 +148,7 @@ def contract(facts: Facts) -> Verdict:
                    "Make the table as that of the fit, or fit again with rows like these.")  # fmt: skip
 
 
-@finding("QM402", "records unlike the training rows")
+@finding("QM402", "records unlike the training rows", "records are like the training rows")
 def novel(facts: Facts) -> Verdict:
     """Values beyond all limits, other distributions, records far from every medoid."""
     if facts.table is None:
@@ -45,19 +163,19 @@ def novel(facts: Facts) -> Verdict:
                    "Look at these columns: probabilities of such records are guesses.")  # fmt: skip
 
 
-@finding("QM403", "classes more or less frequent than in training")
+@finding("QM403", "classes more or less frequent than in training", "classes are as frequent as in training")
 def prior_shift(facts: Facts) -> Verdict:
     """Class frequencies other than those that probabilities were made for."""
     shares, confusion = facts.summary["model"]["class_shares"], facts.summary["confusion"]
-    if facts.table is None or not facts.table["labeled"] or shares is None or confusion is None:
+    if shares is None or confusion is None or not facts.is_judged_by_table:
         return not_applicable("It needs a table with classes, and a model that knows its class frequencies.")
     rows = [sum(counts) for counts in confusion["counts"]]
     n, n_before = sum(rows), facts.summary["model"]["training_rows"] or 0
     beyond = []
     for label, here, share in zip(confusion["labels"], rows, shares, strict=True):
-        change = share_change(here, n, share * n_before, n_before, width=WIDTH)
+        change = share_change(here, n, share * n_before, n_before, width=COLUMNS_WIDTH)
         ratio = max((here / n + 1e-12) / share, share / (here / n + 1e-12))
-        if abs(change.standard_errors) > WIDTH and (abs(here / n - share) > 0.05 or ratio > 1.5):
+        if abs(change.standard_errors) > COLUMNS_WIDTH and (abs(here / n - share) > 0.05 or ratio > 1.5):
             beyond.append(f"{label!r} has {100 * here / n:.3g} % of the rows, {100 * share:.3g} % in training")
     if not beyond:
         return passed("The classes are about as frequent as in training.")
@@ -65,7 +183,7 @@ def prior_shift(facts: Facts) -> Verdict:
                    "qmedoid score --prevalence adjusts probabilities; qmedoid recalibrate fits them anew.")  # fmt: skip
 
 
-@finding("QM404", "more or fewer alerts than expected")
+@finding("QM404", "more or fewer alerts than expected", "as many alerts as expected")
 def alert_rate(facts: Facts) -> Verdict:
     """An alert rate that held-out rows did not promise."""
     found = None if facts.table is None else facts.table["drift"]
@@ -80,7 +198,7 @@ def alert_rate(facts: Facts) -> Verdict:
                    "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.")  # fmt: skip
 
 
-@finding("QM405", "drift between first and last rows")
+@finding("QM405", "the last rows differ from the first", "first and last rows are alike")
 def drift(facts: Facts) -> Verdict:
     """Classes or columns that change in the order of time."""
     order = facts.order
@@ -98,20 +216,22 @@ def drift(facts: Facts) -> Verdict:
     for label, first, last in zip(facts.summary["model"]["classes"], order.first_classes, order.last_classes,
                                   strict=True):  # fmt: skip
         if n_first and n_last:
-            change = share_change(last, n_last, first, n_first, width=WIDTH)
-            if abs(change.standard_errors) > WIDTH and abs(last / n_last - first / n_first) > 0.03:
+            change = share_change(last, n_last, first, n_first, width=COLUMNS_WIDTH)
+            if abs(change.standard_errors) > COLUMNS_WIDTH and abs(last / n_last - first / n_first) > 0.03:
                 shares = f"{100 * first / n_first:.3g} % of the first and {100 * last / n_last:.3g} % of the last third"
                 classes.append(f"{label!r} is {shares}")
     if not beyond and not classes:
         return passed(f"The first and the last third in the order of {order.by} are alike.")
-    columns = [f"{name!r} ({100 * amount:.0f} % of the rows moved)" for amount, name in beyond]
+    columns = [f"{name!r} ({100 * amount:.0f} % of its rows moved)" for amount, name in beyond[:1]]
+    columns += [f"{name!r} ({100 * amount:.0f} %)" for amount, name in beyond[1:]]
     said = "; ".join([*classes[:2], *([some_of(columns, _NAMED)] if columns else [])])
     # Rows may stand in an order that is not of time.
     return Verdict("problem" if classes and order.is_time else "tip", f"In the order of {order.by}: {said}.",
-                   "Fit with --time-column, so that the last rows are held out; watch figures over time.")  # fmt: skip
+                   "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
+                   )  # fmt: skip
 
 
-@finding("QM406", "cells that are missing in one class mainly")
+@finding("QM406", "cells that are missing in one class mainly", "cells are missing alike in every class")
 def missing_by_class(facts: Facts) -> Verdict:
     """Missing cells that give the class away, as forms do that are filled in later."""
     known = {name: one.missing for name, one in facts.columns.items() if sum(n > 0 for _, n in one.missing) > 1}
@@ -123,9 +243,9 @@ def missing_by_class(facts: Facts) -> Verdict:
         if len(pairs) < 2:
             continue
         (low, n_low), (high, n_high) = (pick(pairs, key=lambda pair: pair[0] / pair[1]) for pick in (min, max))
-        change = share_change(high, n_high, low, n_low, width=WIDTH)
+        change = share_change(high, n_high, low, n_low, width=COLUMNS_WIDTH)
         away = high / n_high - low / n_low
-        if change.standard_errors > WIDTH and away >= LEAST_MISSING and away > worst:
+        if change.standard_errors > COLUMNS_WIDTH and away >= LEAST_MISSING and away > worst:
             worst = away
             said = f"{name!r} is missing in {100 * high / n_high:.3g} % of the rows of one class, and in " \
                    f"{100 * low / n_low:.3g} % of another."  # fmt: skip
@@ -135,7 +255,7 @@ def missing_by_class(facts: Facts) -> Verdict:
                    "Make sure that cells are missing for the same reasons when the model is used.")  # fmt: skip
 
 
-@finding("QM407", "a table without classes")
+@finding("QM407", "a table without classes", "the table has classes")
 def without_classes(facts: Facts) -> Verdict:
     """A table by which no figure can be judged."""
     if facts.table is None:
@@ -148,7 +268,7 @@ def without_classes(facts: Facts) -> Verdict:
                    "Name the column of the classes by --target, or add it to judge by these rows.")  # fmt: skip
 
 
-@finding("QM408", "more missing cells than in training")
+@finding("QM408", "more missing cells than in training", "no more missing cells than in training")
 def more_missing(facts: Facts) -> Verdict:
     """Columns that are missing more often than they were."""
     if facts.table is None:
@@ -160,9 +280,9 @@ def more_missing(facts: Facts) -> Verdict:
         here = facts.columns.get(column["name"])
         if here is None or column["missing"] is None or not here.rows:
             continue
-        change = share_change(here.missing_rows, here.rows, column["missing"] * rows, rows, width=WIDTH)
+        change = share_change(here.missing_rows, here.rows, column["missing"] * rows, rows, width=COLUMNS_WIDTH)
         share = here.missing_rows / here.rows
-        if change.standard_errors > WIDTH and share - column["missing"] >= 0.05:
+        if change.standard_errors > COLUMNS_WIDTH and share - column["missing"] >= 0.05:
             beyond.append(
                 (share, f"{column['name']!r} ({100 * share:.3g} %, {100 * column['missing']:.3g} % in training)")
             )
@@ -173,7 +293,7 @@ def more_missing(facts: Facts) -> Verdict:
                    "Look why: the model fills them in as it learnt to from other cells.")  # fmt: skip
 
 
-@finding("QM409", "rows that are there more than once")
+@finding("QM409", "rows that are there more than once", "no row is there more than once")
 def repeated_rows(facts: Facts) -> Verdict:
     """Equal rows within the table, which count as several and are one."""
     if facts.table is None or facts.repeated is None:
