@@ -1,4 +1,4 @@
-"""qmedoid: a geometry-first, quantum-inspired classifier for tables.
+"""qmedoid: a classifier for tables whose every decision is an exact sum, column by column and row by row.
 
 Public names are imported on first use, so that importing the package costs little more than nothing.
 """

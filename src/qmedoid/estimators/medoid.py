@@ -31,12 +31,13 @@ from qmedoid.variational.model import ExpectationFunction
 
 
 class MedoidClassifier(RawTableClassifier):
-    """Classify records of tables by distance to real records, and by a small quantum circuit where that helps.
+    """Classify rows of tables by an exact sum of boosted trees, nearest neighbors and distances to real rows.
 
     Takes data frames, Arrow tables, dicts of columns or arrays: numbers, categories, truth values, dates and missing
     cells. Finds out what the columns are, leaves row numbers and empty columns out, and encodes the others. A method
-    then scores each class by distances to training rows, and its out-of-fold scores are calibrated. A variational
-    circuit on contrastive deltas refines the scores of some records if that makes held-out rows likelier.
+    then scores each class by statements about training rows, and its out-of-fold scores are calibrated. A variational
+    circuit on contrastive deltas refines the scores of some records if that is asked for, or, for rare events and the
+    nearest medoid, if it makes held-out rows likelier.
 
     Parameters
     ----------
