@@ -10,7 +10,7 @@ from qmedoid.cli._output import grid, plain_console, print_metrics, print_operat
 from qmedoid.cli.options import FitOptions
 from qmedoid.metrics.area_intervals import pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.intervals import Interval, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text
+from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.model.table import TableModel
@@ -64,10 +64,22 @@ def fit_verdict(model: TableModel, options: FitOptions, confusion: Sequence[Sequ
         else:
             said += verdict({**found, "classes": model.decision.classes}, alerts=alerts, rows=rows)
     if operating is not None and operating.rule == "alert_rate" and operating.counts and operating.asked:
-        tp, _, fn, _ = operating.counts
-        ceiling = alert_ceiling(operating.asked, (tp + fn) / operating.n_rows, model.decision.classes[1])
+        # Of all rows that are counted: the more there are, the closer their share is to that of the table.
+        tested = [0, 0] if report is None else [sum(row) for row in report["confusion"]]
+        positive, n_rows = operating.counts.tp + operating.counts.fn + tested[1], operating.n_rows + sum(tested)
+        ceiling = alert_ceiling(operating.asked, positive / n_rows, model.decision.classes[1])
         said += [] if ceiling is None else [ceiling]
+        said += [] if report is None else _more_alerts(report["confusion"], operating.asked)
     return said
+
+
+def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
+    """What is said of test rows that get surely more alerts than were asked for."""
+    alerts, n_rows = sum(row[1] for row in confusion), sum(map(sum, confusion))
+    if share_interval(alerts, n_rows).low <= asked:
+        return []
+    rate = percent_text(alerts / n_rows)
+    return [f"The test rows get more alerts ({rate}) than were asked for ({percent_text(asked)} of the training rows)."]
 
 
 def print_outcome(
