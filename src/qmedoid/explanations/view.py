@@ -9,7 +9,7 @@ from qmedoid.explanations.sentences import cell_text, change_texts, term_text, t
 from qmedoid.markup import charts
 from qmedoid.markup.html import Html
 from qmedoid.markup.page import render
-from qmedoid.metrics.texts import chance_texts, effect_text, percent_text
+from qmedoid.metrics.texts import chance_texts, class_name, effect_text, percent_text
 
 PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
 """How the titles of every page and picture begin."""
@@ -51,7 +51,7 @@ def steps(made: Made) -> list[Step]:
 
 def title(made: Made) -> str:
     """What the picture shows."""
-    return f"{PICTURE_TITLE} {cell_text(made['prediction'])} is made of"
+    return f"{PICTURE_TITLE} {class_name(made['prediction'], made['target'])} is made of"
 
 
 def picture(made: Made) -> Html:
@@ -67,13 +67,13 @@ def picture(made: Made) -> Html:
     above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
     marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
     held = min(max(margin - moved, -50.0), 50.0)
-    total = above, margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
+    total = "this record", margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
     return charts.waterfall(title(made), " ".join(made["sentences"]), bars, total, "log-odds", above, marks)
 
 
 def as_page(made: Made) -> str:
     """One page that loads nothing and runs nothing."""
-    heading = f"{PAGE_TITLE} {cell_text(made['prediction'])}"
+    heading = f"{PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
     return render("explanation.html", title=heading, **_shown(made), is_open=True)
 
 
