@@ -3,10 +3,15 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests.closed_network import close_network
+
+if TYPE_CHECKING:
+    from tests.plain_environment import Plain
 
 # Before anything imports SciPy, so that scikit-learn's checks of array inputs run instead of being skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -22,6 +27,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def closed_network() -> None:
     """No test opens a connection beyond this machine."""
     close_network()
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Plain"]:
+    """What runs code with the package and some extras alone, of all that is installed."""
+    from tests.plain_environment import Plain
+
+    made = Plain(tmp_path_factory.mktemp("plain"))
+    yield made
+    made.close()
 
 
 # Tests of some ten seconds, which share nothing with others, begin first: at the end, a core would wait for them.

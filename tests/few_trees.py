@@ -1,10 +1,9 @@
 """Fits with few trees, for tests that ask nothing of the trees: growing them is most of a fit."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
-
-import pytest
+from unittest import mock
 
 from qmedoid.estimators import rare, sum
 from qmedoid.estimators._boosting import BoostingSettings
@@ -14,7 +13,7 @@ from qmedoid.estimators._boosting import BoostingSettings
 def few_trees(**settings: int) -> Iterator[None]:
     """Other settings for the trees of all methods that have any; without any, as few as can be."""
     asked = settings or {"n_iterations": 10, "n_folds": 2, "n_seeds": 1}
-    with pytest.MonkeyPatch.context() as patch:
+    with ExitStack() as patches:
         for module in (rare, sum):
-            patch.setattr(module, "BoostingSettings", partial(BoostingSettings, **asked))
+            patches.enter_context(mock.patch.object(module, "BoostingSettings", partial(BoostingSettings, **asked)))
         yield

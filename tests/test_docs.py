@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import qmedoid
-from qmedoid.studies.catalog import locate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -21,8 +20,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*src=\"([^\"]+)\"")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
-SHELL_BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
-PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+SHELL_BLOCK = re.compile(r"^ *```(?:sh|shell)\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
 
 
 def name_of(page: Path) -> str:
@@ -65,40 +63,6 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
         assert bool(NAMED_TEST.search(finding)) != ("no test" in finding), finding.splitlines()[0]
 
 
-def has_code(page: Path) -> bool:
-    """Whether a page has code that is run here; README, first steps, tutorials and engines have tests."""
-    return (
-        page.parent.name != "tutorials"
-        and page.stem not in ("README", "start", "engines")
-        and "```python" in page.read_text(encoding="utf-8")
-    )
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if has_code(page)], ids=name_of)
-def test_code_runs(page, tmp_path, monkeypatch):
-    """Blocks run in order and share their names; a comment of numbers below an expression is its value.
-
-    They run in a folder that holds what ``qmedoid data fetch heart`` writes.
-    """
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(locate("heart"), tmp_path / "heart.csv")
-    text = page.read_text(encoding="utf-8")
-    if "circuits" in text and "qiskit" in text:
-        pytest.importorskip("qiskit_aer")
-    names: dict[str, object] = {}
-    for match in PYTHON_BLOCK.finditer(text):
-        line = text[: match.start()].count("\n") + 1
-        value = run(match[1], names, f"{page.name}, line {line}")
-        shown = re.findall(r"^# ?(\s*\[.*)$", match[1], flags=re.MULTILINE)
-        if shown:
-            assert str(value) == "\n".join(shown), f"The block at line {line} of {page.name} shows another value."
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_code_hides_in_a_list(page):
-    assert not re.search(r"^ +```python", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if SHELL_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
 def test_commands_of_the_shell_can_be_called_so(page):
     """Commands that no script runs still name options that exist, with values of the right kind."""
@@ -113,14 +77,6 @@ def test_commands_of_the_shell_can_be_called_so(page):
                 name, *words = words
                 group = group.commands[name]
             group.make_context(name, words)
-
-
-def run(code: str, names: dict[str, object], where: str) -> object:
-    """Run a block; its value is that of its last statement where that is an expression."""
-    tree = ast.parse(code)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, where, "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), where, "eval"), names)
 
 
 @pytest.fixture
@@ -296,8 +252,12 @@ def test_without_a_study_the_pages_say_how_to_run_it(docs_scripts, monkeypatch, 
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")
-def test_the_commands_print_what_the_pages_show(docs_scripts):
-    """All but those that take long; ``python docs/make_command_line.py --check`` runs these too."""
+def test_the_commands_print_what_the_pages_show(docs_scripts, plain, monkeypatch):
+    """All but those that take long; ``python docs/make_command_line.py --check`` runs these too.
+
+    They run as after a plain install: the extras that the pages name are for the others.
+    """
+    monkeypatch.setattr(sys, "executable", str(plain.python(["qmedoid"])))
     script, marked = docs_scripts("make_command_line"), docs_scripts("marked_sections")
     shown = {page: page.read_text(encoding="utf-8") for page in script.PAGES}
     for page, sections in script.PAGES.items():

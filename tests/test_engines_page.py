@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.plain_environment import needs_of
 
 from qmedoid import arrow_scorer, load
 from qmedoid.studies.catalog import locate
@@ -29,15 +30,19 @@ RECIPES = [(engine, place) for engine, found in blocks().items() if engine for p
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, plain):
     """A folder with the model and the table of the page."""
     folder = tmp_path_factory.mktemp("engines")
     shutil.copy(locate("heart"), folder / "heart.csv")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for block in blocks()[""]:
-            exec(block, {})
+    run(plain, folder, blocks()[""])
     return folder
+
+
+def run(plain, folder, found):
+    """Run blocks with what the page needs."""
+    needs = needs_of(PAGE.read_text(encoding="utf-8"))
+    code, printed = plain.run(needs, folder, PAGE.name, code="\n".join(found))
+    assert code == 0, printed[-3000:]
 
 
 def test_every_engine_has_a_recipe_of_about_ten_lines():
@@ -46,7 +51,7 @@ def test_every_engine_has_a_recipe_of_about_ten_lines():
 
 
 @pytest.mark.parametrize(("engine", "place"), RECIPES)
-def test_recipes_give_the_results_of_the_saved_model(engine, place, made, tmp_path, monkeypatch):
+def test_recipes_give_the_results_of_the_saved_model(engine, place, made, plain, tmp_path):
     package = PACKAGES[engine]
     pytest.importorskip(package, reason=f"{engine} is not installed: pip install {package}")
     if package == "pyspark" and shutil.which("java") is None:
@@ -62,8 +67,7 @@ def test_recipes_give_the_results_of_the_saved_model(engine, place, made, tmp_pa
         )
         assert done.returncode == 0, done.stderr[-3000:]
     else:
-        monkeypatch.chdir(tmp_path)
-        exec(block, {})
+        run(plain, tmp_path, [block])
     expected = load(made / "heart.qmedoid").score_table(pq.read_table(made / "patients.parquet"), columns=["Age"])
     found = pq.read_table(tmp_path / "decisions.parquet")
     assert len(found) == 918
