@@ -255,7 +255,7 @@ def test_huge_cells_are_nothing_new_where_training_rows_had_cells_to_fill_in():
 
 
 def test_what_to_do_speaks_of_absent_columns_only_where_there_are_some():
-    said = "columns that are not there then count as missing"
+    said = "with cells of absent columns as missing"
     for changes, is_absent in (({"age": None}, True), ({"sex": ["f", "d"]}, False)):
         with pytest.raises(ContractError, match="on_mismatch='warn'") as raised:
             compare(**changes).raise_or_warn("error")

@@ -56,7 +56,7 @@ _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "
     "neighbors, symmetric trees or circuit, and its cut cannot be changed afterwards but by a probability"
 )
-_WAY_OUT = "Make it so, or fit on tables like this one."
+_WAY_OUT = "Change the table accordingly, or fit on tables like this one."
 
 
 class RawRows(NamedTuple):

@@ -135,8 +135,9 @@ class Difference:
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
         message = f"{subject}:\n" + "\n".join(shown)
         if self.has_refused_cells or (breaking and on_mismatch == "error"):
-            after = ": columns that are not there then count as missing." if self.missing else "."
-            go_on = _NO_FILL if self.has_refused_cells else f"Make it so, or go on with on_mismatch='warn'{after}"
+            after = ", with cells of absent columns as missing" if self.missing else ""
+            go_on = f"Change the table accordingly, or use it as it is with on_mismatch='warn'{after}."
+            go_on = _NO_FILL if self.has_refused_cells else go_on
             raise BrokenContractError(f"{message}\n{way_out or go_on}", self.as_dict())
         if warns and (breaking or notes):
             warn(message)
