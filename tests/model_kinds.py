@@ -142,6 +142,24 @@ def _categories(n: int) -> Exported:
     return _fitted(_mixed, MedoidClassifier(random_state=0), 310, n)
 
 
+SENTINELS = {"third": -999.0, "kind of": "unknown", "moment": "1900-01-01T00:00:00"}
+"""Cells of the mixed table that stand for missing ones, by column."""
+
+
+def _with_sentinels(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Any]:
+    """The mixed table with a value in place of every missing number, category and date."""
+    columns, y = _mixed(rng, n)
+    for name, value in SENTINELS.items():
+        cells = pa.array(columns[name])
+        columns[name] = cells.fill_null(pa.scalar(value).cast(cells.type))
+    return columns, y
+
+
+def _sentinels(n: int) -> Exported:
+    missing = {name: [value] for name, value in SENTINELS.items()}
+    return _fitted(_with_sentinels, MedoidClassifier(missing=missing, random_state=0), 310, n)
+
+
 def _rare(n: int) -> Exported:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(1500, 5)), np.zeros(1500, dtype=int)
@@ -166,6 +184,7 @@ MODEL_KINDS = {
     "shifted priors and a cut": _shifted,
     "biases": _biased,
     "categories, dates and missing cells": _categories,
+    "values that stand for missing cells": _sentinels,
     "rare events": _rare,
     "nearest medoid": _nearest,
 }

@@ -39,6 +39,18 @@ def test_a_data_frame_that_fits_in_memory_is_fitted_as_such(frame):
         assert found.notes_ == plain.notes_
 
 
+def test_values_that_are_missing_are_read_as_empty_cells(frame):
+    some = frame[:800].copy()
+    labels, absent = some.pop("class"), np.arange(800) % 7 == 0
+    values, empty = some.assign(b=some["b"].mask(absent, -99)), some.assign(b=some["b"].mask(absent))
+    plain = MedoidClassifier(method="evidence", random_state=0).fit(empty, labels)
+    found = MedoidClassifier(method="evidence", missing={"b": [-99]}, random_state=0)
+    found.fit(parts(values, 3), parts(labels, 3))
+    expected = plain.predict_proba(empty).tobytes()
+    assert found.predict_proba(values).tobytes() == expected
+    assert found.predict_proba(parts(values, 4)).compute().to_numpy().tobytes() == expected
+
+
 def test_so_is_an_array(frame):
     X, y = frame[["a", "b"]].to_numpy()[:800], (frame["class"] == "fraud").to_numpy()[:800].astype(int)
     plain = MedoidClassifier(method="evidence", random_state=0).fit(X, y)

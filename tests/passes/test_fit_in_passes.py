@@ -88,6 +88,30 @@ def test_order_of_partitions_changes_nothing(one_file: InPasses, tmp_path: Path)
     assert model_bytes(found.model) == model_bytes(one_file.model)
 
 
+def in_csv(table: pa.Table, folder: Path) -> str:
+    """The table as two CSV files."""
+    folder.mkdir()
+    for number in range(2):
+        pyarrow.csv.write_csv(table.slice(number * N_ROWS // 2, N_ROWS // 2), folder / f"part-{number}.csv")
+    return str(folder)
+
+
+@pytest.mark.parametrize("write", [lambda table, folder: in_files(table, folder, 3), in_csv], ids=["parquet", "csv"])
+def test_values_that_are_missing_are_read_as_empty_cells(write: Any, tmp_path: Path) -> None:
+    table = made_table()
+    shop = pa.array(table["shop"].to_pylist(), mask=np.random.default_rng(3).random(N_ROWS) < 0.1)
+    table = table.set_column(2, "shop", shop)
+    values = table.set_column(1, "b", table["b"].fill_null(-99)).set_column(2, "shop", shop.fill_null("nowhere"))
+    empty = fitted(write(table, tmp_path / "empty"))
+    found = fitted(write(values, tmp_path / "values"), missing={"b": (-99,), "shop": ("nowhere",)})
+    columns = tuple(replace(column, missing_values=()) for column in found.model.contract.columns)
+    assert [column.missing_values for column in found.model.contract.columns] == [(), ("-99",), ("nowhere",)]
+    bare = replace(found.model, contract=replace(found.model.contract, columns=columns))
+    assert model_bytes(bare) == model_bytes(empty.model)
+    assert found.report == empty.report
+    assert any("sampled rows hold -99, read as missing" in note for note in found.notes)
+
+
 def test_figures_are_of_all_held_out_rows(one_file: InPasses) -> None:
     assert one_file.report is not None
     assert one_file.model.training is not None

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.schema import RefusedError
-from qmedoid.storage.archive import ENTRIES, REQUIRED, archive_bytes, archive_entries
+from qmedoid.storage.archive import ENTRIES, FORMAT, REQUIRED, archive_bytes, archive_entries
 
 # Contents that look like parts of an archive are among them.
-MARKS = [b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x07", b"qmedoid model, format 1, manifest " + b"0" * 64]
+COMMENT = b"qmedoid model, format %d, manifest " % FORMAT + b"0" * 64
+MARKS = [b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x07", COMMENT]
 CONTENTS = st.binary(max_size=60) | st.lists(st.sampled_from(MARKS) | st.binary(max_size=5)).map(b"".join)
 ARCHIVES = st.fixed_dictionaries(
     dict.fromkeys(REQUIRED, CONTENTS), optional={name: CONTENTS for name in ENTRIES if name not in REQUIRED}

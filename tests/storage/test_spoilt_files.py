@@ -133,9 +133,9 @@ def test_entry_that_is_damaged_is_named(file, tmp_path):
 
 
 def test_file_of_another_format_says_what_to_do(file, tmp_path):
-    for number in (2, 17):
-        later = file.content.replace(b"model, format 1,", f"model, format {number},".encode())
-        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 1\. .*pip"):
+    for number in (1, 3, 17):
+        later = file.content.replace(b"model, format 2,", f"model, format {number},".encode())
+        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 2\. .*pip"):
             load_bytes(tmp_path, later)
 
 

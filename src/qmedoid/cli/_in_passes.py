@@ -13,7 +13,14 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.cli._fitting import Fitting, share_or_file, with_time_limit
 from qmedoid.cli._output import keeps, note, progress_bar
-from qmedoid.cli._training_rows import Labeled, check_group_type, check_names, fit_roles, takes_numbers
+from qmedoid.cli._training_rows import (
+    Labeled,
+    asked_missing,
+    check_group_type,
+    check_names,
+    fit_roles,
+    takes_numbers,
+)
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
@@ -93,7 +100,7 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         _check_first_rows(table, counted.notes, roles)
         settings = PassSettings(
             options.target, roles, test, options.test != type(options).test, memory, options.group_column,
-            options.time_column, options.date_order, options.seed,
+            options.time_column, options.date_order, options.seed, asked_missing(options, table.names),
         )  # fmt: skip
         yield Asked(runner, counted, settings, folder)
 

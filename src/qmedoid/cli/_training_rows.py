@@ -18,6 +18,7 @@ from qmedoid.tables.arrow import shortened
 from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
+from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels, refuse_quantity
 from qmedoid.tables.units import find_units
@@ -36,6 +37,21 @@ def asked_roles(options: TableOptions) -> dict[str, Role]:
         parts.append((options.roles.name, read_roles_file(options.roles)))
     parts += [(f"--{role}", dict.fromkeys(getattr(options, role) or (), role)) for role in ROLES]
     return check_roles(*parts, target=options.target)
+
+
+def asked_missing(options: TableOptions, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Values that are read as missing, by column; a name may hold an equals sign itself."""
+    found: dict[str, list[str]] = {}
+    for text in options.missing or ():
+        places = [place for place, sign in enumerate(text) if sign == "="]
+        if not places:
+            raise ParameterError(f"--missing takes a column and a value, such as Cholesterol=0. Got {text!r} instead.")
+        name, value = next(
+            ((text[:place], text[place + 1 :]) for place in reversed(places) if text[:place] in names),
+            (text[: places[0]], text[places[0] + 1 :]),
+        )
+        found.setdefault(name, []).append(value)
+    return check_missing("--missing", found, names=names, target=options.target)
 
 
 class ReadRows(NamedTuple):

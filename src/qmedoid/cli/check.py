@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
-from qmedoid.cli._training_rows import asked_roles, read_rows
+from qmedoid.cli._training_rows import asked_missing, asked_roles, read_rows
 from qmedoid.cli.options import CheckOptions
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
@@ -20,8 +20,9 @@ def run(options: CheckOptions) -> int:
     keep_pandas_away()
     read = read_rows(options, asked_roles(options))
     checked = check_rows(
-        read.table, options.target, read.roles, date_order=options.date_order, first_row=read.first_row
-    )
+        read.table, options.target, read.roles, date_order=options.date_order, first_row=read.first_row,
+        missing=asked_missing(options, read.table.column_names),
+    )  # fmt: skip
     report = {"table": Path(options.table).name, "notes": read.notes, **checked}
     if options.json:
         print_json(report)

@@ -23,7 +23,7 @@ from qmedoid.cli._fitting import (
 from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
 from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_outcome
 from qmedoid.cli._output import be_quiet, keeps, note, print_json, shown
-from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
+from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, read_labeled, row_weights, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
@@ -31,6 +31,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
 from qmedoid.storage.model_file import SUFFIX, save_model
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.evaluating import report_notes
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.novelty import NoveltyReport
@@ -261,8 +262,13 @@ def _asked(options: FitOptions) -> Asked:
     if options.weight_column is not None:
         row_weights(data, options.weight_column)  # what is wrong with it shows before the fit
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
+    missing = asked_missing(options, data.table.column_names)
+    inferred = infer_columns(
+        data.table, skip={options.target}, roles=data.roles, date_order=options.date_order, missing=missing
+    )
     inferred.check_any()
+    tables = (with_missing_values_out(one, inferred.columns) for one in (data.table, data.read))
+    data = data._replace(table=next(tables), read=next(tables))
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
     learnt = [column.name for column in inferred.columns]
     train, validation, held_out, groups = split_table(data, options, learnt, *shares)

@@ -76,7 +76,8 @@ def _summary(loaded: ModelFile) -> dict[str, Any]:
         "target": model.contract.target,
         "columns": [
             {"name": column.name, "kind": column.kind, "missing": column.missing, "levels": list(column.levels),
-             "open": column.is_open, "spelling": column.spelling}
+             "open": column.is_open, "spelling": column.spelling,
+             "missing_values": list(column.missing_values)}
             for column in model.contract.columns
         ],
         "importances": None if model.importances is None else by_importance(model.contract.names, model.importances),

@@ -56,6 +56,11 @@ class TableOptions(Options):
         Names, option(LEARNED, "Column to use although it looks like an identifier (repeatable).", metavar="COLUMN")
     ] = None
     ignore: Annotated[Names, option(LEARNED, "Column to leave out (repeatable).", metavar="COLUMN")] = None
+    missing: Annotated[
+        Names,
+        option(LEARNED, "Value of a column to read as missing, such as Cholesterol=0 (repeatable).",
+               metavar="COLUMN=VALUE"),
+    ] = None  # fmt: skip
     roles: Annotated[
         Path | None, option(LEARNED, 'TOML file of such roles, with lines like zip = "category".', metavar="FILE")
     ] = None
@@ -81,7 +86,7 @@ class CheckOptions(TableOptions):
     occur twice. It writes nothing.
     """
 
-    most_used = ("target", "ignore", "category", "number", "strict", "json")
+    most_used = ("target", "ignore", "missing", "category", "number", "strict", "json")
     examples = ("qmedoid check patients.csv --target outcome",)
 
     target: Annotated[Text, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")] = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmedoid.cli._fitting import asked_method
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
-from qmedoid.cli._training_rows import Labeled, asked_roles, given_row_groups, read_labeled
+from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
 from qmedoid.cli.options import StabilityOptions
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
 from qmedoid.estimators._stability_report import DecisionStability, StabilityReport
@@ -41,7 +41,7 @@ def _stability(options: StabilityOptions, method: Any, data: Labeled) -> Stabili
     groups = None if options.group_column is None else given_row_groups(data, options.group_column)
     classifier = MedoidClassifier(
         method=method, positive=options.positive, roles=data.roles, date_order=options.date_order,
-        random_state=options.seed,
+        missing=asked_missing(options, data.table.column_names), random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

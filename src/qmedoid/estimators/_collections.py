@@ -16,6 +16,7 @@ from qmedoid.passes.base import ROW
 from qmedoid.passes.runner import Runner
 from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, width_of
 from qmedoid.tables.roles import Role
+from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels
 
 
@@ -68,7 +69,8 @@ def _fit_in_passes(
 ) -> None:
     roles: dict[str, Role] = {**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})}
     seed = int(check_random_state(fitted.random_state).randint(2**31))
-    settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed)
+    missing = check_missing("The 'missing' parameter", fitted.missing, names=runner.facts.names, target=target)
+    settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed, missing=missing)
 
     def fit_sample(sampled: Sampled) -> FittedSample:
         fitted._settled, fitted._totals = sampled.inferred, sampled.totals

@@ -34,7 +34,7 @@ from qmedoid.passes.sizes import HARD_SHARE, class_rates, shares_for, sizes_for,
 from qmedoid.passes.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
 from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import model_bytes
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_codes, with_missing_values_out
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
 from qmedoid.tables.targets import label_codes
 
@@ -135,7 +135,7 @@ class _Fit:
         raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
         inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order,
-                                 n_rows=self.labels.n_rows)  # fmt: skip
+                                 n_rows=self.labels.n_rows, missing=settings.missing)  # fmt: skip
         inferred.check_any()
         split = self._split(table, inferred.columns)
         training, draws = self._training_rows(raw, split)
@@ -195,7 +195,8 @@ class _Fit:
             time = _time_column(table, settings.time, settings.date_order)
             each = self._each(table.column(settings.target))
             last = _last_of_training(moments(table.column(settings.time), time), each, self.shares.test)
-        by_place = settings.group is None and is_coarse(cell_codes(table, [column.name for column in columns]))
+        codes = cell_codes(with_missing_values_out(table, columns), [column.name for column in columns])
+        by_place = settings.group is None and is_coarse(codes)
         return RowSplit(
             columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last, by_place
         )

@@ -3,8 +3,8 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -39,6 +39,8 @@ class PassSettings:
     group, time : str or None
         Columns that keep rows together and that order them.
     seed : int
+    missing : mapping
+        Values that are read as missing, by column.
     sizes : Sizes or None
         Rows that are fitted and judged at most; by the memory where None.
     """
@@ -52,6 +54,7 @@ class PassSettings:
     time: str | None = None
     date_order: DateOrder | None = None
     seed: int = 0
+    missing: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     sizes: Sizes | None = None
 
 

@@ -41,13 +41,14 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import cell_ranks
+from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
+from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import choose_positive, label_codes, rest_label, seldom_note, target_notes
 from qmedoid.tables.units import find_units
 from qmedoid.variational.model import MeasuredVariational
@@ -83,6 +84,7 @@ class RawTableClassifier(
     roles: Mapping[str, Role] | None
     decimal: str | None
     date_order: str | None
+    missing: Mapping[str, Sequence[Any]] | None
     max_one_hot: int
     max_levels: int
     random_state: Any
@@ -228,6 +230,7 @@ class RawTableClassifier(
         among them, and the cells that it is ordered by. Classes and groups are of the rows that are kept of the table.
         """
         roles = asked_roles(self.roles, self.ignore, given.column_names, target)
+        missing = check_missing("The 'missing' parameter", self.missing, names=given.column_names, target=target)
         given = in_roles(given, roles)
         table = given if len(kept) == given.num_rows else given.take(pa.array(kept))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
@@ -235,9 +238,12 @@ class RawTableClassifier(
             skip, dates = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
             if (units := find_units(given, roles)) is not None:
                 units.refuse_or_warn("the first row of X")
-            inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates)
+            inferred = infer_columns(
+                table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates, missing=missing
+            )
         else:
-            inferred = infer_alike(table, self._settled)
+            inferred = infer_alike(with_missing_values_out(table, self._settled.columns), self._settled)
+        given, table = (with_missing_values_out(one, inferred.columns) for one in (given, table))
         inferred.check_any()
         if target is not None and target in given.column_names:
             inferred.left_out.setdefault(target, TARGET_NAME)
@@ -265,7 +271,9 @@ class RawTableClassifier(
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
         self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
-        if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
+        if all(column.kind == "number" and not column.missing_values for column in columns) and matrix.shape[1] == len(
+            columns
+        ):
             place_of = {name: place for place, name in enumerate(column_names(self))}
             self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)

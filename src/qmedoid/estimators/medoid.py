@@ -94,6 +94,9 @@ class MedoidClassifier(RawTableClassifier):
         columns, and refuses the table where they do not show it either.
     date_order : {"day-first", "month-first"} or None, default=None
         The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
+    missing : mapping of str to sequence or None, default=None
+        Values that stand for a missing cell, by column, such as ``{"Cholesterol": [0]}``: numbers, dates or texts. They
+        are kept in the contract, and later rows are read in the same way. `check_table` finds such values.
     max_one_hot : int, default=10
         Maximum number of levels of a category that has a number for each; larger ones are encoded by the share of each
         class, and the frequency (to the nearest power of two), of a level.
@@ -185,6 +188,7 @@ class MedoidClassifier(RawTableClassifier):
         roles: Mapping[str, Role] | None = None,
         decimal: str | None = None,
         date_order: str | None = None,
+        missing: Mapping[str, Sequence[Any]] | None = None,
         max_one_hot: int = 10,
         max_levels: int = 20_000,
         random_state: Any = None,
@@ -203,6 +207,7 @@ class MedoidClassifier(RawTableClassifier):
         self.roles = roles
         self.decimal = decimal
         self.date_order = date_order
+        self.missing = missing
         self.max_one_hot = max_one_hot
         self.max_levels = max_levels
         self.random_state = random_state

@@ -30,8 +30,14 @@ def stability_beside(model: TableModel, table: pa.Table, codes: Codes, n_bootstr
     rows = table.take(pa.array(labeled))
     roles = {column.name: _ROLES[column.kind] for column in model.contract.columns
              if column.kind in _ROLES and column.name in rows.column_names}  # fmt: skip
+    missing = {
+        column.name: [*column.missing_numbers] if column.kind == "number" else [*column.missing_values]
+        for column in model.contract.columns if column.missing_values and column.name in rows.column_names
+    }  # fmt: skip
     asked = model.parameters.get("method", "auto")
-    classifier = MedoidClassifier(method=asked if isinstance(asked, str) else "auto", roles=roles, random_state=0)
+    classifier = MedoidClassifier(
+        method=asked if isinstance(asked, str) else "auto", roles=roles, missing=missing, random_state=0
+    )
     labels = np.array(model.decision.classes)[codes[labeled]]
     found = stability(classifier, rows, labels, n_bootstraps=n_bootstraps, random_state=0)
     about = (

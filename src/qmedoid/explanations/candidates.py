@@ -51,8 +51,8 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
         levels: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
         return Candidates(place, levels, np.full(len(levels), OTHER_LEVEL), ordered=False) if levels else None
     if column.kind == "boolean":
-        others: list[Any] = [value for value in (False, True) if value != cell]
-        return Candidates(place, others, np.full(len(others), OTHER_LEVEL), ordered=False)
+        others: list[Any] = [value for value in (False, True) if value not in (cell, *column.missing_numbers)]
+        return Candidates(place, others, np.full(len(others), OTHER_LEVEL), ordered=False) if others else None
     first = int(np.searchsorted(model.source, place))
     if isinstance(encoding, Dates):
         if "days" not in encoding.parts:
@@ -67,7 +67,8 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
     # No value that a training row did not reach, not by its last digit either.
     values = values[(values >= known[0]) & (values <= known[-1])]
     start = None if cell is None else float(cell)
-    values = values[values != start]
+    missing = np.array(column.missing_numbers) / (_MICROSECONDS_PER_DAY if isinstance(encoding, Dates) else 1)
+    values = values[(values != start) & ~np.isin(values, missing)]
     if not len(values):
         return None
     cells = [round(value) for value in values.tolist()] if whole else values.tolist()

@@ -21,7 +21,7 @@ from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import is_text
+from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.similar import sizes
 
@@ -123,6 +123,7 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
         The smallest first; empty where no change that was tried leads to another class.
     """
     check_fixed(model, fixed)
+    record = with_missing_values_out(record, model.contract.columns)
     search = _Search(model, record)
     cells = plain_cells(model, record)
     columns = _columns(search, fixed)
@@ -314,6 +315,8 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     for one, value, _ in changes:
         name = model.contract.columns[one.place].name
         cells = cell_array(model, one.place, [value])
+        if without_missing_values(cells, model.contract.columns[one.place]).null_count:
+            return None  # rounded to a value that is read as missing
         if name in changed.column_names and is_text(changed.schema.field(name).type):
             cells = spelt_cell(model, one.place, value) or cells
         before = plain_records(changed.select([name]))[0][name] if name in changed.column_names else None

@@ -3,7 +3,7 @@
 "use strict";
 const qmedoid = (() => {
   const LARGEST = 1e150, TIE = 1e-9, SAME_PLACE = 1e-24, EPSILON = 1e-12, MOST_VISITS = 16;
-  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 1;
+  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 2;
   const SQUARE = 0, DISTANCE = 1;
   const KINDS = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const TRUE = ["true", "t", "yes", "y", "1", "1.0"], FALSE = ["false", "f", "no", "n", "0", "0.0"];
@@ -152,14 +152,23 @@ const qmedoid = (() => {
     return new Date(days * 86400000).getUTCMonth() + 1;
   }
 
+  // Whether a cell is missing: it is blank, or holds one of the missing values of its column.
+  function missingFinder(column, read) {
+    const values = column.missingValues, find = levelFinder(values);
+    if (!values.length) return isBlank;
+    const numbers = column.kind === "date" ? values.map(moment) : values.filter((text) => NUMBER.test(text)).map(Number);
+    const isText = (cell) => typeof cell === "string" || column.kind === "category";
+    return (cell) => isBlank(cell) || (isText(cell) && find(cell) < values.length) || (read !== null && numbers.includes(read(cell)));
+  }
+
   // What a column is encoded by, for one cell; what is wrong with the cell is added to the issues.
   function encoder(column) {
     const encoding = column.encoding;
     const say = (issues, problem) => issues.push({ column: column.name, problem });
     if (encoding.type === "levels") {
-      const find = levelFinder(encoding.levels), known = levelFinder(column.levels);
+      const find = levelFinder(encoding.levels), known = levelFinder(column.levels), isMissing = missingFinder(column, null);
       return (cell, issues) => {
-        const place = find(cell);
+        const exact = find(cell), place = exact > encoding.levels.length && isMissing(cell) ? encoding.levels.length : exact;
         if (place === encoding.levels.length && !column.missing) say(issues, "missing");
         if (place > encoding.levels.length && !column.open)
           say(issues, known(cell) < column.levels.length ? "level not trained" : "new level");
@@ -167,19 +176,20 @@ const qmedoid = (() => {
       };
     }
     if (encoding.type === "dates") {
-      const read = dateReader(column.spelling);
+      const read = dateReader(column.spelling), isMissing = missingFinder(column, read);
       return (cell, issues) => {
-        const micros = isBlank(cell) ? NaN : read(cell), absent = Number.isNaN(micros);
-        if (absent && !isBlank(cell)) say(issues, "no date");
-        if (absent && isBlank(cell) && !column.missing) say(issues, "missing");
+        const blank = isMissing(cell), micros = blank ? NaN : read(cell), absent = Number.isNaN(micros);
+        if (absent && !blank) say(issues, "no date");
+        if (absent && blank && !column.missing) say(issues, "missing");
         const parts = encoding.parts.map((part, i) => (absent ? encoding.fills[i] : datePart(micros, part)));
         return encoding.indicator ? [...parts, Number(absent)] : parts;
       };
     }
     const fill = encoding.fill === null ? NaN : encoding.fill, read = column.kind === "boolean" ? truth : numberReader(column.spelling);
     const saysNothing = column.kind === "number" && !column.spelling ? (cell) => NO_NUMBER.test(trimmed(cell)) : () => false;
+    const isMissing = missingFinder(column, read);
     return (cell, issues) => {
-      const blank = isBlank(cell) || (typeof cell === "string" && saysNothing(cell));
+      const blank = isMissing(cell) || (typeof cell === "string" && saysNothing(cell));
       const value = blank ? NaN : read(cell), absent = !(Math.abs(value) <= LARGEST);
       if (blank && !column.missing) say(issues, "missing");
       if (absent && !blank) say(issues, Number.isNaN(value) ? "no " + column.kind : "too large");

@@ -22,7 +22,7 @@ from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON; `engine.js` reads this one."""
 
 
@@ -84,6 +84,7 @@ def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]
         **about,
         "levels": list(column.levels),
         "spelling": column.spelling,
+        "missingValues": list(column.missing_values),
         "read": is_read,
         "outputs": len(encoding.outputs),
         "encoding": _encoding(encoding),

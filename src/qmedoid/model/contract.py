@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+import numpy as np
+
 from qmedoid.arrays import Array
 from qmedoid.schema import Packed, RefusedError, Values, shown
 
@@ -15,6 +17,8 @@ Kind = Literal["number", "category", "boolean", "date"]
 Label = str | int | float | bool
 """A class as it stands in the target column."""
 _NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
+_PLAIN_NUMBER = re.compile(r"-?\d{1,310}(\.\d+)?(e[+-]?\d{1,3})?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?)?")
 DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmdd")
 """Orders of day, month and year that a text does not show by itself, and dates as whole numbers."""
 
@@ -56,6 +60,9 @@ class Column:
         had decimals, with a unit behind a blank, as in ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing
         stands for plain numbers and for dates that begin with the year or name the month. Texts in another spelling
         break the contract.
+    missing_values : tuple of str
+        What stands for a missing cell besides an empty one, such as ``"0"`` or ``"-999"``: numbers as Python writes
+        them, dates in the ISO format, words of texts, levels. Cells that are equal to one are read as missing.
     """
 
     name: str
@@ -64,6 +71,22 @@ class Column:
     levels: tuple[str, ...] = ()
     is_open: bool = False
     spelling: str = ""
+    missing_values: tuple[str, ...] = ()
+
+    @property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """Those of `missing_values` that are numbers; of dates microseconds since 1970."""
+        if self.kind == "category":
+            return ()
+        if self.kind == "date":
+            days = (text for text in self.missing_values if _DATE.fullmatch(text))
+            return tuple(float(np.datetime64(day, "us").astype(np.int64)) for day in days)
+        return tuple(float(text) for text in self.missing_values if _PLAIN_NUMBER.fullmatch(text))
+
+    @property
+    def missing_note(self) -> str:
+        """What stands for a missing cell, as the end of a sentence; empty where only an empty cell does."""
+        return f", {' and '.join(self.missing_values)} read as missing" if self.missing_values else ""
 
 
 @dataclass(frozen=True)
@@ -102,6 +125,13 @@ class Contract:
                 raise RefusedError(f"levels of column {shown(column.name)} must be those of a category, each once")
             if column.is_open and column.kind == "boolean":
                 raise RefusedError(f"is_open of column {shown(column.name)} must be false, as it is a boolean")
+            values = column.missing_values
+            try:
+                _ = column.missing_numbers
+            except ValueError as error:
+                raise RefusedError(f"missing_values of {shown(column.name)} hold a date that is none") from error
+            if "" in values or len(set(values)) != len(values) or set(values) & set(column.levels):
+                raise RefusedError(f"missing_values of {shown(column.name)} must be texts, each once, and no levels")
             if not is_spelling(column.kind, column.spelling):
                 raise RefusedError(
                     f"spelling {shown(column.spelling)} of {shown(column.name)} is none of a {column.kind}"

@@ -55,13 +55,14 @@ def encoding_words(column: Column, encoding: Encoding) -> str:
     if isinstance(encoding, Levels):
         n = len(encoding.outputs)
         new = ", new ones expected" if column.is_open else ""
-        return f"{n} {'number' if n == 1 else 'numbers'} from {len(encoding.levels)} levels{new}"
+        return f"{n} {'number' if n == 1 else 'numbers'} from {len(encoding.levels)} levels{new}{column.missing_note}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
     if column.kind == "boolean":
         what = "0 or 1"
     if column.spelling:
         what += f", written like {column.spelling}"
-    return what + (", and whether it is missing" if encoding.indicator else "")
+    what += ", and whether it is missing" if encoding.indicator else ""
+    return what + column.missing_note
 
 
 def left_out_list(model: TableModel) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model_report.effects import KnownRows
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import read
+from qmedoid.tables.cells import read_as
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 
@@ -92,7 +92,7 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     given = pa.array([record.get(column.name) for record in records])
     if column.kind == "category" or pa.types.is_null(given.type):
         return given
-    values = read(given, column.kind, column.spelling).values
+    values = read_as(given, column).values
     if column.kind == "date":
         return pa.array(values)
     absent = np.isnan(values)

@@ -133,7 +133,7 @@ class _Tally:
         """Cells of the columns, as `read_cells` has them; those that are not of their kind are counted."""
         found: list[Any] = []
         for column in self._columns:
-            given = batch.column(column.name)
+            given = cells.without_missing_values(batch.column(column.name), column)
             if column.kind == "category":
                 found.append(cells.texts(given))
                 continue

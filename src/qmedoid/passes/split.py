@@ -95,7 +95,7 @@ def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> l
     """Cells of the columns as they count: numbers and dates by their values, categories as texts."""
     found: list[Cells] = []
     for column in columns:
-        given = batch.column(column.name)
+        given = cells.without_missing_values(batch.column(column.name), column)
         is_category = column.kind == "category"
         found.append(cells.texts(given) if is_category else cells.read(given, column.kind, column.spelling).values)
     return found

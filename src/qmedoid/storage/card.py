@@ -170,11 +170,13 @@ def _columns(model: TableModel) -> list[str]:
 def _encoded(column: Column, encoding: Encoding) -> str:
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
-        return f"{len(encoding.outputs)} {'number' if len(encoding.outputs) == 1 else 'numbers'} from {levels}"
+        numbers = f"{len(encoding.outputs)} {'number' if len(encoding.outputs) == 1 else 'numbers'}"
+        return f"{numbers} from {levels}{column.missing_note}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
     if column.spelling:
         what += f", written like {column.spelling}"
-    return what + (", and whether it is missing" if encoding.indicator else "")
+    what += ", and whether it is missing" if encoding.indicator else ""
+    return what + column.missing_note
 
 
 def _importances(model: TableModel) -> list[str]:

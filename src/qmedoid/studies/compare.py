@@ -15,7 +15,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import row_groups
 from qmedoid.studies.comparison import OURS, Comparison, Fold, Outcome, compared
 from qmedoid.studies.plain_baselines import plain_rows, run_baselines
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_codes, with_missing_values_out
 from qmedoid.tables.targets import label_codes
 
 
@@ -66,12 +66,13 @@ def compare(
     seconds = time.perf_counter() - began
     model = fitted.table_model()
     classes = model.decision.classes
-    tables = [read_table(fitted, rows, reset=False, name=name) for rows, name in ((X, "X"), (X_test, "X_test"))]
+    columns = model.contract.columns
+    read = [read_table(fitted, rows, reset=False, name=name) for rows, name in ((X, "X"), (X_test, "X_test"))]
+    tables = [with_missing_values_out(table, columns) for table in read]
     codes = _codes(y, classes, len(tables[0]), "y")
     judged = _codes(y_test, classes, len(tables[1]), "y_test")
     order = [fitted.classes_.tolist().index(label) for label in classes]
     outcomes = {OURS: Outcome(fitted.predict_proba(X_test)[:, order], seconds)}
-    columns = model.contract.columns
     for name, found in run_baselines(plain_rows(columns, *tables), codes, random_state):
         if isinstance(found, str):
             warn(f"{name} is not compared: {found}")

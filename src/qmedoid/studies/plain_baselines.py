@@ -40,13 +40,15 @@ class PlainRows(NamedTuple):
 
 def plain_rows(columns: Sequence[Column], fit: pa.Table, judged: pa.Table) -> PlainRows:
     """Both tables in the kinds of a contract's columns; a column that one of them lacks is missing in every row."""
-    pairs = [_both(column, _cells(fit, column.name), _cells(judged, column.name)) for column in columns]
+    pairs = [_both(column, _cells(fit, column), _cells(judged, column)) for column in columns]
     made = [np.column_stack(side) for side in zip(*pairs, strict=True)]
     return PlainRows(made[0], made[1], np.array([column.kind == "category" for column in columns]))
 
 
-def _cells(table: pa.Table, name: str) -> pa.Array:
-    return cells.one_chunk(table.column(name)) if name in table.column_names else pa.nulls(len(table), pa.string())
+def _cells(table: pa.Table, column: Column) -> pa.Array:
+    if column.name not in table.column_names:
+        return pa.nulls(len(table), pa.string())
+    return cells.one_chunk(cells.without_missing_values(table.column(column.name), column))
 
 
 def _both(column: Column, fit: pa.Array, judged: pa.Array) -> tuple[Array, Array]:

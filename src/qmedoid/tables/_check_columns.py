@@ -264,7 +264,7 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
 
 def _values(column: pa.ChunkedArray, draft: Column) -> Array:
     """Numbers and dates as floats, NaN where they are missing."""
-    read = cells.read(column, draft.kind, draft.spelling).values
+    read = cells.read_as(column, draft).values
     if draft.kind == "date":
         return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
     values = read.astype(np.float64)

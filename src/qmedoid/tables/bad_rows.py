@@ -85,6 +85,7 @@ def _bad_cells(
     """For each thing that is wrong in a column, what is said of its rows."""
     if column.kind == "category" or not len(given):
         return
+    given = cells.without_missing_values(given, column)
     values, wrong = read_column(given, column, issues)
     absent = np.isnat(values) if column.kind == "date" else np.isnan(values)
     is_wrong = np.zeros(len(absent), dtype=np.bool_)

@@ -67,6 +67,50 @@ def read(column: pa.Array | pa.ChunkedArray, kind: Kind, spelling: str = "") -> 
     return _truths(array) if kind == "boolean" else _numbers(array, spelling)
 
 
+def read_as(given: pa.Array | pa.ChunkedArray, column: Column) -> Cells:
+    """Cells as a column of a contract reads them, with its spelling and what stands for missing cells."""
+    return read(without_missing_values(given, column), column.kind, column.spelling)
+
+
+def without_missing_values(given: pa.Array | pa.ChunkedArray, column: Column) -> pa.Array | pa.ChunkedArray:
+    """The cells of a column; those that hold one of its `missing_values` are null."""
+    if not column.missing_values:
+        return given
+    import pyarrow.compute as pc
+
+    array = one_chunk(given)
+    if not pa.types.is_dictionary(array.type):
+        return pc.if_else(pa.array(_holds(array, column)), pa.scalar(None, array.type), array)
+    held = np.flatnonzero(_holds(one_chunk(array.dictionary), column))
+    is_held = pc.fill_null(pc.is_in(array.indices, value_set=pa.array(held, array.indices.type)), False)
+    indices = pc.if_else(is_held, pa.scalar(None, array.indices.type), array.indices)
+    return pa.DictionaryArray.from_arrays(indices, array.dictionary)
+
+
+def with_missing_values_out(table: Any, columns: Sequence[Column]) -> Any:
+    """A table or batch in which cells are null that hold one of the `missing_values` of their column."""
+    for column in columns:
+        if column.missing_values and column.name in table.schema.names:
+            cells = without_missing_values(table.column(column.name), column)
+            table = table.set_column(table.schema.names.index(column.name), column.name, cells)
+    return table
+
+
+def _holds(array: pa.Array, column: Column) -> Flags:
+    """Which cells hold one of the `missing_values` of their column: by their text, and by what they are read as."""
+    found = np.zeros(len(array), dtype=np.bool_)
+    if column.kind == "category" or is_text(array.type):
+        codes, _ = level_codes(array, column.missing_values)
+        found |= codes < len(column.missing_values)
+    if column.missing_numbers:
+        values = read(array, column.kind, column.spelling).values
+        if column.kind == "date":
+            values = np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
+        for number in column.missing_numbers:  # a number in single precision is compared in single precision
+            found |= values == number
+    return found
+
+
 def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind):
@@ -224,13 +268,13 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     for place in np.flatnonzero(others).tolist():
         column, given = columns[place], table.column(columns[place].name)
         if column.kind == "category":
-            encoded = texts(given).dictionary_encode()
+            encoded = texts(without_missing_values(given, column)).dictionary_encode()
             names = np.array(encoded.dictionary.to_pylist(), dtype=object)
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             found = np.append(np.argsort(np.argsort(names)), -1)[codes]
             places[:, place] = found - found.min(initial=0)
             continue
-        values = read(given, column.kind, column.spelling).values
+        values = read_as(given, column).values
         cells = values.astype(np.float64)
         if column.kind == "date":
             cells = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))

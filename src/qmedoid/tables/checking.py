@@ -1,7 +1,7 @@
 """A table looked at before a fit: how its columns are read and why, and what would make a model wrong."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, ju
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, target_notes
 from qmedoid.tables.units import find_units
 
@@ -34,6 +35,7 @@ def check_table(
     roles: Mapping[str, Role] | None = None,
     decimal: str | None = None,
     date_order: str | None = None,
+    missing: Mapping[str, Sequence[Any]] | None = None,
 ) -> dict[str, Any]:
     """Look at a table before any fit: how every column is read and why, and what is odd about it.
 
@@ -46,6 +48,8 @@ def check_table(
         What columns are, as of `MedoidClassifier`.
     decimal, date_order : str or None, default=None
         How texts that do not show it are read, as of `MedoidClassifier`.
+    missing : mapping of str to sequence or None, default=None
+        Values that stand for a missing cell, by column, as of `MedoidClassifier`.
 
     Returns
     -------
@@ -74,7 +78,8 @@ def check_table(
         names, hint = some_of([repr(name) for name in table.column_names]), did_you_mean(target, table.column_names)
         raise ParameterError(f"The target {target!r} is not a column.{hint} The columns are {names}.")
     asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
-    return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order)
+    values = check_missing("The 'missing' parameter", missing, names=table.column_names, target=target)
+    return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order, missing=values)
 
 
 def check_rows(
@@ -84,6 +89,7 @@ def check_rows(
     *,
     decimal: str | None = None,
     date_order: str | None = None,
+    missing: Mapping[str, Sequence[Any]] | None = None,
     first_row: str = "the first row",
 ) -> dict[str, Any]:
     """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
@@ -100,7 +106,9 @@ def check_rows(
     if labels is not None:
         classes = _classes(labels, report, findings, str(target))
     order = cast("DateOrder | None", date_order)
-    inferred = infer_columns(table, skip={target} if target else (), roles=roles, decimal=decimal, date_order=order)
+    skip = {target} if target else set[str]()
+    inferred = infer_columns(table, skip=skip, roles=roles, decimal=decimal, date_order=order, missing=missing)
+    table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
     hashes = np.zeros(table.num_rows, dtype=np.uint64)
     digests: dict[str, bytes] = {}

@@ -175,6 +175,7 @@ def _changed(old: Column, new: Column) -> dict[str, Any]:
     levels = _added_removed(old.levels, new.levels)
     others = {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
     pairs = {name: [getattr(old, key), getattr(new, key)] for key, name in others.items()}
+    pairs["missing_values"] = [list(column.missing_values) for column in (old, new)]
     return {
         "name": old.name,
         **{name: pair for name, pair in pairs.items() if pair[0] != pair[1]},

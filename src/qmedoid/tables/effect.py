@@ -192,11 +192,11 @@ class EffectTally:
         column, names = self._column, batch.schema.names
         given = batch.column(column.name) if column.name in names else pa.nulls(len(batch))
         if isinstance(self._encoding, Levels):
-            codes, _ = cells.level_codes(given, self._encoding.levels)
+            codes, _ = cells.level_codes(cells.without_missing_values(given, column), self._encoding.levels)
             n_levels = len(self._encoding.levels)
             # A level that the model does not know comes behind all others.
             return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)
-        values = cells.read(given, column.kind, column.spelling).values
+        values = cells.read_as(given, column).values
         if column.kind == "date":
             return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
         with np.errstate(invalid="ignore"):

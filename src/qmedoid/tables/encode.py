@@ -51,7 +51,8 @@ def encode_batch(
             outputs.extend([nothing] * len(encoding.outputs))
             continue
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
-        if place in unchecked and len(encoding.outputs) == 1 and given.type == pa.float64() and not given.null_count:
+        is_whole = given.type == pa.float64() and not given.null_count and not column.missing_values
+        if place in unchecked and len(encoding.outputs) == 1 and is_whole:
             outputs.append(given.to_numpy())
             continue
         outputs.extend(encode_column(given, column, encoding, issues))
@@ -103,6 +104,7 @@ def encode_column(
 
 def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issues) -> cells.Cells:
     """Cells of a column that is no category; those whose decimals may be thousands are not of the kind."""
+    given = cells.without_missing_values(given, column)
     read = cells.read(given, column.kind, column.spelling)
     if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
         return _without_doubtful(given, read, column, issues)
@@ -135,7 +137,7 @@ def _dates(read: cells.Cells, column: Column, encoding: Dates, issues: Issues) -
 
 
 def _levels(given: pa.Array, column: Column, encoding: Levels, issues: Issues) -> list[Array]:
-    codes, unseen = cells.level_codes(given, encoding.levels)
+    codes, unseen = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
     if len(unseen) and len(column.levels) > len(encoding.levels):
         places, _ = cells.level_codes(unseen, column.levels)
         is_known = places < len(column.levels)
@@ -215,19 +217,20 @@ def training_summary(
 
 
 def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
-    """Places of the columns of numbers in a contract."""
+    """Places of the columns of numbers in a contract, those aside that read some of them as missing."""
     pairs = enumerate(zip(contract.columns, encodings, strict=True))
-    numbers = [place for place, (one, encoding) in pairs if one.kind == "number" and isinstance(encoding, Numbers)]
+    plain = ((place, encoding) for place, (one, encoding) in pairs if one.kind == "number" and not one.missing_values)
+    numbers = [place for place, encoding in plain if isinstance(encoding, Numbers)]
     return np.array(numbers, dtype=np.intp)
 
 
 def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tuple[int, Codes]:
     """Rows in which a column is missing, and rows of each of its levels."""
     if isinstance(encoding, Levels):
-        codes, _ = cells.level_codes(given, encoding.levels)
+        codes, _ = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
         counts = np.bincount(codes, minlength=len(encoding.levels) + 2)
         return int(counts[len(encoding.levels)]), counts[: len(encoding.levels)]
-    values = cells.read(given, column.kind, column.spelling).values
+    values = cells.read_as(given, column).values
     if isinstance(encoding, Dates):
         return int(np.isnat(values).sum()), np.zeros(0, dtype=np.intp)
     is_number = cells.is_usable(values)

@@ -15,6 +15,7 @@ from qmedoid.model.explanation import DecisionParts, explain
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
@@ -31,6 +32,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     """
     if len(record) != 1:
         raise DataError(f"One record is explained at a time. Got a table of {len(record)} rows.")
+    record = with_missing_values_out(record, model.contract.columns)  # they are shown as they are read
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     decision = model.decision
     with refused_by_column(model, record, issues):
@@ -191,6 +193,7 @@ class NearestRows:
         codes = np.full(len(batch), -1) if labels is None else label_codes(labels, self._model.decision.classes)
         names = [name for name in self._model.contract.names if name in batch.schema.names]
         part = pa.table(batch.select(names).columns, names)
+        part = with_missing_values_out(part, self._model.contract.columns)
 
         def found(measured: Array, rows: Codes) -> list[Found]:
             rows = rows[np.isfinite(measured[rows])]

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,13 @@ from qmedoid.tables._thousands import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
 from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, number_blocks, plain_columns
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
-from qmedoid.tables.sentinels import Sentinels, find_sentinels, may_hold_sentinels
+from qmedoid.tables.sentinels import (
+    Sentinels,
+    find_sentinels,
+    may_hold_sentinels,
+    missing_values_note,
+    with_missing_values,
+)
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
@@ -87,14 +93,18 @@ def infer_columns(
     decimal: str | None = None,
     date_order: DateOrder | None = None,
     n_rows: int | None = None,
+    missing: Mapping[str, Collection[Any]] | None = None,
 ) -> Inferred:
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
     win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without, the other
     columns decide, and a `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
-    those of the table are a sample.
+    those of the table are a sample. `missing` are values that stand for missing cells, by column.
     """
+    if missing:
+        how = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order, "n_rows": n_rows}
+        return _with_missing_values(table, missing, how)
     columns, left_out, notes = [], {}, {}
     roles = roles or {}
     # Categories by role show neither decimal signs nor the order of dates.
@@ -130,6 +140,34 @@ def infer_columns(
         if note:
             notes[name] = note
     return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
+
+
+def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]], how: Mapping[str, Any]) -> Inferred:
+    """Infer the columns of a table without the cells that a user says are missing."""
+    decimal = how["decimal"] or (table.schema.metadata or {}).get(DECIMAL, b"").decode()
+    settled: tuple[Column, ...] = ()
+    is_sample, rows = how["n_rows"] is not None, "rows" if how["n_rows"] is None else "sampled rows"
+    # The kind says which cells are equal to a value, and without these the kind may be another one.
+    for _ in range(3):
+        inferred = infer_columns(cells.with_missing_values_out(table, settled), **how)
+        drafts = {column.name: column for column in inferred.columns}
+        before, settled = settled, tuple(
+            with_missing_values(
+                replace(drafts.get(name, Column(name, kind_of_type(table.schema.field(name).type) or "category"))),
+                values, table.column(name), decimal, is_sample=is_sample,
+            )
+            for name, values in missing.items()
+        )  # fmt: skip
+        if before == settled:
+            break
+    own = {column.name: column.missing_values for column in settled}
+    columns = tuple(replace(column, missing_values=own.get(column.name, ())) for column in inferred.columns)
+    notes = dict(inferred.notes)
+    for column in columns:
+        if column.missing_values:
+            said = missing_values_note(column, table.column(column.name), rows)
+            notes[column.name] = "; ".join([said, *([notes[column.name]] if column.name in notes else [])])
+    return replace(inferred, columns=columns, notes=notes)
 
 
 def _sentinels(table: pa.Table, columns: Sequence[Column], n_rows: int | None) -> dict[str, Sentinels]:
@@ -181,7 +219,8 @@ def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column
     made, names = [], set(table.column_names)
     for column in columns:
         if column.levels and column.name in names:
-            levels = cells.texts(table.column(column.name)).drop_null().unique().to_pylist()
+            given = cells.without_missing_values(table.column(column.name), column)
+            levels = cells.texts(given).drop_null().unique().to_pylist()
             column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
         made.append(column)
     return tuple(made)

@@ -24,7 +24,7 @@ from qmedoid.model.explanation import column_contributions
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import printable
-from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read
+from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 
 # Contributions up to this size are rounding.
 _ROUNDING = 1e-9
@@ -129,7 +129,7 @@ def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[n
     """Some cells of a column as `explain` shows them: numbers with six digits, and missing ones in words."""
     if column.name not in batch.schema.names:
         return pa.repeat("missing", len(rows))
-    given = one_chunk(batch.column(column.name)).take(pa.array(rows))
+    given = one_chunk(without_missing_values(batch.column(column.name), column)).take(pa.array(rows))
     if pa.types.is_dictionary(given.type):
         given = given.dictionary_decode()
     if is_text(given.type) and not column.spelling and column.kind in ("number", "boolean"):

@@ -87,9 +87,9 @@ def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np
         column, encoding = model.contract.columns[place], model.encodings[place]
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
         if isinstance(encoding, Levels):
-            found[:, number] = cells.level_codes(given, encoding.levels)[0]
+            found[:, number] = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)[0]
             continue
-        values = cells.read(given, column.kind, column.spelling).values
+        values = cells.read_as(given, column).values
         if isinstance(encoding, Dates):
             found[:, number] = values.astype("M8[us]").astype(np.int64)
         else:

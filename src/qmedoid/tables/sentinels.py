@@ -10,16 +10,23 @@ A value is one if it is the smallest or the largest of its column, stands in at 
 - is all *nines*, such as 99 or 9999, and isolated by its distance, in however many rows.
 
 The first part depends on neither the order of the rows nor the unit and origin of the column.
+
+Values that a user says are missing are kept in the contract in one spelling, in which all readers compare them.
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.model.contract import Kind
-from qmedoid.tables.cells import is_usable
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.model.contract import Column, Kind
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables import cells
 
 FEWEST_ROWS, LEAST_SHARE = 5, 0.005
 STEPS, REACH, SPIKE = 3.0, 0.1, 3.0
@@ -91,7 +98,7 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
     """
     if kind == "date":
         values = np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
-    known = is_usable(values)
+    known = cells.is_usable(values)
     values = values if known.all() else values[known]
     least = _least_rows(len(values))
     if len(values) < least + _FEW_OTHERS or not may_hold_sentinels(values[:, None])[0]:
@@ -113,7 +120,7 @@ def _least_rows(n_rows: Any) -> Any:
 
 def may_hold_sentinels(values: npt.NDArray[Any]) -> Flags:
     """Which columns of a block of numbers, shape (n, k), have an end that stands in rows enough."""
-    known = is_usable(values)
+    known = cells.is_usable(values)
     least = _least_rows(known.sum(axis=0))
     lowest = values.min(axis=0, where=known, initial=np.inf)
     highest = values.max(axis=0, where=known, initial=-np.inf)
@@ -150,3 +157,93 @@ def _is_isolated(values: Array, counts: npt.NDArray[np.intp], end: float, kind: 
     if gap < STEPS * step or gap < REACH * (middle - values[0]):
         return False
     return nines or bool(counts[0] < n_others and counts[0] >= SPIKE * counts[1 : 1 + _NEXT].mean())
+
+
+def check_missing(
+    origin: str, missing: Any, *, names: Collection[str] | None = None, target: str | None = None
+) -> dict[str, tuple[Any, ...]]:
+    """Values that are missing by the name of their column, with the words that name the parameter.
+
+    What is no mapping is refused, and a column that is not among `names` (None allows all) or that is the target.
+    """
+    if missing is not None and not isinstance(missing, Mapping):
+        such = "such as {'Cholesterol': [0]}"
+        raise ParameterError(f"{origin} must map column names to lists of values, {such}. Got {missing!r}.")
+    found = dict[str, tuple[Any, ...]]()
+    for name, values in (missing or {}).items():
+        if name == target:
+            raise ParameterError(
+                f"{origin} names {name!r}, which is the target: rows without a class are left out anyway."
+            )
+        if names is not None and name not in names:
+            raise ParameterError(
+                f"{origin} names {name!r}, which is not a column.{did_you_mean(name, names)} The columns are "
+                f"{some_of([repr(one) for one in names])}."
+            )
+        is_one = isinstance(values, str | bytes) or not hasattr(values, "__iter__")
+        found[name] = (values,) if is_one else tuple(values)
+        if not found[name] or any(value is None or value != value or str(value).strip() == "" for value in found[name]):
+            raise ParameterError(
+                f"{origin} must name values of {name!r} that are not missing anyway, such as 0 or -999. Got {values!r}."
+            )
+    return found
+
+
+def with_missing_values(
+    draft: Column, values: Collection[Any], given: pa.ChunkedArray, decimal: str | None, *, is_sample: bool
+) -> Column:
+    """A column with values that are missing, in the spelling of the contract.
+
+    One that its kind cannot hold must stand in the column as a text; of a sample that cannot be known.
+    """
+    texts = [_spelt(value, draft, decimal) for value in values]
+    for number, (value, text) in enumerate(zip(values, texts, strict=True)):
+        if text is None:
+            texts[number] = str(value).strip()
+            if not is_sample and not _holds_text(given, str(texts[number])):
+                examples = cells.texts(given.slice(0, 100)).drop_null().unique().to_pylist()[:3]
+                such = f", such as {', '.join(examples)}" if examples else ""
+                raise DataError(
+                    f"{value!r} cannot stand in column {draft.name!r}, which holds {_HOLDS[draft.kind]}{such}: name a "
+                    "value that is to be read as missing as it is written there."
+                )
+    return replace(draft, missing_values=tuple(dict.fromkeys(str(text) for text in texts)))
+
+
+_HOLDS = {"number": "numbers", "boolean": "truth values", "date": "dates", "category": "texts"}
+
+
+def _holds_text(given: pa.ChunkedArray, text: str) -> bool:
+    import pyarrow.compute as pc
+
+    kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+    return cells.is_text(kind) and bool(pc.any(pc.equal(cells.texts(given), text)).as_py())
+
+
+def _spelt(value: Any, draft: Column, decimal: str | None) -> str | None:
+    """A value as the contract has it; None where it is none of the column's kind."""
+    if hasattr(value, "isoformat"):
+        value = value.isoformat()
+    text = str(cells.as_text(pa.array([value.item() if isinstance(value, np.generic) else value]))[0].as_py()).strip()
+    if draft.kind == "category":
+        return text
+    tries = [(text, draft.spelling), (text, "")] if isinstance(value, str) else [(text, "")]
+    if draft.kind == "number" and isinstance(value, str):
+        tries.append((text, "1.234,5" if decimal == "," else "1,234.5"))
+    if draft.kind == "date":
+        tries.append((text, "yyyymmdd"))
+    for one, spelling in tries:
+        read = cells.read(pa.array([one]), draft.kind, spelling).values
+        number = float(read.astype("M8[us]").astype(np.int64)[0]) if draft.kind == "date" else float(read[0]) + 0.0
+        if not (np.isnat(read[0]) if draft.kind == "date" else not abs(number) <= cells.LARGEST):
+            return cell_text(number, draft.kind)
+    return None
+
+
+def missing_values_note(column: Column, given: pa.ChunkedArray, rows: str) -> str:
+    """How many cells hold a value that is read as missing."""
+    held, before = cells.without_missing_values(given, column).null_count, given.null_count
+    values = " and ".join(column.missing_values)
+    if held == before:
+        return f"column {column.name!r}: no cell is {values.replace(' and ', ' or ')}, which is read as missing"
+    return f"column {column.name!r}: {held - before:,} of {len(given):,} {rows} hold {values}, read as missing"

@@ -99,6 +99,8 @@ def _refuses(encoding: Numbers | Dates | Levels, output: int) -> bool:
 def _number(graph: Graph, column: Column, encoding: Numbers) -> tuple[str, list[str]]:
     """A number or a truth value, (rows, 1 or 2), and what is wrong."""
     given = graph.input(column.name, np.float64)
+    for value in column.missing_numbers:
+        given = graph.add("Where", graph.add("Equal", given, graph.constant(value)), graph.constant(np.nan), given)
     if column.kind == "boolean":
         is_there = graph.add("Or", *(graph.add("Equal", given, graph.constant(value)) for value in (0.0, 1.0)))
         is_wrong = graph.add("Not", graph.add("Or", is_there, graph.add("IsNaN", given)))
@@ -117,9 +119,10 @@ def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[s
     """The numbers of a level, (rows, outputs), and what is wrong."""
     count = len(encoding.levels)
     keys, codes = list(encoding.levels), list(range(count))
-    if "" not in keys:
-        keys.append("")
-        codes.append(count)
+    for missing in ("", *column.missing_values):
+        if missing not in keys:
+            keys.append(missing)
+            codes.append(count)
     code = graph.add(
         "LabelEncoder", graph.input(column.name, object), domain="ai.onnx.ml",
         keys_strings=keys, values_int64s=codes, default_int64=count + 1,
@@ -133,6 +136,9 @@ def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[s
 def _dates(graph: Graph, column: Column, encoding: Dates) -> tuple[str, list[str]]:
     """The parts of a date, (rows, outputs), and what is wrong."""
     given = graph.input(column.name, np.int64)
+    for value in column.missing_numbers:
+        is_missing = graph.add("Equal", given, graph.whole(int(value)))
+        given = graph.add("Where", is_missing, graph.whole(MISSING_MOMENT), given)
     absent = graph.add("Equal", given, graph.whole(MISSING_MOMENT))
     moment = graph.add("Where", absent, graph.whole(0), given)
     of_day = graph.add("Mod", moment, graph.whole(_DAY))

@@ -42,6 +42,22 @@ def text_of(dialect: Dialect, column: Column) -> str:
     return f"CAST({cell_of(dialect, column)} AS {dialect.text})"
 
 
+def is_held(dialect: Dialect, column: Column, value: str) -> str:
+    """Whether a number is one of the missing values of its column; empty where the column has none."""
+    # In a column of single precision it is the nearest of these.
+    whole = [f"{number:.0f}" for number in column.missing_numbers] if column.kind == "date" else []
+    given = {one for number in column.missing_numbers for one in (number, float(np.float32(number)))}
+    listed = whole or [dialect.number(number) for number in sorted(given)]
+    return f"{value} IN ({','.join(listed)})" if listed else ""
+
+
+def is_word(dialect: Dialect, column: Column) -> str:
+    """Whether the text of a cell is one of the missing values of its column; empty where the column has none."""
+    words = ",".join(dialect.string(value) for value in column.missing_values)
+    text = dialect.exactly(dialect.trimmed(text_of(dialect, column)))
+    return f"{text} IN ({words})" if words else ""
+
+
 def filled(dialect: Dialect, value: str, is_there: str, fill: float) -> tuple[str, bool]:
     """A value, or what fills it where it is not there; NULL where missing cells are refused."""
     if np.isnan(fill):
@@ -63,6 +79,8 @@ class NumberReading:
             self._word = self._stages.add("w", word)
             return
         number, blank = _number(self._dialect, self._column)
+        if word := is_word(self._dialect, self._column):
+            blank = f"CASE WHEN {word} THEN 1 ELSE {blank} END"
         self._cell = self._stages.add("c", number)
         self._blank = self._stages.add("b", blank)
 
@@ -83,7 +101,8 @@ class NumberReading:
 
     @property
     def _is_there(self) -> str:
-        return f"ABS({self._cell})<={self._dialect.number(LARGEST)}"
+        held = is_held(self._dialect, self._column, self._cell)
+        return f"ABS({self._cell})<={self._dialect.number(LARGEST)}" + (f" AND NOT {held}" if held else "")
 
     def outputs(self) -> list[tuple[str, bool]]:
         """The number, and whether it was missing where that is asked for."""
@@ -96,8 +115,10 @@ class NumberReading:
     def problem(self) -> str:
         """Missing, no number, or too large."""
         missing = "''" if self._column.missing else "'missing'"
+        held = is_held(self._dialect, self._column, self._cell)
         return (
-            f"CASE WHEN {self._is_there} THEN '' WHEN {self._cell} IS NOT NULL THEN 'too large' "
+            f"CASE {f'WHEN {held} THEN {missing} ' if held else ''}WHEN {self._is_there} THEN '' "
+            f"WHEN {self._cell} IS NOT NULL THEN 'too large' "
             f"WHEN {self._blank}=1 THEN {missing} ELSE 'no {self._column.kind}' END"
         )
 
@@ -106,6 +127,8 @@ def _number(dialect: Dialect, column: Column) -> tuple[str, str]:
     """A number, NULL where the cell is none, and 1 where the cell is blank."""
     cell, text = cell_of(dialect, column), dialect.trimmed(text_of(dialect, column))
     if dialect.name == "postgres":
+        if (word := is_word(dialect, column)) and any(value[-1:].isalpha() for value in column.missing_values):
+            cell = f"CASE WHEN {word} THEN NULL ELSE {cell} END"
         number = f"NULLIF(CAST({cell} AS float8),float8'NaN')"
         return number, f"CASE WHEN {number} IS NULL THEN 1 ELSE 0 END"
     if dialect.name == "duckdb":

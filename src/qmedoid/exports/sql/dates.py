@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from qmedoid.exports.sql.cells import cell_of, filled, text_of
+from qmedoid.exports.sql.cells import cell_of, filled, is_held, text_of
 from qmedoid.exports.sql.dialects import Dialect
 from qmedoid.exports.sql.stages import Stages
 from qmedoid.model.contract import Column, DatePart, Dates
@@ -64,9 +64,14 @@ class DateReading:
         moment = f"{days}+{clock}+{rest}+{self._zone}*{_MINUTE}"
         self._moment = self._stages.add("m", f"CASE WHEN {is_date} THEN {moment} END")
 
+    @property
+    def _is_there(self) -> str:
+        held = is_held(self._dialect, self._column, self._moment)
+        return f"NOT {held}" if held else f"{self._moment} IS NOT NULL"
+
     def outputs(self) -> list[tuple[str, bool]]:
         """The parts of the date, and whether it was missing where that is asked for."""
-        is_there, dialect = f"{self._moment} IS NOT NULL", self._dialect
+        is_there, dialect = self._is_there, self._dialect
         found = [
             filled(dialect, _PARTS[part](dialect, self._moment), is_there, fill)
             for part, fill in zip(self._encoding.parts, self._encoding.fills.tolist(), strict=True)
@@ -79,7 +84,9 @@ class DateReading:
     def problem(self) -> str:
         """Missing, or no date."""
         missing = "''" if self._column.missing else "'missing'"
-        return f"CASE WHEN {self._moment} IS NOT NULL THEN '' WHEN {self._blank}=1 THEN {missing} ELSE 'no date' END"
+        held = is_held(self._dialect, self._column, self._moment)
+        is_blank = f"{self._blank}=1" + (f" OR {held}" if held else "")
+        return f"CASE WHEN {self._is_there} THEN '' WHEN {is_blank} THEN {missing} ELSE 'no date' END"
 
 
 def _moment(dialect: Dialect, cell: str, is_spelt: bool) -> str:

@@ -24,7 +24,8 @@ class LevelReading:
         counts = Counter(spelt)
         # Where two levels share a spelling, neither is meant by it.
         self._spellings = {one: code for code, one in enumerate(spelt) if counts[one] == 1}
-        self._has_numbers = any(_NUMBER.fullmatch(one) for one in spelt)
+        self._spellings |= {_spelt(value): len(spelt) for value in column.missing_values}
+        self._has_numbers = any(_NUMBER.fullmatch(one) for one in self._spellings)
         self._is_plain = spelt == list(encoding.levels)
 
     def cell(self) -> None:

@@ -139,7 +139,7 @@ def _values(model: TableModel, sample: Sample, place: int) -> Array:
     column, encoding = model.contract.columns[place], model.encodings[place]
     if column.name not in sample.table.column_names:
         return np.full(len(sample.codes), np.nan)
-    given = cells.one_chunk(sample.table.column(column.name))
+    given = cells.one_chunk(cells.without_missing_values(sample.table.column(column.name), column))
     if isinstance(encoding, Levels):
         codes = cells.level_codes(given, encoding.levels)[0].astype(np.float64)
         return np.where(codes == len(encoding.levels), np.nan, codes)
