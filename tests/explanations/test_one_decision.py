@@ -17,6 +17,7 @@ from qmedoid.explanations.flips import nearest_flips
 from qmedoid.explanations.sentences import cell_text, change_texts, sentences
 from qmedoid.explanations.view import steps
 from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.similar import known_values, sizes
 
@@ -103,7 +104,7 @@ def test_every_flip_flips(kind):
         record, fixed = table.slice(row, 1), (table.column_names[0],)
         decided = saved.predict(record)[0]
         for flip in nearest_flips(saved.model, record, fixed=fixed):
-            changed = plain_records(record)[0]
+            changed = plain_records(with_missing_values_out(record, saved.model.contract.columns))[0]
             for change in flip.changes:
                 assert change.column not in fixed
                 assert changed[change.column] == change.cell

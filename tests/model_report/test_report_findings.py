@@ -108,6 +108,11 @@ def moved_x1(by):
     return replaced(table, "x1", pa.array(table.column("x1").to_numpy() + by))
 
 
+def with_nines():
+    values = clean().column("x1").to_numpy()
+    return pa.array(np.where(np.arange(len(values)) % 9 == 0, 999.0, values))
+
+
 def certain():
     """A model that expects next to no row of one class."""
     model = plain_model()
@@ -141,6 +146,7 @@ TRIGGERS = {
     "QM407": lambda: found(plain_model(), clean().drop_columns(["y"])),
     "QM408": lambda: found(plain_model(), missing_x3(lambda _, rng: rng.random() < 0.7)),
     "QM409": lambda: found(plain_model(), pa.concat_tables([clean(), clean()])),
+    "QM410": lambda: found(plain_model(), replaced(clean(), "x1", with_nines())),
 }
 UNREAD = "QM106"
 """Needs a model that leaves a column of its contract alone."""

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import safetensors.numpy
 
-from qmedoid.storage.archive import ARRAYS, CARD, ENTRIES, MANIFEST, ROWS, archive_bytes
+from qmedoid.storage.archive import ARRAYS, CARD, ENTRIES, FORMAT, MANIFEST, ROWS, archive_bytes
 
 WRONG = (
     None, True, -1, 2**70, 1.5, -1e300, "", "../../etc/passwd", [], [[]], {}, {"a": 1}, {"$float": "nan"},
@@ -334,7 +334,7 @@ def forged_headers(file):
 
 def forged_manifests(file):
     """Manifests that ask for other formats, or for other entries than there are."""
-    for number in (2, 0, -1, 10**30, "1", 1.5, True, None, [1]):
+    for number in (1, 3, 0, -1, 10**30, "2", 1.5, True, None, [1]):
         yield f"format {number!r}", file.with_manifest(file.manifest | {"format": number})
     for name in ("../x", "/etc/passwd", "", "a/b", "a\0", MANIFEST, f"{CARD}\n", "CARD.MD", "x" * 100_000):
         entries = dict(file.manifest["entries"])
@@ -348,7 +348,7 @@ def forged_manifests(file):
         yield f"hash {digest!r}", file.with_manifest(replaced(file.manifest, ("entries", ARRAYS, "sha256"), digest))
     text = json.dumps(file.manifest)
     for label, value in {
-        "duplicate keys": '1, "format": 1',
+        "duplicate keys": f'{FORMAT}, "format": {FORMAT}',
         "a number too large": "1e999",
         "a bare NaN": "NaN",
         "deep lists": "[" * 50_000 + "]" * 50_000,
@@ -359,7 +359,7 @@ def forged_manifests(file):
     }.items():
         yield (
             f"manifest with {label}",
-            file.with_entries({MANIFEST: text.replace('"format": 1', f'"format": {value}').encode()}),
+            file.with_entries({MANIFEST: text.replace(f'"format": {FORMAT}', f'"format": {value}').encode()}),
         )
     for content in (b"[]", b'{"name": "app"}', ("\ufeff" + text).encode("utf-16"), b"", b"\xff"):
         yield f"manifest {content[:20]!r}", file.with_entries({MANIFEST: content})

@@ -264,7 +264,7 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_format_1_stores_these_fields():
+def test_format_2_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
         TableModel: "contract encodings decision models records parameters metrics seen novelty training "
@@ -277,7 +277,7 @@ def test_format_1_stores_these_fields():
         PriorShift: "priors log_ratios",
         OperatingSummary: "rule asked log_odds counts prevalence draws_per_row",
         Contract: "columns target left_out",
-        Column: "name kind missing levels is_open spelling",
+        Column: "name kind missing levels is_open spelling missing_values",
         Numbers: "fill indicator",
         Dates: "parts fills indicator",
         Levels: "levels values outputs",
@@ -316,4 +316,4 @@ def test_format_1_stores_these_fields():
         assert set(stored_fields(kind)) == found - ({"records"} if kind is TableModel else set()), kind
     assert CHANNELS == ("square", "distance", "near")
     assert tuple(READOUTS) == ("strings", "parity", "direct")
-    assert FORMAT == 1
+    assert FORMAT == 2

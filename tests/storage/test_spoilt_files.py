@@ -198,7 +198,7 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("format",), 2, r"manifest\.json: format must be 1"),
+        (("format",), 1, r"manifest\.json: format must be 2"),
         (("versions", "numpy"), 2, "versions must give a text or null for each of"),
         (("versions", "numpy "), "2", "versions must give a text or null for each of"),
         (("entries", "rows.json", "bytes"), 2**28, r"rows\.json: its contents do not match its size and SHA-256"),

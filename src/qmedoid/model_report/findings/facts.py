@@ -11,11 +11,12 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
-from qmedoid.model.contract import Levels
+from qmedoid.model.contract import Column, Levels
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.reading import Looked, Sample
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
+from qmedoid.tables.sentinels import find_sentinels
 
 MOST_COLUMNS = 60
 """Columns that are looked at one by one: the most important ones."""
@@ -39,6 +40,8 @@ class ColumnFacts(NamedTuple):
         Largest difference of the cumulative shares of the first and the last third of the rows.
     missing_rows, rows : int
         Missing cells of all rows.
+    sentinels : str
+        A note on values that may stand for missing cells; empty where there are none.
     """
 
     alone: float | None
@@ -47,6 +50,7 @@ class ColumnFacts(NamedTuple):
     moved: float | None
     missing_rows: int
     rows: int
+    sentinels: str = ""
 
 
 class OrderFacts(NamedTuple):
@@ -159,8 +163,16 @@ def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> Colu
     return ColumnFacts(
         told_alone(values[labeled], codes[labeled], n_classes), by_class,
         0 if not len(known) else 1 + int((known != known[0]).any()), moved(values[order]), int(absent.sum()),
-        len(values),
+        len(values), _sentinels(model.contract.columns[place], sample),
     )  # fmt: skip
+
+
+def _sentinels(column: Column, sample: Sample) -> str:
+    """A note on values of a column that may stand for missing cells."""
+    if column.kind not in ("number", "date") or column.name not in sample.table.column_names:
+        return ""
+    found = find_sentinels(cells.read_as(sample.table.column(column.name), column).values, column.kind)
+    return "" if found is None else found.message(column.name)
 
 
 def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:

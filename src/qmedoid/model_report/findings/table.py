@@ -1,4 +1,4 @@
-"""Findings about figures, QM301 to QM306, and about a table next to the training rows, QM401 to QM409."""
+"""Findings about figures, QM301 to QM306, and about a table next to the training rows, QM401 to QM410."""
 
 import math
 
@@ -303,3 +303,15 @@ def repeated_rows(facts: Facts) -> Verdict:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}: intervals that count each of them are too narrow.",
                    "Leave repeated rows out, or fit with --group-column if they belong together.")  # fmt: skip
+
+
+@finding("QM410", "values that may stand for missing cells")
+def sentinels(facts: Facts) -> Verdict:
+    """One value in many rows, far from all others, such as a cholesterol of 0."""
+    if facts.table is None:
+        return not_applicable(_NO_TABLE)
+    said = [one.sentinels for one in facts.columns.values() if one.sentinels]
+    if not said:
+        return passed("No value stands in many rows and far from all others.")
+    return Verdict("tip", some_of(said, _NAMED) + ".",
+                   "Ask what these values mean; --missing reads them as missing cells in a fit.")  # fmt: skip
