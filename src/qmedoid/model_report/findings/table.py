@@ -305,7 +305,7 @@ def repeated_rows(facts: Facts) -> Verdict:
                    "Leave repeated rows out, or fit with --group-column if they belong together.")  # fmt: skip
 
 
-@finding("QM410", "values that may stand for missing cells")
+@finding("QM410", "values that may stand for missing cells", "no value stands out in many rows")
 def sentinels(facts: Facts) -> Verdict:
     """One value in many rows, far from all others, such as a cholesterol of 0."""
     if facts.table is None:
