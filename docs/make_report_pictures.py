@@ -6,11 +6,13 @@
 import shutil
 import tempfile
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.csv
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from qmedoid import MedoidClassifier, SavedModel
@@ -26,6 +28,14 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgro
 def chromium() -> str | None:
     """The browser of this machine; None takes the one that playwright brings."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def save_small(picture: bytes, path: Path, *, width: int | None = None) -> None:
+    """Write a screenshot with 64 colors, shrunk to a width where it is given."""
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    if width is not None and image.width > width:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    image.quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def heart_report(folder: Path) -> Path:
@@ -51,8 +61,16 @@ def opened(browser: Any, page: Path, *, width: int, height: int, scheme: str) ->
 
 
 def scroll_to(view: Page, section: str) -> None:
-    """A section at the upper edge."""
-    view.evaluate("(name) => document.getElementById(name).scrollIntoView({ behavior: 'instant' })", section)
+    """A section, opened, at the upper edge."""
+    view.evaluate(
+        """(name) => {
+        const section = document.getElementById(name);
+        const inside = [section, section.closest("details"), section.querySelector("details")];
+        for (const one of inside) if (one) one.open = true;
+        section.scrollIntoView({ behavior: "instant" });
+        }""",
+        section,
+    )
     view.wait_for_timeout(100)
 
 
@@ -61,16 +79,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = heart_report(Path(folder))
         browser = playwright.chromium.launch(executable_path=chromium(), args=OPTIONS)
-        light = opened(browser, page, width=1280, height=1050, scheme="light")
-        scroll_to(light, "operating")
-        light.screenshot(path=PICTURES / "report-light.png")
+        light = opened(browser, page, width=1280, height=860, scheme="light")
+        save_small(light.screenshot(), PICTURES / "report-light.png")
         dark = opened(browser, page, width=1280, height=940, scheme="dark")
         scroll_to(dark, "what-if")
         dark.get_by_label("ST_Slope", exact=True).select_option(label="Up")
         dark.wait_for_timeout(100)
-        dark.screenshot(path=PICTURES / "report-dark.png")
+        save_small(dark.screenshot(), PICTURES / "report-dark.png")
         phone = opened(browser, page, width=360, height=760, scheme="light")
-        phone.screenshot(path=PICTURES / "report-phone.png")
+        save_small(phone.screenshot(), PICTURES / "report-phone.png")
         browser.close()
 
 
