@@ -1,11 +1,8 @@
-"""Elements of HTML as text. Every text within them is escaped, unless it is markup made here."""
+"""Elements of SVG and HTML as text. Every text within them is escaped, unless it is markup made here."""
 
 import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta"})
-"""Elements that have no content and no end tag."""
 LONGEST = 300
 """Characters of a text that are shown."""
 
@@ -69,55 +66,9 @@ def element(tag: str, *children: Child, **attributes: str | int | float | bool |
             key = name.rstrip("_").replace("_", "-")
             written.append(key if value is True else f'{key}="{escape(value)}"')
     start = f"<{' '.join(written)}>"
-    if tag in VOID:
-        return Html(start)
     return Html(f"{start}{join(children)}</{tag}>")
 
 
 def join(children: Iterable[Child], between: str = "") -> Html:
     """Children after each other; text is escaped, None is left out."""
     return Html(between.join(escape(child) for child in children if child is not None))
-
-
-def box(label: str, *children: Child, class_: str = "box") -> Html:
-    """A box that scrolls sideways by itself where it is wider than the page, reached and moved by keys as well."""
-    return element("div", *children, class_=class_, tabindex=0, role="group", aria_label=label)
-
-
-def table(
-    caption: str, head: Sequence[Child], rows: Iterable[Sequence[Child]], *, numbers: Iterable[int] = (), **cells: Any
-) -> Html:
-    """A table in a box; the first cell of a row is its heading.
-
-    Parameters
-    ----------
-    caption : str
-        Says what it is, above it and to screen readers.
-    head : sequence
-        A heading for each column.
-    rows : iterable of sequence
-    numbers : iterable of int
-        Columns that hold numbers, which are aligned to the right.
-    cells : Any
-        Attributes of the table.
-    """
-    right = frozenset(numbers)
-    kind = ["num" if place in right else None for place in range(len(head))]
-    heads = join(element("th", one, scope="col", class_=kind[place]) for place, one in enumerate(head))
-    body = (
-        element(
-            "tr",
-            *(
-                element("td", one, class_=kind[place]) if place else element("th", one, scope="row", class_=kind[place])
-                for place, one in enumerate(row)
-            ),
-        )
-        for row in rows
-    )
-    inside = [element("caption", caption), element("thead", element("tr", heads)), element("tbody", join(body, "\n"))]
-    return box(caption, element("table", *inside, **cells))
-
-
-def folded(summary: Child, *children: Child, is_open: bool = False, **attributes: Any) -> Html:
-    """Content below a line that opens and closes it."""
-    return element("details", element("summary", summary), *children, open=is_open, **attributes)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from qmedoid.markup.html import Html, element, escape, join, table
+from qmedoid.markup.html import Html, element, escape, join
+from qmedoid.markup.page import render
 
 _INLINE = re.compile(r"\\(?P<plain>[^A-Za-z0-9\s])|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*")
 _RULE = re.compile(r"\|[\s:|-]+\|?")
@@ -51,7 +52,7 @@ def _blocks(lines: Sequence[str], level: int) -> Iterator[Html]:
         elif line.startswith("|"):
             rows, place = _while(lines, place, ("|",))
             cells = [_cells(row) for row in rows if not _RULE.fullmatch(row.strip())]
-            yield table(title, cells[0], cells[1:])
+            yield Html(render("table.html", caption=title, head=cells[0], rows=cells[1:]))
         elif line.strip():
             while place < len(lines) and lines[place].strip() and not lines[place].startswith(("#", "- ", "|", "```")):
                 place += 1

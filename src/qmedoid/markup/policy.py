@@ -1,12 +1,10 @@
-"""A page that runs its own script and nothing else: its Content-Security-Policy by hashes, and data blocks."""
+"""A page that runs its own script and nothing else: its Content-Security-Policy by hashes, and JSON within it."""
 
 import base64
 import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any
-
-from qmedoid.markup.html import Html, element
 
 
 def source_hash(text: str) -> str:
@@ -39,37 +37,6 @@ def content_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     )
 
 
-def policy_element(scripts: Sequence[str], styles: Sequence[str]) -> Html:
-    """The policy as the first element of a head: it rules what comes after it."""
-    return element("meta", http_equiv="Content-Security-Policy", content=content_policy(scripts, styles))
-
-
-def style_element(css: str) -> Html:
-    """A style sheet within the page, exactly as its hash was made.
-
-    Raises
-    ------
-    ValueError
-        The text would end the element.
-    """
-    return _raw("style", css)
-
-
-def script_element(javascript: str) -> Html:
-    """A script within the page, exactly as its hash was made.
-
-    Raises
-    ------
-    ValueError
-        The text would end the element.
-    """
-    return _raw("script", javascript)
-
-
-def _raw(tag: str, text: str) -> Html:
-    return Html(f"<{tag}>{check_raw(tag, text)}</{tag}>")
-
-
 def check_raw(tag: str, text: str) -> str:
     """The text of a script or a style, as it is within its element; raise ValueError where it would end it."""
     lower = text.lower()
@@ -78,20 +45,14 @@ def check_raw(tag: str, text: str) -> str:
     return text
 
 
-def data_block(name: str, value: Any) -> Html:
-    """Plain values as JSON in an element of this id, which the page's script reads; no text in it can be markup.
+def script_json(value: Any) -> str:
+    """JSON that may stand within a script of a page: it is ASCII, and no tag can end it.
 
     Raises
     ------
     ValueError
         A number is not finite: JSON has no such number.
     """
-    start = element("script", id=name, type="application/json")[: -len("</script>")]
-    return Html(f"{start}{script_json(value)}</script>")
-
-
-def script_json(value: Any) -> str:
-    """JSON that may stand within a script of a page: it is ASCII, and no tag can end it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
