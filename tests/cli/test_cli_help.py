@@ -161,11 +161,15 @@ def test_commands_of_other_programs_are_answered(cli, name, answer):
         (("fit", "t.csv", "--target", "y", "--output-file", "m"), "Use: --output"),
         (("fit", "t.csv", "--target", "y", "--n_folds", "5"), "Use: --cv"),
         (("fit", "--data", "t.csv"), "tables and models are given without one"),
+        (("fit", "t.csv"), "--target COLUMN is missing: Column that holds the classes. For example: qmedoid fit "),
+        (("score", "m", "-o", "out.csv"), "TABLE is missing: "),
+        (("score", "m", "t.csv", "-o", "out.csv", "--top", "0"), "'--top': It must be at least 1. Got 0 instead."),
+        (("fit", "t.csv", "--target", "y", "--seed", "-3"), "It must be from 0 to 2147483647. Got -3 instead."),
         (("fit", "t.csv", "--targt", "y"), "Did you mean '--target'?"),
         (("explain", "m", "t.csv", "--label", "3"), "qmedoid explain --help lists the options."),
     ],
 )
-def test_options_of_other_programs_are_answered(cli, arguments, answer):
+def test_wrong_options_are_answered_with_what_to_write(cli, arguments, answer):
     outcome = cli(*arguments)
     assert outcome.code == 2
     assert answer in outcome.err

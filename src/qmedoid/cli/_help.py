@@ -1,5 +1,6 @@
 """What ``--help`` prints: commands in groups, options in panels; and what is said of a name that is none of ours."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -125,7 +126,8 @@ def panels(command: Any, context: Any) -> dict[str, list[Any]]:
     options = [one for one in command.get_params(context) if not _is_argument(one) and not one.hidden]
     for one in options:
         if one.name not in first:
-            found.setdefault(one.rich_help_panel or PANELS[-1], []).append(one)
+            # The option of help has none in older versions of Typer.
+            found.setdefault(getattr(one, "rich_help_panel", None) or PANELS[-1], []).append(one)
     by_name = {one.name: one for one in options}
     found[MOST_USED] = [by_name[name] for name in first]
     if not first:
@@ -161,13 +163,24 @@ class Command(TyperCommand):
                 formatter.write(f"  {line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read a call; an option of another program is answered with ours."""
+        """Read a call; what is wrong in it is answered with what to write."""
         try:
             return super().parse_args(ctx, args)
         except WRONG_CALL as error:
-            if type(error).__name__ == "NoSuchOption":
+            kind = type(error).__name__
+            if kind == "NoSuchOption":
                 known = [name for one in self.params for name in (*one.opts, *one.secondary_opts)]
                 ctx.fail(no_such_option(error.option_name, known, ctx))
+            if kind == "MissingParameter":
+                what = error.param.metavar if _is_argument(error.param) else spelled(error.param)
+                example = vars(self.callback)["examples"][0]
+                ctx.fail(f"{what} is missing: {error.param.help} For example: {example}")
+            # "0 is not in the range x>=1."
+            if found := re.fullmatch(r"(\S+) is not in the range (?:x>=(\S+)|(\S+)<=x<=(\S+))\.", error.message):
+                got, least, low, high = found.groups()
+                error.message = (
+                    f"It must be {f'at least {least}' if least else f'from {low} to {high}'}. Got {got} instead."
+                )
             raise
 
 

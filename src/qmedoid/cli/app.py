@@ -29,7 +29,7 @@ COMMANDS: dict[str, dict[str, tuple[type[Options], str]]] = {
     "Deploy it, keep it healthy": {
         "export": (more.ExportOptions, "export.run"),
         "diff": (more.DiffOptions, "diff.run"),
-        "recalibrate": (options.RecalibrateOptions, "recalibrate.run"),
+        "recalibrate": (more.RecalibrateOptions, "recalibrate.run"),
     },
     "Research": {
         "demo": (more.DemoOptions, "demo.run"),

@@ -18,13 +18,16 @@ from qmedoid.cli._option_kinds import (
     Model,
     Names,
     Options,
+    Output,
     ReadingOptions,
     Seed,
     Table,
+    TargetName,
     Text,
     argument,
     option,
 )
+from qmedoid.cli.options import PointOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,23 @@ class DiffOptions(ReadingOptions):
         bool,
         option(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code"),
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibrateOptions(PointOptions, ReadingOptions):
+    """Fit probabilities and threshold to newly labeled rows.
+
+    For a model that is in use while the frequency of the classes changes: everything else stays as it was, and the
+    new model names the old one.
+    """
+
+    most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
+    examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
+
+    model: Model
+    table: Table
+    output: Output
+    target: TargetName = None
 
 
 @dataclass(frozen=True, kw_only=True)

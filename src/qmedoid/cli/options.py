@@ -28,7 +28,6 @@ from qmedoid.cli._option_kinds import (
     Names,
     Number,
     Options,
-    Output,
     ReadingOptions,
     Row,
     Seed,
@@ -163,23 +162,6 @@ class PointOptions(Options):
     min_precision: Annotated[Number, share_option(POINT, "Best recall with at least this precision.")] = None
     min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall.")] = None
     cost: MissedCost = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecalibrateOptions(PointOptions, ReadingOptions):
-    """Fit probabilities and threshold to newly labeled rows.
-
-    For a model that is in use while the frequency of the classes changes: everything else stays as it was, and the
-    new model names the old one.
-    """
-
-    most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
-    examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
-
-    model: Model
-    table: Table
-    output: Output
-    target: TargetName = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.options import RecalibrateOptions
+from qmedoid.cli.more_options import RecalibrateOptions
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
 from qmedoid.storage.atomic import check_target
