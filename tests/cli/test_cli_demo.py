@@ -90,7 +90,15 @@ def test_commands_that_it_names_can_be_called(cli, shown, folder):
     words = shlex.split(line, comments=True)
     assert words[:2] == ["qmedoid", "explain"]
     assert cli.ok(*words[1:]).out
-    assert f"Open {folder / 'report.html'} " in shown
+    assert f"Open {folder / 'report.html'} in a browser" in shown
+
+
+def test_report_is_about_the_rows_that_the_model_never_saw(document, folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    (_, false), (missed, found) = document["held_out"]["confusion"]
+    assert document["verdict"][1] in page
+    for part, whole in ((found, found + missed), (false, found + false)):
+        assert f">{part} of {whole}<" in page
 
 
 def test_nothing_is_written_over_what_is_no_file_of_the_demo(cli, tmp_path):

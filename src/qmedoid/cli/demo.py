@@ -84,7 +84,7 @@ def run(options: DemoOptions) -> None:
     report = fitted.model.model.metrics["held_out"]
     row = _instructive(fitted)
     why = fitted.model.explain(fitted.table, row=row)
-    fitted.model.report(files.report, fitted.table.take(fitted.rows))
+    fitted.model.report(files.report, fitted.table)
     said = verdict(report)
     seconds = round(time.perf_counter() - began, 1)
     if options.json:
@@ -98,7 +98,7 @@ def run(options: DemoOptions) -> None:
     console = plain_console()
     for line in ("", *said, "", *_picture(fitted, console.encoding), ""):
         console.print(line, soft_wrap=True)
-    console.print("Why the model decides so, for one of them:")
+    console.print(f"Why it decides so about one of them, row {row} of the table:")
     for line in str(why).splitlines():
         console.print(f"  {shown(line)}", width=min(console.width, _WIDTH))
     for line in ("", *_next(files, row, fitted, seconds)):
@@ -189,18 +189,19 @@ def _picture(fitted: Fitted, encoding: str) -> Iterator[Text | str]:
 def _next(files: Files, row: int, fitted: Fitted, seconds: float) -> Sequence[str]:
     """Where to look, and what to call next."""
     model, table = shlex.quote(str(files.model)), shlex.quote(str(files.table))
-    calls = {
-        f"explain {model} {table} --row {row}": "all about one decision",
-        "check YOUR.csv --target COLUMN": "your own table",
-        "demo --compare": "beside other methods, in minutes",
-    }
     program = _program()
-    wide = max(map(len, calls))
+    calls = {
+        f"{program} explain {model} {table} --row {row}": "all about it",
+        f"{program} check YOUR.csv --target COLUMN": "the first step with your own table",
+        f"{program} demo --compare": "beside plain baselines, in minutes",
+    }
+    lines = [f"  {call}  # {what}" for call, what in calls.items()]
     return [
         f"The fit took {fitted.seconds:.1f} s, all of the demo {seconds} s.",
-        f"Open {shown(files.report)} in a browser: change a patient there, and see the decision move.",
-        "Then:",
-        *(f"  {program} {call:<{wide}}  # {what}" for call, what in calls.items()),
+        f"Open {shown(files.report)} in a browser:",
+        "there every square says why, and a cell that you change moves the decision.",
+        "Next:",
+        *(line if len(line) <= _WIDTH else f"  {call}" for line, call in zip(lines, calls, strict=True)),
     ]
 
 
