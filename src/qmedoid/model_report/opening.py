@@ -257,16 +257,21 @@ def _end(found: tuple[str, float], *, is_odds: bool) -> dict[str, Any]:
     return {"label": found[0], "value": found[1], "text": text}
 
 
+def _number(value: float) -> str:
+    """A number in four digits, more of a large whole one."""
+    return (f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}").replace("-", "−")
+
+
 def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Values with their mean contributions; those at the ends of a column of numbers are open."""
     bins, is_number = effect["bins"], effect["kind"] == "number" and len(effect["bins"]) > 1
     found = []
     for place, one in enumerate(bins):
         label = one["label"]
-        if is_number and place == 0 and one["x_low"] != one["x_high"]:
-            label = f"up to {one['x_high']:.6g}"
-        elif is_number and place == len(bins) - 1 and one["x_low"] != one["x_high"]:
-            label = f"{one['x_low']:.6g} or more"
+        if is_number and one["x_low"] is not None and one["x_low"] != one["x_high"]:
+            low, high = _number(one["x_low"]), _number(one["x_high"])
+            label = f"{low} to {high}" if place else f"up to {high}"
+            label = f"{low} or more" if place == len(bins) - 1 else label
         if one["count"] >= _LEAST_ROWS:
             found.append((label, one["mean"]))
     missing = effect["missing"]

@@ -45,8 +45,9 @@ class ShowingMixin:
             With the target column, figures are those of these rows; else of the held-out rows of the fit.
         **settings
             `target` and `on_mismatch` as elsewhere; `cost`, what a missed positive costs in false alerts; `rows` and
-            `live`, whether the page has real rows and the model itself; `max_bytes`, from which size on the model is
-            left out; `ignore`, codes of findings that are not judged.
+            `live`, whether the page has real rows and the model itself; `all_rows`, whether rows that the fit has seen
+            count as well; `max_bytes`, from which size on the model is left out; `ignore`, codes of findings that are
+            not judged.
         """
         # By name: reports lie in a layer above.
         write = import_module("qmedoid.model_report.writing").report_model

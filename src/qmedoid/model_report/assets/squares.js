@@ -16,7 +16,7 @@
   function reasons(i, sign) {
     const own = found.why[i].filter((one) => one[2] * sign > 0);
     const items = own.map(([place, cell, , text]) => element("li", {}, `${shown(found.columns[place])}${cell === null ? "" : " " + shown(cell)} `, element("strong", {}, text)));
-    return items.length ? element("ul", { class: sign > 0 ? "plain raises" : "plain lowers" }, ...items) : null;
+    return items.length ? element("ul", { class: sign > 0 ? "plain ups" : "plain downs" }, ...items) : null;
   }
 
   function show(i) {
@@ -24,7 +24,7 @@
     chosen = i;
     squares[i].setAttribute("aria-pressed", "true");
     const is = shown(found.classes[found.class[i]]), called = shown(found.classes[calledOf(i)]);
-    const of = isTwo ? `probability of ${shown(found.classes[1])} ${found.chance[i]}` : `probability ${found.chance[i]}`;
+    const of = isTwo ? `probability of ${shown(found.classes[1])}: ${found.chance[i]}` : `probability: ${found.chance[i]}`;
     const head = element("p", {}, element("strong", {}, `${found.row ? "Row " + count(found.row[i]) : "One row"}: ${of}, called ${called}, `
       + (is === called ? "rightly." : `but it is ${is}.`)));
     const parts = [head];
