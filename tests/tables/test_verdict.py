@@ -131,6 +131,15 @@ class TestVerdict:
         for n in (20, 100, 3000):
             assert "weak" in verdict(report([[n, n], [n, n]], 0.5))[-1]
 
+    def test_is_weak_where_the_interval_of_the_accuracy_contains_the_guess(self):
+        assert "weak" in verdict(report([[28, 22], [20, 30]], 0.9))[-1]
+        assert len(verdict(report([[280, 220], [200, 300]], 0.9))) == 2
+
+    def test_is_weak_where_chance_ranks_as_well(self):
+        calls = [[70, 30], [30, 70]]  # 0.58 is reached by chance once in 40 times with so many rows
+        assert "no better than chance" in verdict(report(calls, 0.57))[-1]
+        assert len(verdict(report(calls, 0.6))) == 2
+
     def test_of_a_perfect_model_of_enough_rows_is_not_weak(self):
         assert len(verdict(report([[50, 0], [0, 50]], 1.0))) == 2
         assert len(verdict(report([[970, 0], [0, 30]], 1.0), alerts=True)) == 2
