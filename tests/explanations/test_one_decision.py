@@ -14,7 +14,7 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.flips import nearest_flips
-from qmedoid.explanations.sentences import cell_text, change_texts, sentences
+from qmedoid.explanations.sentences import change_texts, sentences
 from qmedoid.explanations.view import steps
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out

@@ -12,9 +12,9 @@ from qmedoid.cli.options import ExplainOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.explanations.explanation import Explanation
 from qmedoid.explanations.flips import check_fixed
-from qmedoid.explanations.sentences import cell_text as shown_text
 from qmedoid.explanations.sentences import change_texts, term_text, toward_text
 from qmedoid.explanations.view import PAGE_TITLE, PICTURE_TITLE
+from qmedoid.metrics.texts import cell_text as shown_text
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel

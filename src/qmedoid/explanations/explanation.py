@@ -122,16 +122,19 @@ class Explanation(Mapping[str, Any]):
         """A similar row, and in which of the columns that decide it is the same, close or another."""
         keys = ("class", "training_row", "row", "difference")
         made: dict[str, Any] = {key: similar[key] for key in keys if key in similar}
-        made |= {"same": [], "close": [], "differs": []}
+        made |= {"is_equal": False, "same": [], "close": [], "differs": []}
         if similar["difference"] is not None:
             cells, differences = similar["record"], measure.by_column(similar["record"])
+            own_cells = self._report["record"]
+            made["is_equal"] = all(cells.get(name) == own_cells.get(name) for name in self._model.contract.names)
             for column in self._report["columns"][:N_DECIDING]:
                 name, own = column["name"], column["cell"]
                 if differences.get(name) is not None:
                     is_close = differences[name] <= _CLOSE and measure.is_ordered(name)
                     how = "same" if cells.get(name) == own else "close" if is_close else "differs"
                     made[how].append({"name": name, "cell": cells.get(name), "own": own})
-        return {**made, "sentence": similar_text(made, self._report)}
+        made["sentence"] = similar_text(made, self._report)
+        return made
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The explanation as plain values, fit for JSON.

@@ -7,14 +7,13 @@ from qmedoid.metrics.texts import (
     called_before,
     called_by_score,
     called_with_chance,
+    cell_text,
     chance_texts,
     class_name,
     column_text,
     effect_text,
-    shortened,
 )
 from qmedoid.model.operating_point import probability
-from qmedoid.spelling import printable
 
 MOST_REASONS = 3
 """Reasons that the sentences name in either direction, at most."""
@@ -112,6 +111,8 @@ def similar_text(similar: Part, report: Part) -> str:
     if similar["difference"] is None:
         row += ", by distance: the model keeps no cells of training rows"
     of_class = "row of no known class" if similar["class"] is None else f"known {_class(report, similar['class'])}"
+    if similar.get("is_equal"):
+        return f"Most similar {of_class}: {row} — the same in every column."
     texts = {
         "same": [_with_cell(one) for one in similar["same"]],
         "close:": [f"{_with_cell(one)} ({cell_text(one['own'])})" for one in similar["close"]],
@@ -119,15 +120,6 @@ def similar_text(similar: Part, report: Part) -> str:
     }
     parts = [f"{word} {', '.join(named)}" for word, named in texts.items() if named]
     return f"Most similar {of_class}: {row}" + (f" — {'; '.join(parts)}." if parts else ".")
-
-
-def cell_text(value: Any) -> str:
-    """A cell within a sentence: numbers with six digits, long texts cut within, for many differ at their ends only."""
-    if value is None:
-        return "missing"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return shortened(printable(value))
 
 
 def change_texts(change: Part) -> tuple[str, str]:
@@ -172,10 +164,14 @@ def _start(report: Part, named: Sequence[Part]) -> str:
     start, cut = report["start"], -report["terms"].get("operating point", 0.0)
     is_pair = report["threshold"] is None
     if not _has_odds(report):
-        where = f"{_amount(abs(start - (0.0 if is_pair else cut)))} {'ahead' if is_pair else 'above'}"
-        if start < (0.0 if is_pair else cut):
-            where = where.replace("ahead", "behind").replace("above", "below")
-        text = f"Every record starts {where}" + ("" if is_pair else " the threshold")
+        ahead = start - (0.0 if is_pair else cut)
+        words = (
+            ("behind", "ahead", "level")
+            if is_pair
+            else ("below the threshold", "above the threshold", "at the threshold")
+        )
+        where = f"{abs(ahead):.3g} {words[int(ahead > 0)]}" if abs(ahead) > _NOTHING else words[2]
+        text = f"Every record starts {where}"
     elif is_pair:
         text = f"Between these two, {toward_text(report)} starts at {chance_texts(probability(start))[0]}"
     else:
@@ -212,8 +208,3 @@ def _turned(report: Part, flips: Sequence[Part]) -> str:
     if report["is_alert"] is not None:
         called = "no alert" if report["is_alert"] else "an alert"
     return f"It would be {called} with {' and '.join(changes)}."
-
-
-def _amount(value: float) -> str:
-    """A part of a score without probabilities."""
-    return f"{value:.3g}"

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qmedoid.explanations.digits import plain, rounded_to_sum, signed
-from qmedoid.explanations.sentences import cell_text, change_texts, term_text, toward_text
+from qmedoid.explanations.sentences import change_texts, term_text, toward_text
 from qmedoid.markup import charts
 from qmedoid.markup.html import Html
 from qmedoid.markup.page import render
-from qmedoid.metrics.texts import chance_texts, class_name, effect_text, percent_text
+from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 
 PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
 """How the titles of every page and picture begin."""
@@ -34,7 +34,9 @@ def steps(made: Made) -> list[Step]:
     """The bars from 0 to the margin, the start first; their printed values add up to the printed margin."""
     has_odds = made.get("probabilities") is not None
     parts = [("every record starts here", made["start"])]
-    parts += [(f"{cell_text(one['name'])} = {cell_text(one['cell'])}", one["contribution"]) for one in made["columns"]]
+    parts += [
+        (column_text(cell_text(one["name"]), cell_text(one["cell"])), one["contribution"]) for one in made["columns"]
+    ]
     rest, cut = made["rest"]["columns"], made["terms"].get("operating point", 0.0)
     parts += [(_counted(rest["count"], "other column"), rest["contribution"])] if rest["count"] else []
     parts += [(term_text(name), value) for name, value in made["varying"].items() if value]

@@ -28,6 +28,7 @@ FIGURE_NAMES = {
 LONGEST = 40
 """Signs of a cell or name within a sentence, at most."""
 _END = 12
+_MIDNIGHT = "T00:00:00"
 CALIBRATION_NAMES = {
     "error": "calibration error",
     "by_chance": "mean by chance alone",
@@ -113,6 +114,20 @@ def class_text(label: object, target: str | None) -> str:
 def class_name(label: object, target: str | None) -> str:
     """`class_text` as it stands in a sentence: safe in a terminal, and cut where it is long."""
     return shortened(printable(class_text(label, target)))
+
+
+def cell_text(value: object) -> str:
+    """A cell within a sentence: numbers with six digits, days without a time, long texts cut.
+
+    >>> cell_text(3.14159265), cell_text(None), cell_text("2024-02-29T00:00:00")
+    ('3.14159', 'missing', '2024-02-29')
+    """
+    if value is None:
+        return "missing"
+    text = f"{value:.6g}" if isinstance(value, float) else printable(value)
+    if text.endswith(_MIDNIGHT) and len(text) == len(_MIDNIGHT) + 10:
+        text = text.removesuffix(_MIDNIGHT)
+    return shortened(text)
 
 
 def shortened(text: str) -> str:

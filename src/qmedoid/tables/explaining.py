@@ -68,7 +68,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     if len(decision.classes) == 2:
         report["threshold"] = probability(decision.cut or 0.0) if decision.probabilistic else decision.cut or 0.0
         # Whoever asked for an operating point asked for alerts.
-        report["is_alert"] = None if decision.cut is None else winner == 1
+        report["is_alert"] = winner == 1 if decision.probabilistic and decision.cut is not None else None
     return report
 
 

@@ -14,6 +14,7 @@ from qmedoid.metrics.texts import (
     called_before,
     called_by_score,
     called_with_chance,
+    cell_text,
     class_name,
     column_sign,
     effect_text,
@@ -24,6 +25,7 @@ from qmedoid.model.explanation import column_contributions
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import printable
+from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 
 # Contributions up to this size are rounding.
@@ -142,9 +144,10 @@ def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[n
         text = pa.array(np.char.mod("%.6g", values).tolist(), pa.string(), mask=np.isnan(values))
     elif pa.types.is_boolean(given.type):
         text = pc.if_else(given, "True", "False")
-    else:
+    elif is_text(given.type) or pa.types.is_integer(given.type):
         text = as_text(given).cast(pa.string())
-    is_long = pc.fill_null(pc.greater(pc.utf8_length(text), LONGEST), fill_value=False)
-    if pc.any(is_long).as_py():
-        text = pa.array([None if cell is None else shortened(cell) for cell in text.to_pylist()], pa.string())
+        if pc.any(pc.greater(pc.utf8_length(text), LONGEST)).as_py():
+            text = pa.array([None if cell is None else cell_text(cell) for cell in text.to_pylist()], pa.string())
+    else:
+        text = pa.array([cell_text(cell[""]) for cell in plain_records(pa.table({"": given}))], pa.string())
     return pc.fill_null(text, "missing")
