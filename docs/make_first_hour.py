@@ -64,7 +64,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as path, sync_playwright() as playwright:
         folder = Path(path)
         made = {
-            f"{name}_{arguments.side}": make_command_line.section(commands, folder)
+            f"{name}_{arguments.side}": make_command_line.section(commands, folder).replace("```console", "```text", 1)
             for name, commands in COMMANDS.items()
         }
         browser = playwright.chromium.launch(executable_path=chromium(), args=OPTIONS)
