@@ -12,6 +12,7 @@ from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
 from qmedoid.metrics.texts import odds_text
+from qmedoid.tables.verdict import verdict
 
 
 def decisions(cli, case, folder):
@@ -206,3 +207,12 @@ def test_explain_replaces_its_own_files_and_nothing_else(cli, two, tmp_path):
         assert output.read_bytes() == before
     assert "two files" in cli("explain", model, two.file, "--row", "0", "--html", page, "--svg", page).err
     assert "written to files" in cli("explain", model, two.file, "--row", "0", "--html", "-").err
+
+
+def test_evaluation_begins_with_the_verdict_of_its_figures(cli, two):
+    report = cli.ok("evaluate", two.model, two.file, "--json").json
+    said = cli.ok("evaluate", two.model, two.file).out
+    assert said.startswith("\n".join(verdict(report)) + "\n")
+    assert "rows the model never saw" in said
+    seen = cli.ok("evaluate", two.model, two.file, "--all-rows").out
+    assert f"({two.printed['training_rows']} of them were in the fit)" in seen.splitlines()[0]

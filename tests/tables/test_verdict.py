@@ -164,6 +164,7 @@ class TestVerdict:
         told = verdict(seen)[0]
         assert told.startswith("Of 70 rows (60 of them were in the fit), it calls")
         assert "never saw" in verdict(seen | {"seen": {"rows": 0, "checked": 70}})[0]
+        assert "never saw" in verdict(seen | {"left_out": {"seen": 60}})[0]
 
     def test_escapes_names_of_classes(self):
         assert "\x1b" not in verdict(report([[30, 5], [5, 30]], labels=("a", "\x1b[2J")))[0]

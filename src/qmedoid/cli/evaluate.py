@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
-from qmedoid.cli._output import note, print_json, print_metrics, reading_bar
+from qmedoid.cli._output import note, print_json, print_metrics, reading_bar, shown
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
@@ -13,6 +13,7 @@ from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluate_file import EvaluatedFile, evaluate_file
 from qmedoid.tables.evaluating import SEEN, labeled_report, report_notes, without_seen
+from qmedoid.tables.verdict import verdict
 
 
 def run(options: EvaluateOptions) -> None:
@@ -63,14 +64,17 @@ def run(options: EvaluateOptions) -> None:
     for one in said:
         note(one)
     found.novelty.warn()
+    operating = loaded.decision.operating
     if options.json:
-        operating = loaded.decision.operating
         cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
         cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
         bad = {"bad_rows": found.bad_rows, "bad_rows_file": options.bad_rows}
         source = "table" if stored is None else "held-out"
         print_json({**report, "source": source, **bad, **cut, "novelty": found.novelty.as_dict()})
         return
+    rows = None if report["seen"] is not None else f"of {Path(options.table).name}"
+    for sentence in verdict(report, alerts=operating is not None and operating.rule != "likeliest", rows=rows):
+        print(shown(sentence))
     counted = report["left_out"].get("seen")
     of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
     print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")

@@ -43,7 +43,9 @@ def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str | None
     n_rows = sum(map(sum, confusion))
     if n_rows == 0:
         return ["No row has a known class: how good the model is cannot be said."]
-    seen = (report.get("seen") or {}).get("rows", 0)
+    # Rows of the fit are left out, unless all were to be counted.
+    is_left_out = (report.get("left_out") or {}).get("seen", 0) > 0
+    seen = 0 if is_left_out else (report.get("seen") or {}).get("rows", 0)
     rows = rows or (NEW_ROWS if not seen else f"({count_text(seen)} of them were in the fit)")
     about = f"Of {count_text(n_rows)} row{'' if n_rows == 1 else 's'} {rows}"
     if len(labels) == 2:
