@@ -194,6 +194,25 @@ def test_arrays_name_columns_by_their_place():
     later[:5, 0] = 7000
     known[:5, 0] = np.median(known[:, 0])
     assert np.array_equal(never.predict_proba(later), never.predict_proba(known))
+    tables = [pa.table({"x0": one[:, 0], "x1": one[:, 1]}) for one in (later, known)]
+    saved = qmedoid.SavedModel(never.table_model())
+    assert np.array_equal(*(saved.predict_proba(table) for table in tables))
+
+
+def test_tables_of_many_columns_are_read_in_the_same_way():
+    rng = np.random.default_rng(2)
+    empty = rng.normal(size=(200, 40))
+    y = (empty[:, 0] + empty[:, 1] > 0).astype(int)
+    empty[rng.random(empty.shape) < 0.1] = np.nan
+    with few_trees():
+        own = MedoidClassifier(missing={f"x{place}": [-99] for place in range(40)}, random_state=0)
+        own.fit(np.nan_to_num(empty, nan=-99), y)
+        plain = MedoidClassifier(random_state=0).fit(empty, y)
+    assert own.predict_proba(np.nan_to_num(empty, nan=-99)).tobytes() == plain.predict_proba(empty).tobytes()
+    own, plain = (qmedoid.SavedModel(one.table_model()) for one in (own, plain))
+    tables = [pa.table({f"x{place}": one[:, place] for place in range(40)})
+              for one in (np.nan_to_num(empty, nan=-99), empty)]  # fmt: skip
+    assert own.score_table(tables[0]).equals(plain.score_table(tables[1]))
 
 
 def test_diff_and_card_show_the_values(models):

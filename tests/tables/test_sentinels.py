@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid import check_table
+from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.sentinels import find_sentinels
 
 SEEDS = st.integers(0, 10_000)
@@ -87,6 +88,30 @@ def test_values_in_few_rows_raise_no_alarm() -> None:
     assert values_of(np.r_[column[:60], np.zeros(4)]) == []
     assert values_of(np.r_[column, np.zeros(10)]) == []
     assert values_of(np.r_[column, np.zeros(11)]) == [0.0]
+
+
+def test_a_value_in_most_rows_is_the_usual_case() -> None:
+    rest = np.random.default_rng(0).uniform(50, 60, 100)
+    assert values_of(np.r_[rest, np.zeros(99)]) == [0.0]
+    assert values_of(np.r_[rest, np.zeros(101)]) == []
+
+
+def test_codes_with_a_hole_raise_no_alarm() -> None:
+    assert values_of(np.repeat([1.0, *np.arange(10.0, 40.0)], 20)) == []
+
+
+def test_a_step_that_is_small_beside_the_column_raises_no_alarm() -> None:
+    rest = np.r_[np.arange(5.0, 8.0, 0.1), np.linspace(8, 1000, 400)]
+    assert values_of(np.r_[rest, np.zeros(40)]) == []
+
+
+def test_wide_tables_are_looked_at_as_others() -> None:
+    rng = np.random.default_rng(0)
+    columns = {f"c{place}": np.round(rng.normal(100, 10, 300)) for place in range(40)}
+    columns["c7"][:20], columns["c31"][5:60] = 0.0, 9999.0
+    found = infer_columns(pa.table(columns)).sentinels
+    assert found == infer_columns(pa.table({name: columns[name] for name in ("c7", "c31")})).sentinels
+    assert list(found) == ["c7", "c31"]
 
 
 def test_missing_and_infinite_cells_are_no_values() -> None:
