@@ -136,7 +136,7 @@ def test_different_numbers_far_apart_say_something():
 )
 def test_numbers_of_their_own_under_such_a_name_name_rows(name):
     numbers = [7 * number for number in range(25)]
-    assert "names rows" in reason(numbers, name)
+    assert "as an identifier has" in reason(numbers, name)
     assert kind(numbers) == "number"
     assert not infer(**{name: [n + 0.5 for n in numbers]}).left_out
     assert not infer(**{name: [*numbers, 0]}).left_out
@@ -149,7 +149,7 @@ def test_names_that_only_contain_such_a_word_do_not(name):
 
 def test_texts_of_their_own_name_rows():
     texts = [f"person {number}" for number in range(20)]
-    assert "names rows" in reason(texts)
+    assert "as an identifier has" in reason(texts)
     assert kind(texts[:19]) == "category"
     assert kind([*texts, texts[0]]) == "category"
 

@@ -38,6 +38,11 @@ def test_smooth_and_zero_inflated_columns_raise_no_alarm(name: str, seed: int, n
     assert values_of(SMOOTH[name](np.random.default_rng(seed), n)) == []
 
 
+def test_limits_of_an_instrument_hardly_ever_raise_one() -> None:
+    clipped = (np.clip(np.random.default_rng(seed).normal(50, 30, 300), 0, 100) for seed in range(500))
+    assert sum(values_of(column) != [] for column in clipped) <= 5
+
+
 @given(seed=SEEDS, value=st.sampled_from([0.0, -1.0, -999.0, 999.0, 9999.0]), share=st.sampled_from([0.02, 0.2, 0.45]))
 def test_planted_value_is_found_with_its_rows(seed: int, value: float, share: float) -> None:
     rng = np.random.default_rng(seed)

@@ -181,7 +181,7 @@ def test_long_whole_numbers_are_not_equal_because_their_floats_are(kind, tmp_pat
     ids = [2**60 + 3 * 10**6 * (row // 2) + row % 2 for row in range(40)]
     assert len(set(map(float, ids))) < len(ids)
     given = ids if kind == "int" else list(map(str, ids))
-    assert inferred(given, "order_id").left_out["order_id"].endswith("it names rows")
+    assert inferred(given, "order_id").left_out["order_id"].endswith("as an identifier has")
     path = tmp_path / "table.csv"
     longer = [10**19 + 7 * row for row in range(40)]
     path.write_text("\n".join(["order_id,b", *(f"{one},{row % 3}" for row, one in enumerate(longer))]))
@@ -234,7 +234,8 @@ def test_time_column_may_hold_dates_with_the_day_first():
     [("number", "1.234.5"), ("number", "d.m.y"), ("date", "1,234"), ("category", "1,234"), ("number", "1234 a b")],
 )
 def test_saved_spelling_that_is_none_is_refused(kind, spelling):
-    column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": False, "spelling": spelling}
+    column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": False}
+    column |= {"spelling": spelling, "missing_values": []}
     contract = {"columns": [column], "target": None, "left_out": {}}
     with pytest.raises(RefusedError, match="spelling"):
         read(Contract, contract, {})
@@ -245,5 +246,6 @@ def test_saved_spelling_that_is_none_is_refused(kind, spelling):
 
 def test_saved_spelling_is_read_back():
     for kind, spelling in [("number", "1.234,5 €"), *(("date", one) for one in DATE_SPELLINGS)]:
-        column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": True, "spelling": spelling}
+        column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": True}
+        column |= {"spelling": spelling, "missing_values": []}
         assert read(Contract, {"columns": [column], "target": None, "left_out": {}}, {}).columns[0].spelling == spelling

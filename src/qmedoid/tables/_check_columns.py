@@ -15,7 +15,7 @@ from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import IDENTIFIERS, Role
-from qmedoid.tables.sentinels import Sentinels
+from qmedoid.tables.sentinels import Sentinels, quoted
 
 Codes = npt.NDArray[np.int32]
 _EXAMPLES, _LONGEST = 3, 30
@@ -128,7 +128,8 @@ def oddities(
     why = shown["why"]
     if not shown["used"] and shown["role"] != "ignore":
         is_guess = why in IDENTIFIERS
-        message = f"column {name!r} is left out: {why}" + ("; the role 'keep' uses it all the same" if is_guess else "")
+        way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
+        message = f"column {name!r} is left out: {why}{way_out}"
         found.append(Finding("identifier" if is_guess else getattr(why, "code", "not_read"), message, (name,)))
     if sentinels is not None:
         found.append(Finding("sentinel", sentinels.message(name), (name,)))
@@ -144,8 +145,8 @@ def oddities(
         found += _mixed(name, facts) if shown["note"] is None and shown["role"] is None else []
     if shown["used"] and _is_time_like(name, column, shown["kind"], facts):
         message = (
-            f"column {name!r} is about time: if rows to come are later ones, hold out the last rows "
-            f"(fit --time-column {name!r})"
+            f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "
+            f"(fit --time-column {quoted(name)})"
         )
         found.append(Finding("time", message, (name,)))
     return found

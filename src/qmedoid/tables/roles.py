@@ -106,8 +106,8 @@ def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
 
 
 NUMBERS_ROWS = "it numbers the rows"
-OWN_NUMBER = "every row has its own number: it names rows"
-OWN_TEXT = "every row has its own text: it names rows"
+OWN_NUMBER = "every row has a different number, as an identifier has"
+OWN_TEXT = "every row has a different text, as an identifier has"
 TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
 """Reasons to leave a column out that are a guess; a user who knows better keeps the column."""

@@ -70,7 +70,7 @@ class Sentinels(NamedTuple):
                 beyond = "or later" if one.value < one.nearest else "or earlier"
             parts.append(f"{text} in {one.rows:,} of {self.n_rows:,} {self.rows}, and {bound} {beyond} in all others")
         it, values = ("it", texts[0]) if len(texts) == 1 else ("them", " and ".join(texts))
-        options = " ".join(f"--missing {_quoted(f'{name}={text}')}" for text in texts)
+        options = " ".join(f"--missing {quoted(f'{name}={text}')}" for text in texts)
         listed = ", ".join(text if self.kind == "number" else repr(text) for text in texts)
         return (
             f"{name!r} is {'; '.join(parts)}: {values} may mean 'not measured'. Read {it} as missing: {options} "
@@ -78,10 +78,11 @@ class Sentinels(NamedTuple):
         )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a shell takes it, for a command in a message."""
     import shlex
 
-    return shlex.quote(text) if text.isprintable() else "NAME=VALUE"
+    return shlex.quote(text) if text.isprintable() else "…"
 
 
 def cell_text(value: float, kind: Kind) -> str:
