@@ -32,6 +32,6 @@ for line, (name, groups) in enumerate({"rows alone": None, "patients given": pat
     axes.plot(shown, line, "d", color="#b8460e", ms=9, label="on new patients" if line == 0 else None)
     print(f"{name}: expected {expected.value:.3f}, on new patients {shown:.3f}")
 axes.set_yticks([0, 1], ["rows alone", "patients given"])
-axes.set(xlabel="recall of malignant tumors", ylim=(-0.6, 1.6), title="Copies on both sides promise too much")
+axes.set(xlabel="recall of malignant tumors", ylim=(-0.6, 2.4), title="Copies on both sides promise too much")
 axes.legend(loc="upper left")
 plt.show()

@@ -15,7 +15,7 @@ from qmedoid import MedoidClassifier
 from qmedoid.studies.datasets import shipped_path
 
 payments = parquet.read_table(shipped_path("creditcard_sample.parquet")).drop_columns("Time")
-known, new = (payments.take(np.arange(start, payments.num_rows, 10)) for start in (0, 3))
+known, new = (payments.take(np.arange(start, payments.num_rows, 12)) for start in (0, 5))
 X, y = known.drop_columns("Class"), known["Class"].to_numpy()
 X_new, y_new = new.drop_columns("Class"), new["Class"].to_numpy()
 

@@ -15,11 +15,11 @@ from qmedoid.circuits import SamplerSwapTest
 
 X, y = load_breast_cancer(return_X_y=True)
 model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X[::2], y[::2])
-records = X[1:81:2]
+records = X[1:61:2]
 exact = model.decision_function(records)
 
 # %%
-# Margins of 40 records, measured with 64 and with 4,096 shots, on a simulator:
+# Margins of 30 records, measured with 64 and with 4,096 shots, on a simulator:
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharey=True)
 for ax, shots in zip(axes, (64, 4096), strict=True):
