@@ -5,7 +5,7 @@ from typing import Any
 from qmedoid import SavedModel
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document
-from qmedoid.model_report.opening import opening
+from qmedoid.model_report.figures import opening
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -92,14 +92,14 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                  "table": names[1], "command": f"qmedoid report {names[2]}"},
         "model": {
             "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum", "rule": None,
-            "parts": [{"name": names[1], "weight": 1.0, "text": "1.00"}], "n_medoids": 2, "n_neighbors": 0,
+            "parts": [{"name": names[1], "weight": 1.0}], "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
             "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
             "holds": "This page holds 2 rows.",
         },
         "columns": [
             {"name": name, "kind": "number", "read": True, "encoding": "the number itself", "missing": 0.01,
-             "missing_text": "1 %", "n_levels": None, "importance": 1.0 / (1 + place), "text": f"{1 / (1 + place):.3f}"}
+             "n_levels": None, "importance": 1.0 / (1 + place)}
             for place, name in enumerate(names)
         ],
         "n_columns": len(names),
@@ -113,10 +113,10 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         "confusion": {"labels": ["no", names[0]], "counts": [[1500, 200], [50, 250]], "about": None},
         "operating": operating(n_rows),
         "calibration": {"bins": [{"mean": p, "share": p, "low": p - 0.05, "high": p + 0.05, "count": 100}
-                                 for p in (0.1, 0.5, 0.9)], "error_text": "0.01", "by_chance_text": "0.02",
+                                 for p in (0.1, 0.5, 0.9)],
                         "error": 0.01, "by_chance": 0.02, "by_chance_high": 0.03},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
-        "pairs": [{"columns": [names[0], names[1]], "importance": 0.2, "text": "0.2"}],
+        "pairs": [{"columns": [names[0], names[1]], "importance": 0.2}],
         "groups": {"nodes": [{"name": name, "importance": 1.0} for name in names],
                    "edges": [{"a": 0, "b": 1, "weight": 0.5}, {"a": 1, "b": 2, "weight": 0.1}]},
         "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},

@@ -17,8 +17,7 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
-from qmedoid.model_report.effects import KnownRows, effects, importances
-from qmedoid.model_report.pairs import together
+from qmedoid.model_report.columns import KnownRows, effects, importances, together
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.model_report.rows import _neighbor_rows, medoid_rows, start_record
 from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize

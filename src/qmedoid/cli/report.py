@@ -1,5 +1,6 @@
 """``qmedoid report``: a model, and what it decides about a table, as one page."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.findings import check_codes
 from qmedoid.model_report.reading import Looked, look_at_data, look_at_file
-from qmedoid.model_report.summary import Names, ReportSettings, command_line, summarize
+from qmedoid.model_report.summary import Names, ReportSettings, summarize
 from qmedoid.model_report.writing import Report, check_output, write_report
 from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
@@ -105,7 +106,8 @@ def _command(options: ReportOptions, output: Path | None) -> str:
     more += [part for code in listed(options.ignore) for part in ("--ignore", code)]
     more += [] if options.on_mismatch == "error" else ["--on-mismatch", options.on_mismatch]
     more += [] if options.max_size == 3.0 else ["--max-size", f"{options.max_size:g}"]
-    return command_line(options.model, options.table, output or "report.html", more)
+    table = [] if options.table is None else [options.table]
+    return shlex.join(["qmedoid", "report", str(options.model), *table, "-o", str(output or "report.html"), *more])
 
 
 def _baselines(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:

@@ -1,11 +1,19 @@
-"""The columns of a model's contract, and those that were left out, as a report lists them."""
+"""The columns of a model: how they are read, what their values contribute, and which of them count together."""
 
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
+from qmedoid.methods.contributions import Grouped
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.importance import by_importance, class_contributions
 from qmedoid.model.table import TableModel
+from qmedoid.tables.effect import EffectTally
 
 MOST_COLUMNS = 200
 """Columns that are listed at most; of more the most important ones."""
@@ -21,7 +29,6 @@ def column_list(model: TableModel, importance: Array | None) -> list[dict[str, A
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
-    total = 0.0 if importance is None else float(importance.sum())
     return [
         {
             "name": columns[place].name,
@@ -29,19 +36,11 @@ def column_list(model: TableModel, importance: Array | None) -> list[dict[str, A
             "read": place in used,
             "encoding": encoding_words(columns[place], model.encodings[place]),
             "missing": None if shares is None else float(shares[place]),
-            "missing_text": None if shares is None else f"{100 * shares[place]:.3g} %",
             "n_levels": _n_levels(columns[place], model.encodings[place]),
             "importance": None if importance is None else float(importance[place]),
-            "text": _importance_text(None if importance is None else float(importance[place]), total),
         }
         for place in order
     ]
-
-
-def _importance_text(importance: float | None, total: float) -> str:
-    if importance is None:
-        return "–"
-    return f"{importance:.4f}" + (f" ({100 * importance / total:.1f} %)" if total > 0 else "")
 
 
 def _n_levels(column: Column, encoding: Encoding) -> int | None:
@@ -69,3 +68,136 @@ def left_out_list(model: TableModel) -> list[dict[str, str]]:
     """Columns that no model reads, with the reason."""
     items = list(model.contract.left_out.items())[:MOST_LEFT_OUT]
     return [{"name": name, "reason": reason[:_LONGEST]} for name, reason in items]
+
+
+N_EFFECTS = 12
+"""Columns whose shape is shown: the most important ones."""
+N_BINS = 20
+"""Bins of numbers and dates at most, of about equally many rows."""
+ROWS_IN_BIN = 10
+"""Rows of a bin at least, where there are several bins."""
+MOST_ROWS = 2_000
+"""Rows that contributions are computed of, at most; fewer with more classes."""
+
+
+_LEAST_ROWS = 200
+
+
+class KnownRows(NamedTuple):
+    """Rows whose contributions are looked at: a table of raw cells, and its encoded columns."""
+
+    table: pa.Table
+    encoded: list[Array]
+
+    def first(self, n_rows: int) -> "KnownRows":
+        """Evenly spread rows of them, at most so many."""
+        n = len(self.table)
+        if n <= n_rows:
+            return self
+        places = np.unique(np.linspace(0, n - 1, n_rows).round().astype(np.intp))
+        return KnownRows(self.table.take(pa.array(places)), [column[places] for column in self.encoded])
+
+
+def importances(model: TableModel, rows: KnownRows) -> Array:
+    """Mean absolute contribution of every column to the margins of some rows, shape (columns,)."""
+    few = rows.first(MOST_ROWS)
+    decided = model.decide(few.encoded)
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    return np.asarray(np.abs(column_contributions(model, few.encoded, decided.codes, others)).mean(axis=0))
+
+
+def effects(model: TableModel, rows: KnownRows, importance: Array, n_effects: int = N_EFFECTS) -> list[dict[str, Any]]:
+    """The shape of the most important columns: contribution against value, all toward one class."""
+    places = {name: place for place, name in enumerate(model.contract.names)}
+    used = set(model.layout.used)
+    ranked = by_importance(model.contract.names, importance)
+    wanted = [name for name, amount in ranked.items() if places[name] in used and amount > 0][:n_effects]
+    few = rows.first(max(_LEAST_ROWS, MOST_ROWS // max(len(model.decision.classes) - 1, 1)))
+    if not wanted or not len(few.table):
+        return []
+    code = _spoken_for(model, rows, [places[name] for name in wanted])
+    added = class_contributions(model, np.column_stack(few.encoded).astype(np.float64), code)
+    n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
+    return [_effect(model, few.table, name, code, added[:, places[name]], n_bins) for name in wanted]
+
+
+def _spoken_for(model: TableModel, rows: KnownRows, places: list[int]) -> int:
+    """The second of two classes, else the one that the columns at these places contribute most to."""
+    n_classes = len(model.decision.classes)
+    if n_classes == 2:
+        return 1
+    X = np.column_stack(rows.first(max(20, _LEAST_ROWS // n_classes)).encoded).astype(np.float64)
+    sizes = [float(np.abs(class_contributions(model, X, code)[:, places]).mean()) for code in range(n_classes)]
+    return int(np.argmax(sizes))
+
+
+def _effect(model: TableModel, table: pa.Table, name: str, code: int, added: Array, n_bins: int) -> dict[str, Any]:
+    """The shape of one column, from what it adds for a class, shape (n,)."""
+    tally = EffectTally(model, name, model.decision.classes[code])
+    tally.add_contributions(table, added)
+    return tally.report(n_bins).drawn()
+
+
+GROUP_ROWS = 200
+"""Rows that contributions of groups are computed of."""
+MOST_PAIRS = 20
+MOST_NODES = 24
+MOST_EDGES = 60
+_LARGEST_SET = 6
+
+
+def together(model: TableModel, rows: KnownRows | None) -> dict[frozenset[int], float]:
+    """Mean absolute contribution of sets of two columns or more, by places in the contract.
+
+    Groups of evidence and paths of trees that look at the same columns count together.
+    """
+    if rows is None or model.method is None or not isinstance(model.method, Grouped) or not len(rows.table):
+        return {}
+    few = rows.first(GROUP_ROWS)
+    decided = model.decide(few.encoded)
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    X = np.column_stack(few.encoded).astype(np.float64)
+    groups, added = model.method.group_contributions(X, decided.codes, others)
+    _, best = explained_by(model)
+    sums: dict[frozenset[int], Array] = {}
+    for place, columns in enumerate(groups):
+        found = frozenset(model.source[list(columns)].tolist())
+        if 1 < len(found) <= _LARGEST_SET:
+            sums[found] = sums.get(found, 0.0) + best.slope * added[:, place]
+    return {found: float(np.abs(amount).mean()) for found, amount in sums.items()}
+
+
+def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[dict[str, Any]]:
+    """The groups of two and three columns that contribute most."""
+    names = model.contract.names
+    listed = [(amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0]
+    listed.sort(key=lambda one: (-one[0], one[1]))
+    return [
+        {"columns": [names[place] for place in found], "importance": amount} for amount, found in listed[:MOST_PAIRS]
+    ]
+
+
+def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> dict[str, Any]:
+    """Columns, and how much two of them count together; a larger group is shared among its pairs evenly."""
+    names, weights = model.contract.names, dict[tuple[int, int], float]()
+    for found, amount in sets.items():
+        edges = list(combinations(sorted(found), 2))
+        for edge in edges:
+            weights[edge] = weights.get(edge, 0.0) + amount / len(edges)
+    heaviest = sorted(weights.items(), key=lambda one: (-one[1], one[0]))
+    nodes: dict[int, int] = {}
+    kept: list[dict[str, Any]] = []
+    for (a, b), weight in heaviest:
+        new = {a, b} - nodes.keys()
+        if weight <= 0 or len(kept) >= MOST_EDGES or len(nodes) + len(new) > MOST_NODES:
+            continue
+        for place in sorted(new):
+            nodes[place] = len(nodes)
+        kept.append({"a": nodes[a], "b": nodes[b], "weight": weight})
+    return {
+        "nodes": [
+            {"name": names[place], "importance": None if importance is None else float(importance[place])}
+            for place in nodes
+        ],
+        "edges": kept,
+    }

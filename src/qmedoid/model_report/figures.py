@@ -1,6 +1,8 @@
-"""Figures of a report with 95 % intervals: of a table with classes, of held-out rows, or of a table without classes."""
+"""Figures of a report with 95 % intervals, and the first screen that is made of them."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
 from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, count_text, figure_text
+from qmedoid.metrics.texts import FIGURE_NAMES, count_text, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.tables.verdict import verdict
 
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
@@ -34,7 +37,7 @@ def table_figures(
     """The figures of `decision_report` over rows with classes, with intervals."""
     confusion = np.array(report["confusion"], dtype=np.float64)
     found = {
-        **of_confusion(confusion, report, len(decision.classes) == 2),
+        **of_confusion(confusion, len(decision.classes) == 2),
         "macro_f1": normal_interval(report["macro_f1"], macro_f1_error(confusion[None])),
     }
     if decision.probabilistic:
@@ -46,7 +49,7 @@ def table_figures(
     return [figure(name, report[name], found.get(name)) for name in FIGURE_NAMES if name in report]
 
 
-def of_confusion(confusion: Array, report: Mapping[str, Any], is_two: bool) -> dict[str, Interval | None]:
+def of_confusion(confusion: Array, is_two: bool) -> dict[str, Interval | None]:
     """Intervals of the figures that are shares of counted rows."""
     n = float(confusion.sum())
     found: dict[str, Interval | None] = {"accuracy": share_interval(float(np.trace(confusion)), n)}
@@ -57,7 +60,6 @@ def of_confusion(confusion: Array, report: Mapping[str, Any], is_two: bool) -> d
             "prevalence": share_interval(tp + fn, n), "alert_rate": counts.alert_rate, "precision": counts.precision,
             "recall": counts.recall,
         }  # fmt: skip
-    del report
     return found
 
 
@@ -88,7 +90,7 @@ def held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array
 def stored_figures(report: Mapping[str, Any], n_classes: int) -> list[dict[str, Any]]:
     """The figures that a fit kept of its held-out rows, with the intervals that follow from its counts."""
     confusion = np.array(report["confusion"], dtype=np.float64)
-    found = of_confusion(confusion, report, n_classes == 2)
+    found = of_confusion(confusion, n_classes == 2)
     found["macro_f1"] = normal_interval(report["macro_f1"], macro_f1_error(confusion[None]))
     return [figure(name, report.get(name), found.get(name)) for name in FIGURE_NAMES if name in report]
 
@@ -99,15 +101,12 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
         return None
     happened, probabilities = confidence_outcomes(codes, decision.probabilities(scores))
     found = report["calibration"]
-    mean, once = (figure_text(found[name]) for name in ("by_chance", "by_chance_high"))
     return {
         "of": None if len(decision.classes) > 2 else str(decision.classes[1]),
         "bins": _bins(happened, probabilities),
         "error": found["error"],
         "by_chance": found["by_chance"],
         "by_chance_high": found["by_chance_high"],
-        "error_text": figure_text(found["error"]),
-        "by_chance_text": f"{mean} on average; 1 table in 20 exceeds {once}",
     }
 
 
@@ -120,9 +119,274 @@ def _bins(happened: Flags, probabilities: Array) -> list[dict[str, Any]]:
     for begin, end in zip(starts, [*starts[1:], len(ranked)], strict=True):
         share = share_interval(int(outcomes[begin:end].sum()), end - begin)
         mean = float(ranked[begin:end].mean())
-        made.append({
-            "mean": mean, "share": share.value, "low": share.low, "high": share.high, "count": end - begin,
-            "text": f"{figure_text(mean)}: {figure_text(share.value)} (95 % {figure_text(share.low)} to "
-                    f"{figure_text(share.high)}) of {count_text(end - begin)} rows",
-        })  # fmt: skip
+        made.append({"mean": mean, "share": share.value, "low": share.low, "high": share.high, "count": end - begin})
     return made
+
+
+MOST_DIRECTIONS = 8
+MOST_LOOKED_AT = 3
+RARE = 0.1
+"""Share of the positive class below which accuracy says little, and the area below precision and recall is shown."""
+_FEW = 50
+"""Rows below which shares are not said as so many of 100."""
+_LEAST_ROWS = 5
+
+Summary = Mapping[str, Any]
+
+
+def opening(summary: Summary) -> dict[str, Any]:
+    """What a report opens with, from the other parts of its summary."""
+    confusion, model = summary["confusion"], summary["model"]
+    counts = None if confusion is None else confusion["counts"]
+    found = [one for one in summary["findings"] if one["status"] in ("problem", "tip")]
+    return {
+        "about": _eyebrow(summary),
+        "headline": _headline(model, counts),
+        "sentences": [] if counts is None else _sentences(summary, counts),
+        "cards": [] if counts is None else _cards(summary, counts),
+        "directions": directions(summary["effects"]),
+        "look": [one["code"] for one in found[:MOST_LOOKED_AT]],
+        "more": max(len(found) - MOST_LOOKED_AT, 0),
+        "passed": sum(one["status"] == "passed" for one in summary["findings"]),
+    }
+
+
+def _eyebrow(summary: Summary) -> list[str]:
+    """What is reported on, of which rows, and when."""
+    made, figures = summary["made"], summary["figures"]
+    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
+    day = datetime.fromisoformat(made["time"])
+    return ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"]
+
+
+def _is(model: Mapping[str, Any], label: Any) -> str:
+    """Of which rows a sentence is, in the words of the table: ``rows where Sick is 1``."""
+    return f"rows of {str(label)!r}" if model["target"] is None else f"rows where {model['target']} is {label}"
+
+
+def _of_100(hits: int, n: int) -> str:
+    """A share as so many of 100, or of the rows themselves where they are few."""
+    if n < _FEW:
+        return f"{count_text(hits)} of {count_text(n)}"
+    per = round(100 * hits / n)
+    if (per == 0 and hits) or (per == 100 and hits < n):
+        return f"{count_text(hits)} of {count_text(n)}"
+    return f"{per} of 100"
+
+
+def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) -> str:
+    """One sentence on what the model finds and how often it is wrong."""
+    if counts is None:
+        target = "the class" if model["target"] is None else model["target"]
+        return f"A model of {target}, not yet judged by rows with a known class."
+    if len(counts) == 2:
+        (_, false), (missed, found) = counts
+        rows = _is(model, model["positive"])
+        if found + missed == 0:
+            return f"There are no {rows} to find; {count_text(false)} of {count_text(sum(counts[0]))} are called so."
+        finds = "It finds all" if not missed else f"It finds {_of_100(found, found + missed)}"
+        if found + false == 0:
+            return f"It finds none of {count_text(missed)} {rows}: it raises no alert."
+        if not false:
+            return f"{finds} {rows}; no alert is false."
+        share = _of_100(false, found + false)
+        return f"{finds} {rows}; {share} alerts {'is' if share.startswith('1 ') else 'are'} false."
+    total, right = sum(map(sum, counts)), sum(row[code] for code, row in enumerate(counts))
+    said = f"It is right for {_of_100(right, total)} rows"
+    weakest = _weakest(counts)
+    if weakest is None or right == total:
+        return f"{said}."
+    name = model["classes"][weakest]
+    return f"{said}; of those of {str(name)!r} it finds {_of_100(counts[weakest][weakest], sum(counts[weakest]))}."
+
+
+def _weakest(counts: Sequence[Sequence[int]]) -> int | None:
+    """The class of which the smallest share is found; None where there is but one."""
+    present = [code for code, row in enumerate(counts) if sum(row)]
+    return min(present, key=lambda code: counts[code][code] / sum(counts[code])) if len(present) > 1 else None
+
+
+def _sentences(summary: Summary, counts: Sequence[Sequence[int]]) -> list[str]:
+    """Next to a guess, next to plain baselines, and whether probabilities are to be trusted."""
+    area = _figure(summary, "roc_auc")
+    report = {
+        "classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"],
+    }  # fmt: skip
+    said = verdict(report, alerts=summary["model"]["rule"] not in (None, "likeliest"))[1:]
+    return [*said, *_beside_baselines(summary["baselines"]), *_calibrated(summary["calibration"])]
+
+
+def _beside_baselines(baselines: Mapping[str, Any] | None) -> list[str]:
+    if baselines is None:
+        return []
+    if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
+        return [baselines["verdict"]]
+    ours, *others = baselines["rows"]
+    values = [_short(one["values"][0]) for one in (ours, *others)]
+    names = [one["name"] for one in others]
+    figure = f"{baselines['figures'][0]} {values[0]} against {', '.join(values[1:])}"
+    if ours["best"][0] and not baselines["better"]:
+        return [f"Better than {_listed(names)} on the same rows ({figure})."]
+    best = next((one for one in others if one["best"][0]), None)
+    if best is None:
+        return [baselines["verdict"]]
+    against = f"{baselines['figures'][0]} {_short(best['values'][0])} against {values[0]}"
+    if baselines["better"]:
+        return [f"{best['name']} is better on the same rows ({against})."]
+    return [f"{best['name']} is as good on the same rows, within error ({against})."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _short(text: str) -> str:
+    """A figure of a table in three decimals, without its error."""
+    first = text.split(" ")[0]
+    try:
+        return f"{float(first):.3f}"
+    except ValueError:
+        return first
+
+
+def _calibrated(found: Mapping[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    if found["error"] <= found["by_chance_high"]:
+        return [
+            f"Its probabilities are as good as chance allows (calibration error {found['error']:.3f}; "
+            f"{found['by_chance']:.3f} by chance)."
+        ]
+    return [
+        f"Its probabilities are off by {found['error']:.3f} on average, more than chance explains "
+        f"({found['by_chance']:.3f})."
+    ]
+
+
+def _figure(summary: Summary, key: str) -> Mapping[str, Any] | None:
+    figures = (summary["figures"] or {}).get("figures", ())
+    return next((one for one in figures if one["key"] == key and one["value"] is not None), None)
+
+
+def _card(name: str, value: str, *notes: str | None) -> dict[str, str]:
+    return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
+
+
+def _bounds(found: Interval) -> str:
+    return f"{percent_text(found.low).removesuffix(' %')} to {percent_text(found.high)}"
+
+
+def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, str]]:
+    """Four figures, each with its interval and what guessing or a baseline reaches."""
+    total, right = sum(map(sum, counts)), sum(row[code] for code, row in enumerate(counts))
+    share, guess = share_interval(right, total), max(map(sum, counts)) / max(total, 1)
+    accuracy = _card("Right", percent_text(share.value), _bounds(share), f"guessing: {percent_text(guess)}")
+    if len(counts) > 2:
+        return [accuracy, *_many_cards(summary, counts)]
+    (_, false), (missed, found) = counts
+    recall, called = share_interval(found, found + missed), found + false
+    precision = share_interval(found, called)
+    cards = [
+        _card("Found (recall)", f"{count_text(found)} of {count_text(found + missed)}",
+              f"{percent_text(recall.value)}, {_bounds(recall)}" if found + missed else "there are none to find"),
+        _card("False alerts", f"{count_text(false)} of {count_text(called)}" if called else "none",
+              f"precision {percent_text(precision.value)}, {_bounds(precision)}" if called else "there is no alert"),
+    ]  # fmt: skip
+    if found + missed < RARE * total:
+        chance = f"by chance {percent_text((found + missed) / total)}"
+        cards.insert(0, _area(summary, "pr_auc", "Precision over all cuts (PR-AUC)", chance) or accuracy)
+    else:
+        cards.insert(0, accuracy)
+    ranking = _area(summary, "roc_auc", "Ranking (ROC-AUC)", "by chance 0.5")
+    return [*cards, *([] if ranking is None else [ranking])]
+
+
+def _area(summary: Summary, key: str, name: str, chance: str) -> dict[str, str] | None:
+    """An area with its interval, next to the best plain baseline's or to what chance reaches."""
+    found = _figure(summary, key)
+    if found is None:
+        return None
+    digits = 3 if found["value"] >= 0.995 else 2
+    interval = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
+    baseline = _best_baseline(summary["baselines"], {"roc_auc": "ROC-AUC", "pr_auc": "PR-AUC"}[key])
+    return _card(name, f"{found['value']:.{digits}f}", interval, baseline or chance)
+
+
+def _best_baseline(baselines: Mapping[str, Any] | None, figure: str) -> str | None:
+    if baselines is None or figure not in baselines["figures"]:
+        return None
+    place = baselines["figures"].index(figure)
+    values = {one["name"]: _short(one["values"][place]) for one in baselines["rows"][1:]}
+    known = {name: float(text) for name, text in values.items() if text[:1].isdigit()}
+    return f"{max(known, key=lambda name: known[name])} {max(known.values()):.2f}" if known else None
+
+
+def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, str]]:
+    cards, labels, totals = [], summary["confusion"]["labels"], [sum(row) for row in counts]
+    macro, weakest, loss = _figure(summary, "macro_f1"), _weakest(counts), _figure(summary, "log_loss")
+    if macro is not None:
+        bounds = None if macro["low"] is None else f"{macro['low']:.2f} to {macro['high']:.2f}"
+        cards.append(_card("All classes alike (macro-F1)", f"{macro['value']:.2f}", bounds))
+    if weakest is not None:
+        share = share_interval(counts[weakest][weakest], totals[weakest])
+        cards.append(
+            _card(f"Weakest class: {labels[weakest]}",
+                  f"{count_text(counts[weakest][weakest])} of {count_text(totals[weakest])}",
+                  f"found {percent_text(share.value)}, {_bounds(share)}")
+        )  # fmt: skip
+    if loss is not None:
+        shares = [total / sum(totals) for total in totals if total]
+        guess = -sum(share * math.log(share) for share in shares)
+        bounds = None if loss["low"] is None else f"{loss['low']:.2f} to {loss['high']:.2f}"
+        cards.append(_card("Probabilities (log-loss)", f"{loss['value']:.2f}", bounds, f"class shares: {guess:.2f}"))
+    return cards
+
+
+def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The values of each column that lower and raise the odds most; None without columns."""
+    rows = []
+    for effect in effects[:MOST_DIRECTIONS]:
+        named = _named_bins(effect)
+        if not named:
+            continue
+        low, high = (pick(named, key=lambda one: one[1]) for pick in (min, max))
+        is_odds = effect["unit"] == "log-odds"
+        rows.append({
+            "column": effect["column"],
+            "lower": _end(low, is_odds=is_odds) if low[1] < 0 else None,
+            "raise": _end(high, is_odds=is_odds) if high[1] > 0 else None,
+        })  # fmt: skip
+    if not rows:
+        return None
+    largest = max(abs(row[side]["value"]) for row in rows for side in ("lower", "raise") if row[side] is not None)
+    for row in rows:
+        for side in ("lower", "raise"):
+            if row[side] is not None:
+                row[side]["share"] = abs(row[side]["value"]) / largest
+    return {"toward": effects[0]["toward"], "unit": effects[0]["unit"], "rows": rows}
+
+
+def _end(found: tuple[str, float], *, is_odds: bool) -> dict[str, Any]:
+    text = odds_text(found[1]) if is_odds else f"{found[1]:+.2g}".replace("-", "−")
+    return {"label": found[0], "value": found[1], "text": text}
+
+
+def _number(value: float) -> str:
+    """A number in four digits, more of a large whole one."""
+    return (f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}").replace("-", "−")
+
+
+def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Values with their mean contributions; those at the ends of a column of numbers are open."""
+    bins, is_number = effect["bins"], effect["kind"] == "number" and len(effect["bins"]) > 1
+    found = []
+    for place, one in enumerate(bins):
+        label = one["label"]
+        if is_number and one["x_low"] is not None and one["x_low"] != one["x_high"]:
+            low, high = _number(one["x_low"]), _number(one["x_high"])
+            label = f"{low} to {high}" if place else f"up to {high}"
+            label = f"{low} or more" if place == len(bins) - 1 else label
+        if one["count"] >= _LEAST_ROWS:
+            found.append((label, one["mean"]))
+    missing = effect["missing"]
+    return [*found, *([("missing", missing["mean"])] if missing and missing["count"] >= _LEAST_ROWS else [])]

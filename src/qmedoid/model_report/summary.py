@@ -1,34 +1,37 @@
 """The summary of a model: everything that its page shows, as plain values fit for JSON."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmedoid._version import __version__
-from qmedoid.arrays import Array
+from qmedoid.exceptions import MissingExtraError
 from qmedoid.metrics.texts import count_text
 from qmedoid.model.cut import curve_counts
 from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.table import Decisions, TableModel
-from qmedoid.model_report import effects as shapes
-from qmedoid.model_report.circuit import trained_circuit
-from qmedoid.model_report.columns import column_list, left_out_list
-from qmedoid.model_report.figures import calibration, held_out_figures, stored_figures, table_figures
+from qmedoid.model_report.columns import (
+    KnownRows,
+    column_list,
+    effects,
+    graph,
+    importances,
+    left_out_list,
+    pairs,
+    together,
+)
+from qmedoid.model_report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
 from qmedoid.model_report.findings import gather, judged
-from qmedoid.model_report.live import live
-from qmedoid.model_report.opening import opening
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
-from qmedoid.model_report.pairs import graph, pairs, together
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import holds, kept_rows, medoid_rows, start_record
+from qmedoid.model_report.rows import holds, kept_rows, live, medoid_rows, start_record
 from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
+from qmedoid.variational.model import VariationalModel
 
 FORMAT = 1
 """Of the summary."""
@@ -98,10 +101,13 @@ def summarize(
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    known = _known_rows(model, looked)
-    importance = _importances(model, looked, known)
-    report, sets = _report(model, counted), together(model, known)
-    found = None if counted is None else judges(model, counted)
+    known, importance = None, model.importances
+    if model.method is not None and looked is not None:
+        known = KnownRows(looked.sample.table, looked.sample.encoded)
+        importance = importances(model, known)
+    elif model.method is not None:
+        known = kept_rows(model)
+    sets, found = together(model, known), None if counted is None else judges(model, counted)
     summary: dict[str, Any] = {
         "format": FORMAT,
         "made": _made(names),
@@ -109,9 +115,9 @@ def summarize(
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
         "left_out": left_out_list(model),
-        **_judged(model, counted, report, settings),
+        **_judged(model, counted, settings),
         "baselines": None if baselines is None else dict(baselines),
-        "effects": [] if known is None or importance is None else shapes.effects(model, known, importance),
+        "effects": [] if known is None or importance is None else effects(model, known, importance),
         "pairs": pairs(model, sets),
         "groups": graph(model, sets, importance),
         "medoids": medoid_rows(model) if settings.rows else None,
@@ -121,10 +127,9 @@ def summarize(
         "squares": None,
         "errors": None,
         "slices": [],
-        "findings": [],
         "start_record": start_record(model, with_rows=settings.rows),
+        "expected": _expected(model),
     }
-    summary["expected"] = _expected(model)
     if counted is not None and found is not None:
         summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
         summary["errors"] = errors(model, counted, found, with_rows=settings.rows)
@@ -146,12 +151,6 @@ def _made(names: Names) -> dict[str, Any]:
         "qmedoid": __version__, "time": now, "model": names.model, "sha256": names.sha256, "table": names.table,
         "command": names.command,
     }  # fmt: skip
-
-
-def command_line(model: str | Path, table: str | None, output: str | Path, more: list[str]) -> str:
-    """The command that makes a page again."""
-    parts = ["qmedoid", "report", str(model), *([] if table is None else [table]), "-o", str(output), *more]
-    return " ".join(shlex.quote(part) for part in parts)
 
 
 def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
@@ -188,52 +187,23 @@ def _decided_by(model: TableModel) -> str:
 def _parts(model: TableModel) -> list[dict[str, Any]]:
     method = model.method
     if method is None:
-        return [{"name": "circuit", "weight": 1.0, "text": "1"}]
+        return [{"name": "circuit", "weight": 1.0}]
     weights = method.facts.get("weights") or {method.name: 1.0}
-    return [{"name": name, "weight": weight, "text": f"{weight:.3g}"} for name, weight in weights.items()]
+    return [{"name": name, "weight": weight} for name, weight in weights.items()]
 
 
-def _known_rows(model: TableModel, looked: Looked | None) -> shapes.KnownRows | None:
-    """Rows whose contributions are shown: a sample of the table, else real rows that the model keeps."""
-    if model.method is None:
-        return None
-    if looked is not None:
-        return shapes.KnownRows(looked.sample.table, looked.sample.encoded)
-    return kept_rows(model)
-
-
-def _importances(model: TableModel, looked: Looked | None, known: shapes.KnownRows | None) -> Array | None:
-    if looked is not None and known is not None:
-        return shapes.importances(model, known)
-    return model.importances
-
-
-def _report(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:
-    """The report of `qmedoid.tables.evaluating` on a table with classes; None without."""
-    if looked is None or not looked.is_labeled:
-        return None
-    return labeled_report(model, looked.codes, looked.decided, looked.hashes)
-
-
-def _judged(
-    model: TableModel, looked: Looked | None, report: dict[str, Any] | None, settings: ReportSettings
-) -> dict[str, Any]:
+def _judged(model: TableModel, looked: Looked | None, settings: ReportSettings) -> dict[str, Any]:
     """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
-    per_day = _rows_per_day(model)
-    if looked is not None and report is not None:
+    days = None if model.training is None else model.training.days
+    per_day = None if days is None else float(days.counts.sum()) / len(days.days)
+    if looked is not None and looked.is_labeled:
+        report = labeled_report(model, looked.codes, looked.decided, looked.hashes)
         return _of_table(model, looked, report, settings, per_day)
     seen = 0 if looked is None else int((looked.codes == SEEN).sum())
     said = (
         f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new." if seen else ""
     )
     return _of_held_out(model, settings, per_day, said)
-
-
-def _rows_per_day(model: TableModel) -> float | None:
-    training = model.training
-    if training is None or training.days is None:
-        return None
-    return float(training.days.counts.sum()) / len(training.days.days)
 
 
 def _of_table(
@@ -371,8 +341,7 @@ def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[
         "labeled": int(labeled.sum()),
         "unknown_labels": looked.n_unknown,
         "called": [
-            {"class": str(label), "rows": int(n), "text": count_text(int(n))}
-            for label, n in zip(model.decision.classes, called, strict=True)
+            {"class": str(label), "rows": int(n)} for label, n in zip(model.decision.classes, called, strict=True)
         ],
         "drift": drift,
         "seen": seen,
@@ -380,3 +349,44 @@ def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
     }
+
+
+MOST_STEPS = 500
+"""Steps of the loss that are shown at most, evenly spread."""
+
+
+def trained_circuit(model: TableModel) -> dict[str, Any] | None:
+    """The circuit of the best model; None where it has none."""
+    best = model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
+    if not isinstance(circuit, VariationalModel):
+        return None
+    ansatz = circuit.network.ansatz
+    about = [
+        f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
+        {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}.get(
+            model.refinement, "It takes part in decisions."
+        ),
+    ]
+    drawn = _drawing(circuit)
+    if drawn is None:
+        about.append("To see it drawn, install the extra 'quantum'.")
+    loss = _loss(model)
+    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
+    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}
+
+
+def _drawing(circuit: VariationalModel) -> str | None:
+    try:
+        from qmedoid.circuits import export
+    except (ImportError, MissingExtraError):
+        return None
+    return export.drawing(export.trained_circuit(circuit))
+
+
+def _loss(model: TableModel) -> list[float] | None:
+    kept = model.metrics.get("loss_curve")
+    if not isinstance(kept, list | tuple) or not kept:
+        return None
+    step = -(-len(kept) // MOST_STEPS)
+    return [float(value) for value in kept[::step]]

@@ -11,8 +11,8 @@ from qmedoid.markup import page
 from qmedoid.markup.html import plain
 from qmedoid.markup.markdown import html_of_markdown
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.live import left_out_for_size
 from qmedoid.model_report.reading import look_at_data
+from qmedoid.model_report.rows import left_out_for_size
 from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
 from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
@@ -86,7 +86,7 @@ def render(summary: Mapping[str, Any]) -> str:
         data={**({} if document is None else {"live-data": document}), "report-data": data},
         summary=parts,
         ranked=[one for one in parts["columns"] if one["importance"]],
-        parts=[(f"Part: {one['name']}", one["text"]) for one in parts["model"]["parts"]],
+        parts=[(f"Part: {one['name']}", f"{one['weight']:.3g}") for one in parts["model"]["parts"]],
         card=html_of_markdown(parts["model"]["card"], 3) if parts["model"].get("card") else None,
         absent=shown(summary["live"].get("absent"), "absent"),
         signs=_SIGNS,

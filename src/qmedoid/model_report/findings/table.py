@@ -50,7 +50,8 @@ def miscalibrated(facts: Facts) -> Verdict:
     found = facts.summary["calibration"]
     if found is None:
         return not_applicable("It is judged on a table with classes, by a model with probabilities.")
-    said = f"The calibration error is {found['error_text']}; by chance it is {found['by_chance_text']}"
+    said = f"The calibration error is {found['error']:.4f}; by chance it is {found['by_chance']:.4f} on average, and " \
+           f"exceeds {found['by_chance_high']:.4f} in 1 table of 20"  # fmt: skip
     if found["error"] <= found["by_chance_high"]:
         return passed(f"{said}.")
     return Verdict("problem" if found["error"] > 2 * found["by_chance_high"] else "tip", f"{said}.",
