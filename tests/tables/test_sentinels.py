@@ -78,6 +78,7 @@ def test_impossible_negatives_and_nines_are_found_in_however_many_rows() -> None
     days = np.random.default_rng(0).integers(0, 30, 100).astype(float)
     assert values_of(np.r_[days, np.full(900, -1.0)]) == [-1.0]
     assert values_of(np.r_[days, np.full(900, 999.0)]) == [999.0]
+    assert values_of(np.r_[np.arange(100.0, 300.0), np.full(30, 999.0)]) == [999.0]
     assert values_of(np.r_[np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 20), np.full(10, 99.0)]) == [99.0]
 
 
@@ -86,6 +87,7 @@ def test_negative_numbers_that_are_no_codes_raise_no_alarm() -> None:
     assert values_of(np.round(rng.normal(0, 3, 1000))) == []
     codes = [np.full(40, -1), np.full(40, -2), np.full(40, -3), np.full(9, -10)]
     assert values_of(np.concatenate([rng.integers(0, 30, 500), *codes]).astype(float)) == []
+    assert values_of(np.r_[rng.integers(0, 30, 500), np.full(40, -9.0), np.full(40, -5.5)]) == []
 
 
 def test_values_in_few_rows_raise_no_alarm() -> None:
