@@ -225,7 +225,7 @@ class Explanation(Mapping[str, Any]):
         made = self.to_dict()
         # By name: pictures of Matplotlib lie in a layer above.
         draw = import_module("qmedoid.reporting.plots").draw_waterfall
-        return draw(view.title(made), [one[:4] for one in view.steps(made)], made["margin"], ax)
+        return draw(view.title(made), view.bars(made), made["margin"], ax)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)

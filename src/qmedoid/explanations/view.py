@@ -33,14 +33,15 @@ class Step(NamedTuple):
 def steps(made: Made) -> list[Step]:
     """The bars from 0 to the margin, the start first; their printed values add up to the printed margin."""
     has_odds = made.get("probabilities") is not None
-    parts = [("every record starts here", made["start"])]
+    parts = [("every record starts at", made["start"])]
     parts += [
         (column_text(cell_text(one["name"]), cell_text(one["cell"])), one["contribution"]) for one in made["columns"]
     ]
     rest, cut = made["rest"]["columns"], made["terms"].get("operating point", 0.0)
     parts += [(_counted(rest["count"], "other column"), rest["contribution"])] if rest["count"] else []
     parts += [(term_text(name), value) for name, value in made["varying"].items() if value]
-    parts += [(term_text("operating point"), cut)] if cut else []
+    is_pair = made["threshold"] is not None
+    parts += [("the threshold, taken off" if is_pair else term_text("operating point"), cut)] if cut else []
     found, at = [], 0.0
     printed = rounded_to_sum([value for _, value in parts], DIGITS)
     for (label, value), text in zip(parts, printed, strict=True):
@@ -56,21 +57,36 @@ def title(made: Made) -> str:
     return f"{PICTURE_TITLE} {class_name(made['prediction'], made['target'])} is made of"
 
 
+def bars(made: Made) -> list[tuple[str, float, float, str]]:
+    """What is drawn, from the start that every record has to this one; 0 is the threshold, or level classes."""
+    (label, _, start, _, effect), *others = steps(made)
+    cut = 0.0
+    if made["threshold"] is not None and made["terms"].get("operating point"):
+        others, cut = others[:-1], made["terms"]["operating point"]
+    moved = [(one.label, one.start + cut, one.end + cut, one.effect) for one in others]
+    return [(label, start + cut, start + cut, effect), *moved]
+
+
 def picture(made: Made) -> Html:
     """The picture: a bar for each contribution, with scales of log-odds and of probabilities."""
-    bars = [(one.label, one.start, one.end, one.effect) for one in steps(made)]
-    margin, chances = made["margin"], made.get("probabilities")
+    margin, chances, is_pair = made["margin"], made.get("probabilities"), made["threshold"] is not None
+    about, said, drawn = title(made), " ".join(made["sentences"]), bars(made)
+    unit = ("log-odds" if chances else "score") + (" above the threshold" if is_pair else "")
     if chances is None:
-        total = "margin", margin, signed(float(f"{margin:.{DIGITS}f}"), DIGITS)
-        return charts.waterfall(title(made), " ".join(made["sentences"]), bars, total, "difference of scores")
+        total = "this record", margin, signed(float(f"{margin:.{DIGITS}f}"), DIGITS)
+        return charts.waterfall(about, said, drawn, total, unit)
     moved = made["terms"].get("operating point", 0.0)
     # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
     against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
     above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
     marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
+    if is_pair:
+        ends = [0.0, margin, *(end for _, *both, _ in drawn for end in both)]
+        near = 0.1 * (max(ends) - min(ends))
+        marks = sorted([one for one in marks if abs(one[0]) > near] + [(0.0, percent_text(made["threshold"]))])
     held = min(max(margin - moved, -50.0), 50.0)
     total = "this record", margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
-    return charts.waterfall(title(made), " ".join(made["sentences"]), bars, total, "log-odds", above, marks)
+    return charts.waterfall(about, said, drawn, total, unit, above, marks)
 
 
 def as_page(made: Made) -> str:
@@ -95,7 +111,8 @@ def _shown(made: Made) -> dict[str, Any]:
     return {
         "sentences": made["sentences"], "similar": [one["sentence"] for one in made["similar"]],
         "difference": made["difference"], "drawing": picture(made), "toward": toward_text(made),
-        "has_odds": made.get("probabilities") is not None, "sections": [one for one in sections if one is not None],
+        "is_pair": made["threshold"] is not None, "has_odds": made.get("probabilities") is not None,
+        "sections": [one for one in sections if one is not None],
         "model": made["model"], "time": made["time"],
     }  # fmt: skip
 
@@ -108,8 +125,8 @@ def _section(
 
 def _columns(made: Made) -> dict[str, Any]:
     """Every bar with its printed value, and what it does to the odds."""
-    bars, has_odds = steps(made), made.get("probabilities") is not None
-    rows = [(one.label, one.text, *([one.effect] if has_odds else [])) for one in bars]
+    parts, has_odds = steps(made), made.get("probabilities") is not None
+    rows = [(one.label, one.text, *([one.effect] if has_odds else [])) for one in parts]
     rows.append(("margin", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS), *([""] if has_odds else [])))
     head = ("part", "log-odds", "odds") if has_odds else ("part", "contribution")
     return _section(f"What each column adds for {toward_text(made)}", head, rows, [1, 2])
