@@ -49,7 +49,8 @@ def test_files_are_scored_as_those_with_empty_cells(cli, fitted, tmp_path, suffi
     assert scored["raw"] == scored["empty"]
 
 
-def test_evaluation_explanation_and_inspection_show_what_is_read(cli, fitted):
+def test_evaluation_explanation_and_inspection_show_what_is_read(cli, fitted, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     folder, _ = fitted
     figures = [cli.ok("evaluate", folder / name, folder / f"{name}.csv", "--json").json for name in ("raw", "empty")]
     for one in figures:

@@ -1,11 +1,12 @@
 """``qmedoid inspect``: what a saved model is."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
-from qmedoid.cli._output import grid, note, plain_console, print_json
+from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.cli.more_options import InspectOptions
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
@@ -13,6 +14,7 @@ from qmedoid.model.importance import by_importance
 from qmedoid.model.table import TableModel
 from qmedoid.storage.card import model_card
 from qmedoid.storage.model_file import ModelFile, load_file
+from qmedoid.tables.verdict import verdict
 
 
 def run(options: InspectOptions) -> None:
@@ -32,7 +34,14 @@ def run(options: InspectOptions) -> None:
         return
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
-    plain_console(wide=False).print(_markdown(card))
+    console = plain_console(wide=False)
+    held_out = loaded.model.metrics.get("held_out")
+    if isinstance(held_out, Mapping) and "confusion" in held_out:
+        operating = loaded.model.decision.operating
+        for sentence in verdict(held_out, alerts=operating is not None and operating.rule != "likeliest"):
+            console.print(shown(sentence))
+        console.print()
+    console.print(_markdown(card))
     if card != loaded.card:
         note("card.md in the file differs from this card: another version wrote it, or it was changed.")
 

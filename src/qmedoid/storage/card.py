@@ -45,7 +45,7 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("Left out", _left_out(model.contract.left_out)),
         ("Training rows in this file", [*_privacy(model, raw_rows), *_summary(model)]),
         ("How it was made", _values(model.parameters, "parameter")),
-        ("What it showed", _values(model.metrics, "metric", none="–")),
+        ("What it showed", _metrics(model.metrics)),
         ("How to use it", _usage()),
     ]
     lines: list[str] = []
@@ -100,7 +100,7 @@ def _facts(model: TableModel) -> Iterator[str]:
             "exactly, it may be too sure of itself."
         )
     if model.decision.probabilistic:
-        yield "- The softmax of the scores is a probability."
+        yield "- It gives a probability of every class."
     else:
         yield "- Scores rank the classes; they are not probabilities."
     if model.method is not None:
@@ -111,7 +111,8 @@ def _facts(model: TableModel) -> Iterator[str]:
     if circuit is not None:
         ansatz = circuit.network.ansatz
         yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
-    yield f"- Models kept: {len(model.models)}; the first decides."
+    if len(model.models) > 1:
+        yield f"- Models kept: {len(model.models)}; the first decides."
 
 
 def _expected(model: TableModel) -> list[str]:
@@ -137,11 +138,11 @@ def _expected(model: TableModel) -> list[str]:
     if model.decision.priors is not None and len(model.decision.classes) <= _MOST_ROWS:
         shares = zip(model.decision.classes, model.decision.priors, strict=True)
         text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
-        lines += [*([""] if lines else []), f"Class frequencies that the model was made for: {text}."]
+        lines += [*([""] if lines else []), f"Shares of the classes that the model was made for: {text}."]
         if model.decision.shift is not None:
             shares = zip(model.decision.classes, model.decision.shift.priors, strict=True)
             text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
-            lines += ["", f"Probabilities are those for other frequencies: {text}."]
+            lines += ["", f"Probabilities are those for other shares: {text}."]
     return lines
 
 
@@ -164,7 +165,7 @@ def _columns(model: TableModel) -> list[str]:
         [cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"]
         for number, (column, encoding) in enumerate(pairs)
     ]
-    return _table(["column", "kind", "becomes", "read by the first model"], rows)
+    return _table(["column", "kind", "becomes", "used" if len(model.models) == 1 else "used by the first model"], rows)
 
 
 def _encoded(column: Column, encoding: Encoding) -> str:
@@ -268,6 +269,19 @@ def _values(values: Mapping[str, Any], what: str, none: str = "None") -> list[st
     return _table([what, "value"], [[cell(name), cell(_one_line(value, none))] for name, value in values.items()])
 
 
+def _metrics(metrics: Mapping[str, Any]) -> list[str]:
+    """Figures one by one; tables of classes and the like are in the manifest of the file."""
+    flat: dict[str, Any] = {}
+    for name, value in metrics.items():
+        parts = value if isinstance(value, Mapping) else {"": value}
+        flat |= {
+            f"{name.replace('held_out', 'held-out')} {part}".strip().replace("_", " "): one
+            for part, one in parts.items()
+            if one is not None and not isinstance(one, Mapping | list | tuple) and (part != "by_circuit" or one)
+        }
+    return _values(flat, "figure")
+
+
 def _one_line(value: Any, none: str) -> str:
     if value is None:
         return none
@@ -279,7 +293,7 @@ def _one_line(value: Any, none: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else str(value)
+    return f"{value:.4g}" if math.isfinite(value) else str(value)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
