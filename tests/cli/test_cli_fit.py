@@ -47,7 +47,7 @@ def test_text_tells_the_same_and_says_once_what_is_left_out(cli, two, tmp_path):
     assert "circuit" not in outcome.out  # there is none
     # The method is named, not its place in the model.
     assert two.printed["method"] == "evidence"
-    assert "s: method evidence, fitted to 68 rows and 5 columns.\n" in outcome.out
+    assert " s): method evidence, fitted to 68 rows and 5 columns.\n" in outcome.out
     assert outcome.err.count("'id'") == 1
 
 

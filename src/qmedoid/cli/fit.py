@@ -173,7 +173,7 @@ def _print_notes(notes: list[str]) -> None:
 def _print_end(model: TableModel, options: FitOptions, output: Path, page: Any, seconds: float, rows: str) -> None:
     """Print what was written, and what can be done with it."""
     print(
-        f"Saved {shown(output)} in {seconds:g} s: method {model.deciders[0]}, fitted to {rows} and "
+        f"Saved {shown(output)} ({seconds:g} s): method {model.deciders[0]}, fitted to {rows} and "
         f"{len(model.contract.columns)} columns."
     )
     if page is not None:
