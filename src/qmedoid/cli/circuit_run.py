@@ -143,7 +143,7 @@ def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
-    from qmedoid.runs.page import duration
+    from qmedoid.runs.writing import duration
 
     found, expected = document["plan"], document["plan"]["expected"]
     yield _headline(document)

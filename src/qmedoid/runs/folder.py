@@ -25,8 +25,7 @@ from qmedoid.runs import lock, manifest
 from qmedoid.runs.circuits import KeptCircuits
 from qmedoid.runs.expected import planned, where
 from qmedoid.runs.jobs import JobFiles
-from qmedoid.runs.page import PAGE
-from qmedoid.runs.writing import RECORDS, SUMMARY, write_results
+from qmedoid.runs.writing import PAGE, RECORDS, SUMMARY, write_results
 from qmedoid.storage.atomic import remove_all_leftovers
 
 JOBS, CIRCUITS = "jobs", "circuits"
