@@ -174,7 +174,7 @@ def test_no_raw_rows_keeps_cells_out_of_the_file(cli, tmp_path):
     assert "rows.json" not in zipfile.ZipFile(tmp_path / "m").namelist()
     report = cli.ok("explain", tmp_path / "m", file, "--row", "1", "--json").json
     assert all(medoid["record"] is None for medoid in report["medoids"])
-    assert "·" in cli.ok("explain", tmp_path / "m", file, "--row", "1").out
+    assert "·" in cli.ok("explain", tmp_path / "m", file, "--row", "1", "--verbose").out
     cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
 
 
@@ -313,7 +313,7 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     assert cli.ok("inspect", tmp_path / "m", "--json").json["known_records"] == 400
     for record in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["neighbors"]:
         assert record["class"] == "ab"[squares[record["training_row"]]]
-    assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
+    assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--verbose").out
     without = fit(cli, file, tmp_path / "n", *few, "--neighbors", "0")
     assert not any("training rows" in note for note in without["notes"])
     assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0
