@@ -103,6 +103,12 @@ def test_a_value_in_most_rows_is_the_usual_case() -> None:
     assert values_of(np.r_[rest, np.zeros(101)]) == []
 
 
+def test_the_end_of_a_long_tail_raises_no_alarm() -> None:
+    tail = 100.0 / np.arange(2.0, 400.0)
+    assert values_of(np.r_[tail, np.full(20, 99.0)]) == []
+    assert values_of(np.r_[tail, np.full(20, 101.0)]) == [101.0]
+
+
 def test_codes_with_a_hole_raise_no_alarm() -> None:
     assert values_of(np.repeat([1.0, *np.arange(10.0, 40.0)], 20)) == []
 
