@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
-from qmedoid.cli._output import note, print_json, print_metrics, reading_bar, shown
+from qmedoid.cli._output import note, plain_console, print_json, print_metrics, reading_bar, shown
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
@@ -74,7 +74,7 @@ def run(options: EvaluateOptions) -> None:
         return
     rows = None if report["seen"] is not None else f"of {Path(options.table).name}"
     for sentence in verdict(report, alerts=operating is not None and operating.rule != "likeliest", rows=rows):
-        print(shown(sentence))
+        plain_console().print(shown(sentence), soft_wrap=True)
     counted = report["left_out"].get("seen")
     of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
     print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")

@@ -50,7 +50,10 @@ def run(options: RecalibrateOptions) -> None:
     console.print(found.verdict)
     if found.model.expected_ is not None:
         print_operating(found.model.expected_, found.model.model.decision.classes[1])
-    print(f"Saved {shown(written)}, a recalibrated copy of the model with the SHA-256 {found.model.model.parent}.")
+    parent = found.model.model.parent
+    console.print(
+        f"Saved {shown(written)}, a recalibrated copy of the model with the SHA-256 {parent}.", soft_wrap=True
+    )
 
 
 def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTally, Any]:
