@@ -78,7 +78,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
         'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',
         "head -2 visits.csv",
-        "qmedoid fit visits.csv --target HeartDisease --refine never -o visits.qmedoid | tail -1",
+        "qmedoid fit visits.csv --target HeartDisease --refine never -o visits.qmedoid | grep Saved",
         "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) .*[a-z]'",
     ),
     "broken": (
@@ -94,12 +94,12 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "by_circuit": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --refine 0.01 -o circuit.qmedoid "
-        "| tail -1",
+        "| grep Saved",
         "qmedoid explain circuit.qmedoid creditcard-sample.parquet --row 379 --verbose | grep -E 'circuit|margin'",
     ),
     "by_time": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
-        "-o later.qmedoid | grep -E 'held out|prevalence|rate  |recall \\('",
+        "-o later.qmedoid | grep -E 'never saw|test rows|prevalence|alert rate|recall'",
     ),
     "circuit": (
         "qmedoid circuit export circuit.qmedoid --format qasm | grep -A 8 'qubit'",
@@ -137,7 +137,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 """The commands of each section of the first page, in the order in which they run."""
 EVIDENCE_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tiny": (
-        "qmedoid fit known.csv --target HeartDisease --medoids 6 --neighbors 0 -o tiny.qmedoid | tail -1",
+        "qmedoid fit known.csv --target HeartDisease --medoids 6 --neighbors 0 -o tiny.qmedoid | grep Saved",
         "qmedoid explain tiny.qmedoid new.csv --row 2 --verbose",
     ),
 }
