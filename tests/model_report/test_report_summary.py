@@ -153,6 +153,8 @@ def test_squares_are_sorted_and_their_reasons_are_those_of_explanations(model):
     table = mixed_table(120, 3)
     found = of_table(model, table)["squares"]
     assert found["rank"] == sorted(found["rank"])
+    alerts = found["counts"][0] + found["counts"][2]
+    assert [rank < alerts for rank in found["rank"]] == [code == 1 for code in found["called"]]
     names, saved = found["columns"], SavedModel(model)
     for place in (0, 40, 119):
         why = {names[one[0]]: one[2] for one in found["why"][place]}

@@ -49,6 +49,10 @@ def tell_written(written: Report) -> None:
     """Say what was written, and what the findings are."""
     found = [one["status"] for one in written.summary["findings"]]
     problems, tips = found.count("problem"), found.count("tip")
+    opening, figures = written.summary["opening"], written.summary["figures"]
+    print(shown(opening["headline"]))
+    if figures is not None:
+        print(shown(figures["about"]))
     absent = written.summary["live"].get("absent")
     if absent is not None:
         note(absent[0].lower() + absent[1:])

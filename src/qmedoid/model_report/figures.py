@@ -46,7 +46,9 @@ def table_figures(
     if len(decision.classes) == 2:
         found["roc_auc"] = roc_auc_interval(codes == 1, margins)
         found["pr_auc"] = pr_auc_interval(codes == 1, margins)
-    return [figure(name, report[name], found.get(name)) for name in FIGURE_NAMES if name in report]
+    # Where no circuit decides there is nothing to say of it.
+    names = [name for name in FIGURE_NAMES if name in report and (name != "by_circuit" or report[name])]
+    return [figure(name, report[name], found.get(name)) for name in names]
 
 
 def of_confusion(confusion: Array, is_two: bool) -> dict[str, Interval | None]:
