@@ -105,10 +105,6 @@ def _sample(look: Look) -> Callable[[float, float], Html]:
     return lambda x, y: look.line(f"M{short(x - _ENTRY / 2)} {short(y)} h{short(_ENTRY)}")
 
 
-def _subtitle(words: str) -> Html:
-    return text(2, 14, words, class_="strong")
-
-
 @dataclass(frozen=True)
 class Curve:
     """A method's curve: its means, of which NaN leaves a gap, and the edges of the band around it; both or none."""
@@ -199,10 +195,12 @@ def _curves(
     values = [curve.values(given) for curve in panel.curves]
     kept = thinned(given, _PLACES[columns], log_x=log_x)
     points = [] if panel.marker is None else [panel.marker]
-    xs = [*given[kept].tolist(), *(one.x for one in points)]
-    ys = [*(value for of_curve in values for one in of_curve for value in one[kept].tolist()), *(p.y for p in points)]
+    ends = [0.0, 1.0] if diagonal else []
+    xs = [*given[kept].tolist(), *(one.x for one in points), *ends]
+    ys = [value for of_curve in values for one in of_curve for value in one[kept].tolist()]
+    ys += [*(one.y for one in points), *ends]
     x, y = _scales(xs, ys, _SIZES[columns], log_x=log_x, room=0.0)
-    drawn = [_subtitle(panel.subtitle), axes(x, y, x_label, y_label)]
+    drawn = [text(2, 14, panel.subtitle, class_="strong"), axes(x, y, x_label, y_label)]
     if diagonal:
         drawn.append(line(x.place(0.0), y.place(0.0), x.place(1.0), y.place(1.0), "by-chance"))
     for curve, (mean, *band) in zip(panel.curves, values, strict=True):
@@ -302,7 +300,7 @@ def trace_grid(name: str, title: str, panels: Sequence[TracePanel], *, role: Rol
         xs = [float(value) for trace in panel.traces for value in np.asarray(trace.evaluations)]
         x, y = _scales(xs, ys, _SIZES[columns])
         lines = [thin(_steps(trace, x, y)) for trace in panel.traces]
-        parts = [_subtitle(panel.subtitle), axes(x, y, "evaluations", y_label), *lines]
+        parts = [text(2, 14, panel.subtitle, class_="strong"), axes(x, y, "evaluations", y_label), *lines]
         return join([*parts, look.line(_steps(found[-1], x, y, end))])
 
     label = "best macro-F1 so far"
@@ -369,7 +367,10 @@ def dots_against_paper(name: str, title: str, panels: Sequence[DotPanel], *, x_l
     def drawn(panel: DotPanel) -> Html:
         x = spanning([value for dot in panel.dots for value in dot.values], names, size[0] - _RIGHT)
         bottom = 24.0 * len(panel.dots) + 26
-        found = [_subtitle(panel.subtitle), text((x.start + x.end) / 2, bottom + 33, x_label, "middle", "what")]
+        found = [
+            text(2, 14, panel.subtitle, class_="strong"),
+            text((x.start + x.end) / 2, bottom + 33, x_label, "middle", "what"),
+        ]
         for at, said in x.marks(4):
             found += [line(at, 24, at, bottom, "grid"), text(at, bottom + 16, said, "middle")]
         for row, dot in enumerate(panel.dots):
@@ -399,11 +400,10 @@ class Panel:
     class_names: Sequence[str]
 
     def __post_init__(self) -> None:
-        n_classes = len(self.class_names)
-        if np.shape(self.matrix) != (n_classes, n_classes):
+        if np.shape(self.matrix) != (len(self.class_names),) * 2:
             raise ParameterError(
                 f"The matrix of panel {self.label!r} must have a row and a column per class, of which there are "
-                f"{n_classes}. Got shape {np.shape(self.matrix)}."
+                f"{len(self.class_names)}. Got shape {np.shape(self.matrix)}."
             )
 
 
@@ -416,7 +416,7 @@ def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "
     def drawn(panel: Panel) -> Html:
         matrix = np.asarray(panel.matrix, dtype=np.float64)
         shares, texts, end = row_shares(matrix), count_texts(matrix), _TOP + 40 * len(matrix)
-        found = [_subtitle(panel.label), text(2, 32, "true class", class_="what")]
+        found = [text(2, 14, panel.label, class_="strong"), text(2, 32, "true class", class_="what")]
         found.append(text(names + cell * len(matrix) / 2, end + 34, "decided class", "middle", "what"))
         for place, one in enumerate(panel.class_names):
             found.append(text(names - 8, _TOP + 40 * place + 24, one, "end"))
@@ -437,7 +437,8 @@ def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "
             found.append(text(x + cell / 2 - 1, y + 24, texts[row][column], "middle"))
         return join(found)
 
-    size = names + cell * most + 24, _TOP + 40 * most + 54
+    width = max(names + cell * most, 8.5 * max(len(panel.label) for panel in panels)) + 24
+    size = width, _TOP + 40 * most + 54
     return _grid(name, title, note, [drawn(panel) for panel in panels], size, min(3, len(panels)), {})
 
 
