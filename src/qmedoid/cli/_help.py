@@ -15,7 +15,7 @@ WRONG_CALL: Any = typer.BadParameter.__mro__[2]
 
 EXIT_CODES = {
     0: "All went well.",
-    1: "The program or the machine failed, such as on a full disk.",
+    1: "The program or the machine failed: disk, memory, a missing extra.",
     2: "The call is wrong: no such command, option or value.",
     3: "The table cannot be used, or breaks the model's contract.",
     4: "The model file cannot be read.",
