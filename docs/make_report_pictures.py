@@ -15,7 +15,7 @@ import pyarrow.csv
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from qmedoid import MedoidClassifier, SavedModel
+from qmedoid import MedoidClassifier
 from qmedoid.model_report.reading import look_at_data
 from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.writing import write_report
@@ -45,7 +45,7 @@ def heart_report(folder: Path) -> Path:
     is_new = np.arange(table.num_rows) % 5 == 4
     known = table.filter(~is_new)
     fitted = MedoidClassifier(random_state=0).fit(known.drop([TARGET]), known[TARGET])
-    saved = SavedModel(fitted.table_model())
+    saved = fitted.to_saved()
     looked = look_at_data(saved.model, table.filter(is_new), target=TARGET)
     names = Names(model="heart.qmedoid", table="new.csv", command="qmedoid report heart.qmedoid new.csv -o report.html")
     return write_report(summarize(saved.model, looked, names=names), folder / "report.html").path
