@@ -9,7 +9,7 @@ from summaries import HOSTILE
 from model_kinds import exported
 from qmedoid.markup.page import render
 from qmedoid.reporting.document import Document, Heading, Section, Table
-from qmedoid.reporting.page import html_page
+from qmedoid.reporting.files import html_page
 from qmedoid.reporting.pictures import Curve, CurvePanel, Panel, confusion_grid, curve_grid
 
 MIXED = "categories, dates and missing cells"

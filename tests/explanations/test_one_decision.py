@@ -12,10 +12,9 @@ import pytest
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.explanations.digits import rounded_to_sum, signed
 from qmedoid.explanations.flips import nearest_flips
 from qmedoid.explanations.sentences import change_texts, sentences
-from qmedoid.explanations.view import steps
+from qmedoid.explanations.view import rounded_to_sum, signed, steps
 from qmedoid.metrics.texts import cell_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out

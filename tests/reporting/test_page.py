@@ -6,7 +6,7 @@ import pytest
 from small_reports import HOSTILE, SVG, comparison, hostile_report, report
 
 from qmedoid.reporting.document import Document, Heading, Section, Table
-from qmedoid.reporting.page import html_page
+from qmedoid.reporting.files import html_page
 
 VOID = {"meta", "img"}
 

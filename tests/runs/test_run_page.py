@@ -14,8 +14,7 @@ from tests.runs.toy_run import toy_plan
 from qmedoid.devices import Device
 from qmedoid.runs import RunFolder
 from qmedoid.runs.expected import where
-from qmedoid.runs.values import MOST_MARGINS, MOST_POINTS, page_values
-from qmedoid.runs.writing import render, summary_of
+from qmedoid.runs.writing import MOST_MARGINS, MOST_POINTS, page_values, render, summary_of
 
 VOID = {"meta", "br"}
 HOSTILE = "<script>alert('1')</script>\u202e\x00"
