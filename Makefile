@@ -90,4 +90,4 @@ bench: $(VENV)/.dev
 	for script in benchmarks/[a-z]*.py; do PYTHONPATH=. $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) build src/qmedoid/kernels/*.so
+	rm -rf $(VENV) build docs/gallery src/qmedoid/kernels/*.so
