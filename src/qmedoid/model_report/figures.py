@@ -289,7 +289,7 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, 
     recall, called = share_interval(found, found + missed), found + false
     precision = share_interval(found, called)
     cards = [
-        _card("Found (recall)", f"{count_text(found)} of {count_text(found + missed)}",
+        _card("Found (recall)", f"{count_text(found)} of {count_text(found + missed)}" if found + missed else "none",
               f"{percent_text(recall.value)}, {_bounds(recall)}" if found + missed else "there are none to find"),
         _card("False alerts", f"{count_text(false)} of {count_text(called)}" if called else "none",
               f"precision {percent_text(precision.value)}, {_bounds(precision)}" if called else "there is no alert"),
@@ -329,7 +329,7 @@ def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[
     if macro is not None:
         bounds = None if macro["low"] is None else f"{macro['low']:.2f} to {macro['high']:.2f}"
         cards.append(_card("All classes alike (macro-F1)", f"{macro['value']:.2f}", bounds))
-    if weakest is not None:
+    if weakest is not None and counts[weakest][weakest] < totals[weakest]:
         share = share_interval(counts[weakest][weakest], totals[weakest])
         cards.append(
             _card(f"Weakest class: {labels[weakest]}",
