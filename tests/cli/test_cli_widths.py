@@ -38,6 +38,17 @@ def test_tables_fit_and_break_no_word(table, width):
         found.remove(word)
 
 
+def test_tables_are_paragraphs_where_a_word_would_break():
+    table = ("a" * 10, "b" * 10, "c" * 10), [("d" * 10, "e" * 10, "f" * 10)]
+    narrowest = 3 * 10 + 3 * 3 + 1
+    assert max(map(len, printed(grid(*table), narrowest).splitlines())) == narrowest
+    for width in (narrowest, narrowest - 1, narrowest - 3):
+        text = printed(grid(*table), width)
+        assert ("┃" in text) == (width == narrowest)
+        for word in table[1][0]:
+            assert word in text
+
+
 @given(tables(), st.integers(0, 90))
 def test_widths_share_the_room(table, room):
     columns = [list(column) for column in zip(*([table[0], *table[1]]), strict=True)]

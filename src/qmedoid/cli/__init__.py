@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import typer
-
 from qmedoid.cli._output import (
     DATA,
     FAILED,
@@ -31,8 +29,6 @@ __all__ = ["main"]
 
 _EXIT_CODES = {ModelError: MODEL, OutputError: FAILED, DataError: DATA, ParameterError: USAGE}
 """The first class that an error is an instance of decides; an error of output is one of data, too."""
-# The base of all errors about a wrong call; its place differs from one version of Typer to the next.
-_WRONG_CALL: Any = typer.BadParameter.__mro__[2]
 
 
 def main() -> None:
@@ -44,6 +40,7 @@ def main() -> None:
 
 
 def _run() -> int:
+    from qmedoid.cli._help import WRONG_CALL
     from qmedoid.cli.app import app
 
     begin_command()
@@ -61,7 +58,7 @@ def _run() -> int:
         # Now, while an error can still be reported, such as a full disk.
         sys.stdout.flush()
         code = code if isinstance(code, int) else OK
-    except _WRONG_CALL as error:
+    except WRONG_CALL as error:
         if as_json:
             return _failed(error.format_message(), error.exit_code, as_json)
         error.show()
