@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.markup import charts, svg
@@ -53,7 +53,7 @@ def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = 
 
 def style(*, is_page: bool = True) -> str:
     """The style sheet of pages, or the part of it that views within a notebook have."""
-    sheet = resources.files("qmedoid.markup").joinpath("style.css").read_text(encoding="utf-8")
+    sheet = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return sheet if is_page else sheet[: sheet.index(_NOTEBOOK_ENDS)]
 
 
