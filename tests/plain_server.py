@@ -54,13 +54,13 @@ def hide(modules, distributions):
     importlib.invalidate_caches()
 
 
-def run_blocks(blocks, page, few, stand_ins):
-    """Run blocks of a page in order, those of Python with shared names; few trees where nobody looks at numbers.
+def run_blocks(blocks, page, quick, stand_ins):
+    """Run blocks of a page in order, those of Python with shared names; fits are quick where nobody looks at numbers.
 
     A command that names a file which is not there gets the one of the folder of stand-ins.
     """
     names = {"__name__": "page"}
-    with few_trees(few):
+    with quick_fits() if quick else contextlib.nullcontext():
         for language, line, code, shown in blocks:
             where = f"{page}, line {line}"
             print(f"--- {where} ({language})", flush=True)
@@ -80,12 +80,17 @@ def stand_in(command, files):
             shutil.copytree(file, file.name) if file.is_dir() else shutil.copy(file, file.name)
 
 
-def few_trees(few):
-    if not few:
-        return contextlib.nullcontext()
+@contextlib.contextmanager
+def quick_fits():
+    """Few trees, and few steps of circuits."""
+    from unittest import mock
+
     from tests.few_trees import few_trees
 
-    return few_trees()
+    from qmedoid import VariationalClassifier
+
+    with few_trees(), mock.patch.dict(VariationalClassifier.__init__.__kwdefaults__, n_steps=40):
+        yield
 
 
 def run_python(code, names, where):
@@ -151,7 +156,7 @@ def answer(request):
         os.chdir(request["folder"])
         os.environ.update(request["environment"])
         if "blocks" in request:
-            run_blocks(request["blocks"], request["page"], request["few"], request["stand_ins"])
+            run_blocks(request["blocks"], request["page"], request["quick"], request["stand_ins"])
         else:
             exec(compile(request["code"], request["page"], "exec"), {"__name__": "page"})
 

@@ -131,7 +131,7 @@ def test_blocks_run_with_the_extras_that_the_page_names(page, plain, stand_ins, 
     shutil.copy(stand_ins / "heart.csv", tmp_path)
     shows_values = any(shown is not None for *_, shown in blocks)
     code, printed = plain.run(
-        needs, tmp_path, name_of(page), blocks=blocks, few=not shows_values, stand_ins=str(stand_ins)
+        needs, tmp_path, name_of(page), blocks=blocks, quick=not shows_values, stand_ins=str(stand_ins)
     )
     assert code == 0, printed[-6000:]
 
@@ -226,11 +226,11 @@ def test_extras_are_those_of_the_page_and_of_the_project():
 def test_failing_command_fails_its_page(plain, stand_ins, tmp_path):
     for command, says in (("qmedoid score no.qmedoid new.csv -o out.csv", "no.qmedoid"), ("false | cat; false", "")):
         blocks = [("sh", 7, [command], None)]
-        code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, few=True, stand_ins=str(stand_ins))
+        code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, quick=True, stand_ins=str(stand_ins))
         assert code != 0
         assert says in printed
         assert "page.md, line 7" in printed
     blocks = [("python", 3, "import numpy as np\nnp.eye(1)\n# [[2.]]\n", "[[2.]]")]
-    code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, few=False, stand_ins=str(stand_ins))
+    code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, quick=False, stand_ins=str(stand_ins))
     assert code == 1
     assert "The block at line 3 of page.md shows another value than\n[[1.]]" in printed
