@@ -50,7 +50,7 @@ class Sample(NamedTuple):
 
     def take(self, places: Codes) -> "Sample":
         """Some of the rows."""
-        encoded = [column[places] for column in self.encoded]
+        encoded = [np.asarray(column)[places].astype(np.float64, copy=False) for column in self.encoded]
         return Sample(self.table.take(pa.array(places)), encoded, self.codes[places], self.rows[places])
 
     def joined(self, others: Sequence["Sample"]) -> "Sample":
@@ -162,8 +162,7 @@ class LookTally:
         decided, columns = decide_batch(model, batch, issues, novelty)
         self._parts.append((codes, decided._replace(nearest=None), row_hashes(model, batch)))
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        whole = Sample(table, [np.asarray(column, dtype=np.float64) for column in columns], codes,
-                       np.arange(n) + self.rows)  # fmt: skip
+        whole = Sample(table, columns, codes, np.arange(n) + self.rows)
         chances = self._rng.random(n)
         self._drawn.add(chances, np.ones(n, dtype=np.bool_), whole)
         is_two = len(model.decision.classes) == 2

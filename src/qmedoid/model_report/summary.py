@@ -134,6 +134,9 @@ def summarize(
         summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
         summary["errors"] = errors(model, counted, found, with_rows=settings.rows)
         summary["slices"] = slices(model, found, importance)
+        if settings.rows and summary["squares"] is not None:
+            n_rows = len(summary["squares"]["rank"])
+            summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
     elif summary["operating"] is not None:
         summary["squares"] = _held_out_squares(model)
     summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
