@@ -1,6 +1,7 @@
 """What ``--help`` prints: commands in groups, options in panels; and what is said of a name that is none of ours."""
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,8 @@ EXIT_CODES = {
     130: "Interrupted by Ctrl-C.",
 }
 MOST_USED = "Most used"
+# Columns of a terminal for names; of longer ones the meaning is on the next line.
+_WIDEST = 26
 
 _FIT, _SCORE = "qmedoid fit TABLE --target COLUMN", "qmedoid score MODEL TABLE -o FILE"
 _EVALUATE, _EXPLAIN = "qmedoid evaluate MODEL TABLE", "qmedoid explain MODEL TABLE --row N"
@@ -235,8 +238,14 @@ def _heading(name: str) -> str:
 
 
 def _write(formatter: Any, parts: dict[str, list[tuple[str, str]]]) -> None:
-    """Write sections whose second columns begin at one place."""
-    wide = min(max(len(first) for rows in parts.values() for first, _ in rows), 26)
+    """Write sections whose second columns begin at one place; lines end at blanks, and not within ``held-out``."""
+    wide = min(max(len(first) for rows in parts.values() for first, _ in rows), _WIDEST)
+    indent = " " * (wide + 4)
     for title, rows in parts.items():
         with formatter.section(_heading(title)):
-            formatter.write_dl([(first.ljust(wide), text) for first, text in rows])
+            for first, text in rows:
+                lines = textwrap.wrap(
+                    text, formatter.width - len(indent), break_on_hyphens=False, break_long_words=False
+                )
+                head = f"  {first.ljust(wide)}  " if len(first) <= wide else f"  {first}\n{indent}"
+                formatter.write(head + f"\n{indent}".join(lines) + "\n")

@@ -171,7 +171,7 @@ class CircuitExportOptions(ReadingOptions):
         Literal["qpy", "qasm", "qasm2", "text"],
         option(
             OUTPUT,
-            "What to write: qpy, qasm, qasm2 (needs a record) or text (a drawing).",
+            "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing).",
             metavar="FORMAT",
         ),
     ] = "text"

@@ -424,7 +424,11 @@ class ScoreOptions(CutOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(CutOptions):
-    """Compare a model's decisions with the true classes."""
+    """Compare a model's decisions with the true classes.
+
+    Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
+    good as it was.
+    """
 
     most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
     examples = (
