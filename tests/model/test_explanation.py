@@ -141,6 +141,9 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
     shares = [np.array([one.contribution for one in why.groups]) for why in (before, after)]
     np.testing.assert_allclose(shares[1], sign * slope * shares[0], rtol=1e-12, atol=1e-300)
     assert after.terms["calibration"] == biases[after.winner] - biases[after.other]
+    # The bias is part of where every record starts, and says nothing of this one.
+    assert after.start == pytest.approx(after.terms["calibration"] + after.terms.get("intercept", 0.0), abs=1e-12)
+    assert "calibration" not in after.varying
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -157,6 +160,8 @@ def test_what_a_curve_adds_is_the_calibrations(n_classes):
         )
         total = sum(one.contribution for one in why.groups) + sum(why.terms.values())
         assert why.margin == pytest.approx(total, abs=1e-12)
+        assert before.start == pytest.approx(0.1 * (before.winner - before.other))
+        assert why.start == pytest.approx(0.1 * (why.winner - why.other))
         if (why.winner, why.other) == (before.winner, before.other):
             assert [one.contribution for one in why.groups] == [one.contribution for one in before.groups]
             assert why.margin != before.margin
