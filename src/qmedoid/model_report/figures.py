@@ -256,12 +256,12 @@ def _calibrated(found: Mapping[str, Any] | None) -> list[str]:
         return []
     if found["error"] <= found["by_chance_high"]:
         return [
-            f"Its probabilities are as good as chance allows (calibration error {found['error']:.3f}; "
-            f"{found['by_chance']:.3f} by chance)."
+            f"Its probabilities are as good as chance allows (calibration error {found['error']:.2g}; "
+            f"{found['by_chance']:.2g} by chance)."
         ]
     return [
-        f"Its probabilities are off by {found['error']:.3f} on average, more than chance explains "
-        f"({found['by_chance']:.3f})."
+        f"Its probabilities are off by {found['error']:.2g} on average, more than chance explains "
+        f"({found['by_chance']:.2g})."
     ]
 
 
@@ -384,7 +384,9 @@ def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
     found = []
     for place, one in enumerate(bins):
         label = one["label"]
-        if is_number and one["x_low"] is not None and one["x_low"] != one["x_high"]:
+        if is_number and one["x_low"] is not None and one["x_low"] == one["x_high"]:
+            label = _number(one["x_low"])
+        elif is_number and one["x_low"] is not None:
             low, high = _number(one["x_low"]), _number(one["x_high"])
             label = f"{low} to {high}" if place else f"up to {high}"
             label = f"{low} or more" if place == len(bins) - 1 else label
