@@ -76,3 +76,13 @@ def test_terminal_of_80_columns_breaks_no_word(cli, request, name, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
     for sentence in (*made["sentences"], *(one["sentence"] for one in made["similar"])):
         assert sentence in flat(out)
+
+
+def test_cells_of_a_file_that_are_read_as_texts_are_the_same_as_numbers(cli, two, tmp_path):
+    file, row = write(two.table, tmp_path / "t.csv"), 7
+    copy = write(two.table, tmp_path / "copy.csv")
+    outcome = cli.ok("explain", two.model, file, "--row", row, "--known", copy)
+    label = two.table["y"][row].as_py()
+    assert f"Most similar known y = {label}: row {row} — the same in every column." in flat(outcome.out)
+    piped = cli.ok("explain", two.model, "-", "--row", row, stdin=csv_bytes(two.table)).out
+    assert piped.startswith(f"Row {row} of standard input\n")

@@ -104,7 +104,7 @@ def _nearest(
 
 def _print(made: dict[str, Any], source: Any, *, verbose: bool) -> None:
     console = plain_console()
-    lines = [f"Row {made['row']} of {shown(source)}", "", *made["sentences"], ""]
+    lines = [f"Row {made['row']} of {'standard input' if source == '-' else shown(source)}", "", *made["sentences"], ""]
     lines += [one["sentence"] for one in made["similar"]]
     if "known" in made:
         lines.append(_nearest_classes(made))

@@ -126,12 +126,12 @@ class Explanation(Mapping[str, Any]):
         if similar["difference"] is not None:
             cells, differences = similar["record"], measure.by_column(similar["record"])
             own_cells = self._report["record"]
-            made["is_equal"] = all(cells.get(name) == own_cells.get(name) for name in self._model.contract.names)
+            made["is_equal"] = all(_alike(cells.get(name), own_cells.get(name)) for name in self._model.contract.names)
             for column in self._report["columns"][:N_DECIDING]:
                 name, own = column["name"], column["cell"]
                 if differences.get(name) is not None:
                     is_close = differences[name] <= _CLOSE and measure.is_ordered(name)
-                    how = "same" if cells.get(name) == own else "close" if is_close else "differs"
+                    how = "same" if _alike(cells.get(name), own) else "close" if is_close else "differs"
                     made[how].append({"name": name, "cell": cells.get(name), "own": own})
         made["sentence"] = similar_text(made, self._report)
         return made
@@ -229,6 +229,16 @@ class Explanation(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two cells are the same; those of a file may be texts where those of the record are numbers."""
+    if one is None or other is None or one == other:
+        return bool(one == other)
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return str(one) == str(other)
 
 
 def _short_group(group: Mapping[str, Any], most: int | None) -> dict[str, Any]:
