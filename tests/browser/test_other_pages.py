@@ -8,9 +8,9 @@ from summaries import HOSTILE
 
 from model_kinds import exported
 from qmedoid.markup.page import render
-from qmedoid.reporting.document import Document, Heading, Section, Table
-from qmedoid.reporting.files import html_page
-from qmedoid.reporting.pictures import Curve, CurvePanel, Panel, confusion_grid, curve_grid
+from qmedoid.studies.document import Document, Heading, Section, Table
+from qmedoid.studies.panels import Curve, CurvePanel, Panel, confusion_grid, curve_grid
+from qmedoid.studies.report_files import html_page
 
 MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"

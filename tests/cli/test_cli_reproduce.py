@@ -18,9 +18,9 @@ from tests.studies.made_up_devices import made_up
 
 from qmedoid.cli.app import app
 from qmedoid.cli.studies import _outlook, print_table
-from qmedoid.reporting.document import Heading, Table
 from qmedoid.studies import devices, report, runner
 from qmedoid.studies.devices import DevicePlan
+from qmedoid.studies.document import Heading, Table
 from qmedoid.studies.plan import STUDY, Plan
 
 TABLES = {

@@ -126,7 +126,8 @@ class TestReached:
         assert makes_old(path) == {"plain"}
 
     @pytest.mark.parametrize(
-        "path", ["studies/report.py", "studies/runner.py", "studies/plan.py", "cli/studies.py", "reporting/files.py"]
+        "path",
+        ["studies/report.py", "studies/runner.py", "studies/plan.py", "cli/studies.py", "studies/report_files.py"],
     )
     def test_what_only_runs_or_shows_makes_nothing_old(self, makes_old, path):
         assert (Path(qmedoid.__file__).parent / path).is_file()

@@ -8,13 +8,13 @@ import pytest
 from made_up_devices import made_up
 
 from qmedoid.exceptions import MissingExtraError, ModelError, ParameterError
-from qmedoid.reporting.files import write_report
 from qmedoid.studies import device_report, devices, plan, runner
 from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
 from qmedoid.studies.device_report import make_device_report
 from qmedoid.studies.device_tables import all_measured, goals_table
 from qmedoid.studies.devices import STUDY, DevicePlan
 from qmedoid.studies.measured import chances_of, chosen_rows, drawn_counts, rms, run_measured
+from qmedoid.studies.report_files import write_report
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.splits import Cell, paper_split
 

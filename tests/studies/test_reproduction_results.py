@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from made_up_cells import expanded, made_up
 from sklearn.metrics import accuracy_score, f1_score
 
-from qmedoid.reporting.document import Heading, Table
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from qmedoid.studies.document import Heading, Table
 from qmedoid.studies.fraud_tables import leak_finding
 from qmedoid.studies.plan import Plan
 from qmedoid.studies.report import (

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
 from qmedoid.cli.more_options import DemoOptions, ReproduceOptions
 from qmedoid.exceptions import OutputError
-from qmedoid.reporting.document import Document, Table
-from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies import plan
 from qmedoid.studies.catalog import cell_folder
+from qmedoid.studies.document import Document, Table
 from qmedoid.studies.paper import PAPER
 from qmedoid.studies.plan import PARTS, Outcome, Part, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
+from qmedoid.studies.report_files import check_folder, check_replaceable, write_report
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Study, find_done, run_cells
 from qmedoid.studies.splits import Cell, Result

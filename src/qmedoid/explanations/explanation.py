@@ -4,7 +4,6 @@ import datetime
 import math
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from qmedoid.explanations import view
 from qmedoid.explanations.flips import check_fixed, nearest_flips
 from qmedoid.explanations.sentences import reason_text, reasons, sentences, similar_text
 from qmedoid.markup.page import picture_file
+from qmedoid.markup.plots import draw_waterfall
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.tables.similar import SimilarRows
@@ -223,9 +223,7 @@ class Explanation(Mapping[str, Any]):
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
         made = self.to_dict()
-        # By name: pictures of Matplotlib lie in a layer above.
-        draw = import_module("qmedoid.reporting.plots").draw_waterfall
-        return draw(view.title(made), view.bars(made), made["margin"], ax)
+        return draw_waterfall(view.title(made), view.bars(made), made["margin"], ax)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from qmedoid.reporting.document import Document, Picture, Section, Table
-from qmedoid.reporting.pictures import Curve, CurvePanel, Role, curve_grid
 from qmedoid.studies.catalog import load_data
 from qmedoid.studies.device_tables import (
     KINDS,
@@ -19,7 +17,9 @@ from qmedoid.studies.device_tables import (
     shapes_table,
 )
 from qmedoid.studies.devices import BACKENDS, REGISTERS, STUDY, DevicePlan
+from qmedoid.studies.document import Document, Picture, Section, Table
 from qmedoid.studies.measured import SIMULATOR
+from qmedoid.studies.panels import Curve, CurvePanel, Role, curve_grid
 from qmedoid.studies.report import cost_table
 from qmedoid.studies.results import StudyResults
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from qmedoid.reporting.document import Heading, Table, Value
 from qmedoid.studies.catalog import FRAUD_SAMPLE
 from qmedoid.studies.devices import BACKENDS, MODELS, REGISTERS, TABLES, method_name
+from qmedoid.studies.document import Heading, Table, Value
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.splits import Result
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.reporting.document import Table, Value
 from qmedoid.studies.catalog import FULL_FRAUD, load_data
+from qmedoid.studies.document import Table, Value
 from qmedoid.studies.metrics import CHOICES, FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES
 from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures import (
+from qmedoid.studies.catalog import FULL_FRAUD
+from qmedoid.studies.document import Picture
+from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
+from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
+from qmedoid.studies.panels import (
     Curve,
     CurvePanel,
     Dot,
@@ -22,9 +25,6 @@ from qmedoid.reporting.pictures import (
     dots_against_paper,
     trace_grid,
 )
-from qmedoid.studies.catalog import FULL_FRAUD
-from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
-from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
 from qmedoid.studies.paper import FRAUD, printed_figure
 from qmedoid.studies.plan import NEAREST
 from qmedoid.studies.results import Spread, StudyResults

@@ -5,11 +5,11 @@ from importlib.util import find_spec
 from itertools import product
 
 from qmedoid.exceptions import MissingExtraError
-from qmedoid.reporting.document import Document, Heading, Section, Table, Value
 from qmedoid.studies import fraud_tables, small_tables
 from qmedoid.studies.catalog import FULL_FRAUD, HEART_ORDINAL, load_data
 from qmedoid.studies.code import versions
 from qmedoid.studies.datasets import LOADERS, Dataset
+from qmedoid.studies.document import Document, Heading, Section, Table, Value
 from qmedoid.studies.fraud_tables import PRINTED_TABLES, SPLITS, measure_of
 from qmedoid.studies.metrics import FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES, printed_figure

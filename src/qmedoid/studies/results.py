@@ -10,7 +10,7 @@ import numpy as np
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.thresholds import OperatingPoint
-from qmedoid.reporting.document import Heading, Value
+from qmedoid.studies.document import Heading, Value
 from qmedoid.studies.splits import Cell, Result, SplitKind
 
 Measure = Callable[[Result], float]

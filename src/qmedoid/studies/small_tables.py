@@ -6,9 +6,9 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics, f_beta_sweep
-from qmedoid.reporting.document import Heading, Table, Value
 from qmedoid.studies.catalog import HEART_ORDINAL
 from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.document import Heading, Table, Value
 from qmedoid.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
 from qmedoid.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
 from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, headings

@@ -2,7 +2,6 @@
 
 import difflib
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.markup.page import render
+from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Kind, Label, Levels
 from qmedoid.model.importance import class_contributions
 from qmedoid.model.table import TableModel
@@ -132,8 +132,7 @@ class Effect:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
-        # By name: pictures lie in a layer above.
-        return import_module("qmedoid.reporting.plots").draw_effect(self.to_dict(), ax)
+        return draw_effect(self.to_dict(), ax)
 
 
 class EffectTally:

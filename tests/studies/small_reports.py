@@ -1,7 +1,7 @@
 """A small report with every kind of part, and a hostile one."""
 
 from qmedoid.markup.svg import picture
-from qmedoid.reporting.document import Document, Heading, Picture, Section, Table
+from qmedoid.studies.document import Document, Heading, Picture, Section, Table
 
 SVG = picture(8, 8, "ROC curves", "")
 

@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as hnp
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.markup.page import picture_file
-from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures import (
+from qmedoid.studies.document import Picture
+from qmedoid.studies.panels import (
     Curve,
     CurvePanel,
     Dot,
@@ -291,7 +291,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
 def test_pictures_of_studies_need_no_other_library() -> None:
     code = """
 import sys
-from qmedoid.reporting.pictures import Dot, DotPanel, dots_against_paper
+from qmedoid.studies.panels import Dot, DotPanel, dots_against_paper
 dots_against_paper("a", "A", [DotPanel("", [Dot("a", 0.5)])], x_label="x")
 assert "matplotlib" not in sys.modules
 """

@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.markup.html import Html, element, join
 from qmedoid.markup.svg import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
-from qmedoid.reporting.document import Picture
+from qmedoid.studies.document import Picture
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""

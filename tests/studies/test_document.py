@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.reporting.document import Document, Heading, Picture, Section, Table
+from qmedoid.studies.document import Document, Heading, Picture, Section, Table
 
 
 def _table(name: str = "t", **changes: object) -> Table:

@@ -11,8 +11,8 @@ from small_reports import SVG, comparison, report
 
 from qmedoid.exceptions import OutputError, ParameterError
 from qmedoid.markup.page import picture_file
-from qmedoid.reporting.document import Document, Heading, Section, Table
-from qmedoid.reporting.files import check_folder, check_replaceable, csv_text, html_page, write_report
+from qmedoid.studies.document import Document, Heading, Section, Table
+from qmedoid.studies.report_files import check_folder, check_replaceable, csv_text, html_page, write_report
 
 
 def _rows(text: str) -> tuple[str, list[list[str]]]:

@@ -16,8 +16,8 @@ from typing import Any
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.markup.html import Html
 from qmedoid.markup.page import picture_file, render
-from qmedoid.reporting.document import Document, Picture, Table
 from qmedoid.storage.atomic import atomic_file, cannot_write
+from qmedoid.studies.document import Document, Picture, Table
 
 PAGE, FINDINGS = "index.html", "findings.txt"
 # The last line of a page: the SHA-256 of every file of its report, and of the page without this line.

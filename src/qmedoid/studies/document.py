@@ -1,4 +1,4 @@
-"""What a report is made of: tables, pictures and sections, as plain values that know no file."""
+"""The document of a study: tables, pictures and sections, as plain values that know no file."""
 
 import re
 from collections import Counter

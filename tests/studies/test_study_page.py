@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 from small_reports import HOSTILE, SVG, comparison, hostile_report, report
 
-from qmedoid.reporting.document import Document, Heading, Section, Table
-from qmedoid.reporting.files import html_page
+from qmedoid.studies.document import Document, Heading, Section, Table
+from qmedoid.studies.report_files import html_page
 
 VOID = {"meta", "img"}
 

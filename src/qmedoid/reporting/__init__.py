@@ -1,1 +1,0 @@
-"""From tables and curves to what people look at: CSV files, pictures and one page of HTML."""
