@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Before anything imports SciPy, so that scikit-learn's checks of array inputs run instead of being skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Workers of pytest have the width of the terminal as a variable; what a command prints there must not depend on it.
+os.environ.pop("COLUMNS", None)
 # Laws that name no number of examples are tried on so many, and on others in every run.
 settings.register_profile("check", max_examples=int(os.environ.get("QMEDOID_EXAMPLES", "100")), deadline=None)
 settings.load_profile("check")

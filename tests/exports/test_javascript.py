@@ -80,6 +80,7 @@ def test_javascript_explains_as_the_model(kind, tmp_path):
         for column in expected["columns"]:
             assert own[column["name"]] == pytest.approx(column["contribution"], abs=1e-9)
         assert why["decision"] == expected["prediction"]
+        assert why["toward"] == expected["toward"]
         assert sum(own.values()) + sum(why["terms"].values()) == pytest.approx(expected["margin"], abs=1e-9)
         for name, value in expected["terms"].items():
             assert why["terms"].get(name, 0.0) == pytest.approx(value, abs=1e-9), name

@@ -623,10 +623,12 @@ const qmedoid = (() => {
       return result(decide(row), issues);
     }
 
-    // The decision and what every column, and every term besides, adds to the winner's margin over the other class.
+    // The decision and what every column, and every other term, adds for one class over another: for the positive one
+    // of two classes, for the predicted one of more.
     function explain(record) {
-      const { row, issues } = encode(record), decided = decide(row), { code: winner, other } = decided;
-      const found = { ...result(decided, issues), winner, other };
+      const { row, issues } = encode(record), decided = decide(row);
+      const [winner, other] = nClasses === 2 ? [1, 0] : [decided.code, decided.other];
+      const found = { ...result(decided, issues), toward: model.classes[winner], against: model.classes[other] };
       if (base.contributions === null) return { ...found, columns: null, terms: null };
       const slope = model.calibration.slope, columns = new Array(model.columns.length).fill(0), terms = {};
       [base, ...added].forEach((part, j) => {

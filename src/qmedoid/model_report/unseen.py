@@ -22,8 +22,8 @@ RARE = 0.1
 MOST_RARE = 150
 MOST_ERRORS = 20
 MOST_REASONS = 6
-MOST_CELLS = 20_000
-"""Cells of the rows of squares that the page holds at most, for the what-if panel."""
+MOST_CELLS, MOST_CHARACTERS = 20_000, 500_000
+"""Cells of the rows of squares that the page holds at most, and characters in them, for the what-if panel."""
 MOST_SLICED, MOST_LEVELS, LEAST_ROWS = 6, 8, 10
 """Columns and levels that have figures, and rows that a level needs."""
 WIDTH, LEAST_APART = 3.0, 0.05
@@ -87,6 +87,9 @@ def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool
     shown = None
     if cells is not None and len(order) * len(model.layout.used) <= MOST_CELLS:
         shown = [[record.get(names[place]) for place in model.layout.used] for record in cells]
+        # A what-if starts from whole cells or from none: a level that is cut short is another level.
+        if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
+            shown = None
     return {
         **_frame(model, found.all_strengths, found.all_outcomes),
         "about": about,
@@ -260,11 +263,15 @@ def slices(model: TableModel, found: Judges, importance: Array | None) -> list[d
         if name not in found.sample.table.column_names:
             continue
         given = one_chunk(found.sample.table.column(name)).cast(pa.string())
-        levels, codes = np.unique(np.array([cell or "missing" for cell in given.to_pylist()]), return_inverse=True)
+        # No array of texts: there, each takes the room of the longest.
+        cells = [cell or "missing" for cell in given.to_pylist()]
+        levels = sorted(set(cells))
+        place_of = {level: code for code, level in enumerate(levels)}
+        codes = np.array([place_of[cell] for cell in cells], dtype=np.intp)
         counts = np.bincount(codes)
         shown = [one for one in np.argsort(-counts, kind="stable") if counts[one] >= LEAST_ROWS][:MOST_LEVELS]
         if len(shown) > 1:
-            rows = [_level(str(levels[one]), codes == one, found.outcome) for one in shown]
+            rows = [_level(cell_text(levels[one]), codes == one, found.outcome) for one in shown]
             sliced.append({"column": name, "levels": rows})
     return sliced
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.markup.html import shortened
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Kind, Label, Levels
@@ -57,7 +58,7 @@ class EffectBin(NamedTuple):
         """The bin as charts draw it: ``x`` is the middle of numbers, and days since 1970 of dates."""
         low, high = (_axis_place(end) for end in (self.low, self.high))
         middle = None if low is None or high is None else low / 2 + high / 2
-        return {"label": self.value, "x": middle, "x_low": low, "x_high": high,
+        return {"label": shortened(self.value), "x": middle, "x_low": low, "x_high": high,
                 "mean": self.mean, "low": self.p10, "high": self.p90, "count": self.rows}  # fmt: skip
 
 

@@ -211,8 +211,10 @@
       out.why.replaceChildren(element("p", { class: "note" }, "This method compares records as a whole: it has no contributions of columns."));
       return;
     }
-    const toward = positive === null ? found.winner : positive, against = positive === null ? found.other : 1 - positive;
-    const sign = positive === null || found.winner === positive ? 1 : -1;
+    const explained = model.classes.indexOf(found.toward);
+    const toward = positive === null ? explained : positive;
+    const against = positive === null ? model.classes.indexOf(found.against) : 1 - positive;
+    const sign = toward === explained ? 1 : -1;
     const ranked = found.columns.map((one) => ({ name: one.name, value: sign * one.contribution }))
       .filter((one) => one.value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const lines = ranked.slice(0, MOST_REASONS).map((one) => ({ ...one, label: shown(one.name), cell: text(record[one.name]) }));
