@@ -112,6 +112,9 @@ def test_rows_seen_in_fitting_are_not_counted(model):
     assert found["figures"]["figures"] == alone["figures"]["figures"]
     assert "100 rows the model has never seen" in found["opening"]["about"][1]
     assert "Left out: 300 rows seen in fitting" in found["figures"]["about"]
+    assert found["table"]["called"] == alone["table"]["called"]
+    assert found["table"]["drift"] == alone["table"]["drift"]
+    assert every["table"]["drift"]["rows"] == 400
     assert (found["figures"]["rows"], every["figures"]["rows"]) == (100, 400)
     assert "300 of which were seen in fitting" in every["opening"]["about"][1]
     # Squares and errors are of the same rows, under their numbers in the table.

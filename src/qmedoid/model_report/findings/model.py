@@ -181,7 +181,8 @@ def never_predicted(facts: Facts) -> Verdict:
     """A class that no row is called."""
     table, confusion = facts.table, facts.summary["confusion"]
     if table is not None:
-        never, rows = [one["class"] for one in table["called"] if one["rows"] == 0], table["rows"]
+        never = [one["class"] for one in table["called"] if one["rows"] == 0]
+        rows = sum(one["rows"] for one in table["called"])
     elif confusion is not None:
         called = [sum(row[code] for row in confusion["counts"]) for code in range(len(confusion["labels"]))]
         never = [label for label, n in zip(confusion["labels"], called, strict=True) if n == 0]

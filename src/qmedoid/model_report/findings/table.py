@@ -191,11 +191,12 @@ def alert_rate(facts: Facts) -> Verdict:
     if found is None:
         return not_applicable("It compares the alerts in a table with those of held-out rows, of two classes.")
     said = (
-        f"{100 * found['alert_rate']:.3g} % of the rows are alerts, and {100 * found['expected']:.3g} % were expected"
+        f"{100 * found['alert_rate']:.3g} % of {found['rows']:,} rows are alerts, and {100 * found['expected']:.3g} % "
+        "were expected"
     )
     if found["direction"] == "none":
         return passed(f"{said}.")
-    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % for so many rows).",
+    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % by chance).",
                    "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.")  # fmt: skip
 
 
