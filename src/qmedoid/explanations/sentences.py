@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qmedoid.metrics.texts import (
+    SMALLEST_FACTOR,
     called_before,
     called_by_score,
     called_with_chance,
@@ -22,8 +23,6 @@ MOST_REASONS = 3
 _SMALLEST_PART = 0.1
 # Contributions up to this size are rounding.
 _NOTHING = 1e-9
-# Factors of the odds below this would be printed as 1.000.
-_SMALLEST_FACTOR = 1.0005
 # Terms in words.
 _TERM_NAMES = {
     "neighbors": "its nearest training rows",
@@ -144,7 +143,7 @@ def _has_odds(report: Part) -> bool:
 
 def _least(report: Part) -> float:
     """The smallest size of a contribution that is a reason."""
-    return math.log(_SMALLEST_FACTOR) if _has_odds(report) else _NOTHING
+    return math.log(SMALLEST_FACTOR) if _has_odds(report) else _NOTHING
 
 
 def _class(report: Part, label: Any) -> str:

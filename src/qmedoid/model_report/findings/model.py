@@ -222,7 +222,10 @@ def few_events(facts: Facts) -> Verdict:
         return not_applicable("It is about two classes with probabilities.")
     stops, start = point["stops"], point["start"]
     alerts, positives = stops["alerts"][start], point["positives"]
-    said = f"There are {alerts:,} alerts at the present cut and {positives:,} rows of {str(point['positive'])!r}"
+    said = (
+        f"There {'is 1 alert' if alerts == 1 else f'are {alerts:,} alerts'} at the present cut and "
+        f"{positives:,} row{'' if positives == 1 else 's'} of {str(point['positive'])!r}"
+    )
     if min(alerts, positives) >= 30:
         return passed(f"{said} among {point['rows']:,} rows.")
     return Verdict(

@@ -265,7 +265,7 @@ def without_classes(facts: Facts) -> Verdict:
     if facts.table["labeled"]:
         missing = facts.table["rows"] - facts.table["labeled"]
         return passed(f"{facts.table['labeled']:,} rows have a class of the model, {missing:,} have none.")
-    why = f"None of {facts.table['rows']:,} rows has a class of the model: they judge no figure."
+    why = f"None of {facts.table['rows']:,} rows has a class of the model: they do not show how good it is."
     return Verdict("tip", why,
                    "Name the column of the classes by --target, or add it to judge by these rows.")  # fmt: skip
 
