@@ -22,6 +22,8 @@ RARE = 0.1
 MOST_RARE = 150
 MOST_ERRORS = 20
 MOST_REASONS = 6
+MOST_SIGNS = 1_000_000
+"""Signs in the texts of cells that squares carry at most."""
 MOST_CELLS = 20_000
 """Cells of the rows of squares that the page holds at most, for the what-if panel."""
 MOST_SLICED, MOST_LEVELS, LEAST_ROWS = 6, 8, 10
@@ -87,6 +89,8 @@ def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool
     shown = None
     if cells is not None and len(order) * len(model.layout.used) <= MOST_CELLS:
         shown = [[record.get(names[place]) for place in model.layout.used] for record in cells]
+        if sum(len(cell) for row in shown for cell in row if isinstance(cell, str)) > MOST_SIGNS:
+            shown = None
     return {
         **_frame(model, found.all_strengths, found.all_outcomes),
         "about": about,
@@ -260,7 +264,9 @@ def slices(model: TableModel, found: Judges, importance: Array | None) -> list[d
         if name not in found.sample.table.column_names:
             continue
         given = one_chunk(found.sample.table.column(name)).cast(pa.string())
-        levels, codes = np.unique(np.array([cell or "missing" for cell in given.to_pylist()]), return_inverse=True)
+        levels, codes = np.unique(
+            np.array([cell or "missing" for cell in given.to_pylist()], dtype=object), return_inverse=True
+        )
         counts = np.bincount(codes)
         shown = [one for one in np.argsort(-counts, kind="stable") if counts[one] >= LEAST_ROWS][:MOST_LEVELS]
         if len(shown) > 1:
