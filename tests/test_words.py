@@ -9,6 +9,7 @@ import pytest
 import qmedoid
 
 SOURCE = Path(qmedoid.__file__).parent
+ROOT = Path(__file__).parent.parent
 OLD = {
     "by chance, once in 20": r"\bonce in 20\b",
     "every row has its own text: it names rows": r"it names rows",
@@ -52,6 +53,10 @@ def all_texts():
     for ending in ("html", "j2", "js", "json", "md"):
         for file in sorted(SOURCE.rglob(f"*.{ending}")):
             yield file.relative_to(SOURCE), " ".join(file.read_text(encoding="utf-8").split())
+    # But for the page that shows how messages were before.
+    for file in sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "first-hour.md"}):
+        for paragraph in file.read_text(encoding="utf-8").split("\n\n"):
+            yield file.relative_to(ROOT), " ".join(paragraph.split())
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,10 @@ def stops(n_rows: int, n_positives: int) -> dict[str, Any]:
         "fp": fp,
         "fn": [n_positives - one for one in tp],
         "tn": [n_rows - n_positives - one for one in fp],
-        "texts": {name: [f"{name} {one} &lt;" for one in alerts] for name in (*names, *intervals)},
+        "texts": {
+            **{name: [f"{name} {one} &lt;" for one in alerts] for name in names},
+            **{name: [f"{name} {one} (&lt;{one} to 9)" for one in alerts] for name in intervals},
+        },
         "command": [f"--threshold 0.{one:04d}" for one in alerts],
     }
 

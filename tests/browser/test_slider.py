@@ -27,6 +27,8 @@ def expected(found: dict, place: int) -> dict:
     stops = found["stops"]
     return {
         **{name: texts[place] for name, texts in stops["texts"].items()},
+        # The figure itself has a cell of its own.
+        **{name: f"&lt;{place} to 9" for name in stops["texts"] if name.endswith("_interval")},
         **{name: f"{stops[name][place]:,}" for name in ("tp", "fp", "fn", "tn")},
         "threshold": stops["threshold_text"][place],
         "command": stops["command"][place],

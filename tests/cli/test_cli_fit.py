@@ -351,16 +351,16 @@ def test_nothing_that_is_printed_is_wider_than_80_columns(cli, three, tmp_path):
         assert [line for line in outcome.out.splitlines() if set("│┃") & set(line) and len(line) > 80] == []
 
 
-def test_what_comes_next_names_the_files_and_runs(cli, two, tmp_path, monkeypatch):
-    table = tmp_path / "my table.csv"
-    table.write_bytes(two.file.read_bytes())
+@pytest.mark.parametrize(("name", "model"), [("my table.csv", "my model"), ("-it's.csv", '-it\'s "one" $x')])
+def test_what_comes_next_names_the_files_and_runs(cli, two, tmp_path, monkeypatch, name, model):
+    (tmp_path / name).write_bytes(two.file.read_bytes())
     monkeypatch.chdir(tmp_path)
-    outcome = cli.ok("fit", table, "--target", "y", "-o", "my model.qmedoid", "--refine", "never")
+    outcome = cli.ok("fit", f"./{name}", "--target", "y", "-o", f"./{model}.qmedoid", "--refine", "never")
     commands = [shlex.split(line, comments=True) for line in outcome.out.partition("Next:\n")[2].splitlines()]
     assert [command[:2] for command in commands] == [["qmedoid", name] for name in ("explain", "report", "score")]
     for _, *arguments in commands:
         cli.ok(*arguments)
-    assert (tmp_path / "my model-scores.csv").is_file()
+    assert (tmp_path / f"{model}-scores.csv").is_file()
 
 
 def test_alert_rate_below_the_prevalence_says_what_it_cannot_find(cli, two, tmp_path):

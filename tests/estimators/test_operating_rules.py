@@ -7,6 +7,7 @@ from gaussian_classes import GaussianClasses, drawn
 from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.metrics.operating import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.model.cut import chosen_cut
 from qmedoid.model.operating_point import RULES, Counts
 from qmedoid.variational.selection import OutOfFold
 
@@ -105,6 +106,13 @@ def test_budget_below_one_row_is_said():
     with pytest.warns(QMedoidWarning, match="An alert rate of 0.001 is less than one of the 200 held-out rows"):
         fitted = GaussianClasses(operating_point={"alert_rate": 0.001}).fit(X, y)
     assert fitted.predict(X).sum() == 0
+
+
+def test_scores_that_are_equal_but_for_rounding_raise_no_alert():
+    margins, positive = np.full(200, -3.9), np.arange(200) % 50 == 0
+    with pytest.warns(QMedoidWarning, match="alerts will be rarer than that rate"):
+        cut = chosen_cut("alert_rate", 0.01, positive, margins)
+    assert not (margins + 1e-6 > cut).any()
 
 
 @pytest.mark.parametrize("asked", [{"min_recall": 0.9}, {"cost": 2.0}, {"alert_rate": 0.1}, "f1"])

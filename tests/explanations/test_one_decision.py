@@ -259,6 +259,10 @@ def test_rounding_is_no_reason():
         "No change of one or two columns that was tried turns the decision.",
     )
     assert "a 1 (×1.003 odds)" in " ".join(sentences(report({"a": 0.003, "b": -0.0001}), []))
+    assert sentences(report({"a": -1e-4, "b": 1e-5}), [])[2:] == (
+        "No column changes the odds noticeably.",
+        "No change of one or two columns that was tried turns the decision.",
+    )
 
 
 def test_alert_is_said_with_its_risk_and_its_threshold():

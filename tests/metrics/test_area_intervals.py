@@ -65,3 +65,12 @@ def test_means_have_normal_intervals():
     assert mean - low == pytest.approx(high - mean)
     assert mean_interval(np.array([2.0])) == (2.0, 2.0, 2.0)
     assert normal_interval(0.99, 0.1) == (0.99, pytest.approx(0.99 - 0.1959963984540054), 1.0)
+
+
+def test_areas_next_to_1_have_no_interval_from_0():
+    positive, scores = np.arange(400) < 49, -np.arange(400.0)
+    scores[48] = -49.5  # one negative record is above one positive
+    found = pr_auc_interval(positive, scores)
+    assert 0.999 < found.value < 1.0
+    assert 0.9 < found.low < found.value < found.high <= 1.0
+    assert roc_auc_interval(positive, scores).low > 0.99

@@ -172,6 +172,9 @@ def test_threshold_text_takes_a_given_probability_and_refuses_what_no_float_is()
     assert threshold_text(-1.0, 1.0) == "0.5"
     assert threshold_text(-1.0, 1.0, 0.3) == "0.3"
     assert threshold_text(-0.1, 0.1, 0.3) == "0.5"
+    assert threshold_text(5.0, 9.0, 0.9993665162635321) == "0.999367"
+    assert threshold_text(7.3636, 7.36365, 0.9993665162635321) == "0.9993665"
+    assert threshold_text(-9.0, 9.0, 1 / 3) == "0.3333"
     assert threshold_text(800.0, 900.0) is None
 
 

@@ -18,6 +18,7 @@ from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
 from qmedoid.model_report.columns import KnownRows, effects, importances, together
+from qmedoid.model_report.figures import directions
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.model_report.rows import _neighbor_rows, medoid_rows, start_record
 from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
@@ -112,6 +113,9 @@ def test_rows_seen_in_fitting_are_not_counted(model):
     assert found["figures"]["figures"] == alone["figures"]["figures"]
     assert "100 rows the model has never seen" in found["opening"]["about"][1]
     assert "Left out: 300 rows seen in fitting" in found["figures"]["about"]
+    assert found["table"]["called"] == alone["table"]["called"]
+    assert found["table"]["drift"] == alone["table"]["drift"]
+    assert every["table"]["drift"]["rows"] == 400
     assert (found["figures"]["rows"], every["figures"]["rows"]) == (100, 400)
     assert "300 of which were seen in fitting" in every["opening"]["about"][1]
     # Squares and errors are of the same rows, under their numbers in the table.
@@ -141,7 +145,10 @@ def test_cards_and_headline_are_the_counts_of_the_confusion_matrix(model, three)
     assert cards["Found (recall)"]["value"] == f"{tp} of {tp + fn}"
     assert cards["False alerts"]["value"] == f"{fp} of {tp + fp}"
     assert cards["Right"]["value"] == percent_text((tn + tp) / 120)
-    assert f"It finds {round(100 * tp / (tp + fn))} of 100 rows" in found["opening"]["headline"]
+    assert f"It finds {tp} of {tp + fn} rows" in found["opening"]["headline"]  # of fewer than 100, as they are
+    larger = of_table(model, mixed_table(400, 3))
+    (_, _), (missed, hit) = larger["confusion"]["counts"]
+    assert f"It finds {round(100 * hit / (hit + missed))} of 100 rows" in larger["opening"]["headline"]
     assert found["squares"]["counts"] == [tp, fn, fp, tn]
     many = of_table(three, mixed_table(120, 3, ("a", "b", "c")))
     right = sum(row[code] for code, row in enumerate(many["confusion"]["counts"]))
@@ -406,3 +413,20 @@ def test_kept_rows_of_spelt_columns_are_read_by_their_spelling():
 def test_a_column_without_classes_is_refused_as_the_target(model):
     with pytest.raises(ContractError, match="No cell of the column 'color' is a class of the model"):
         look_at_data(model, mixed_table(), target="color")
+
+
+def test_effects_that_are_printed_as_1_point_000_direct_nothing():
+    def effect(column, *values):
+        bins = [{"label": str(place), "count": 50, "mean": value} for place, value in enumerate(values)]
+        return {
+            "column": column,
+            "kind": "category",
+            "unit": "log-odds",
+            "toward": "yes",
+            "bins": bins,
+            "missing": None,
+        }
+
+    assert directions([effect("a", -1e-4, 2e-4)])["rows"] == []
+    (row,) = directions([effect("a", -1e-4, 0.4), effect("b", -1e-4, 1e-4)])["rows"]
+    assert (row["column"], row["lower"], row["raise"]["share"]) == ("a", None, 1.0)

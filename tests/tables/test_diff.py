@@ -1,6 +1,7 @@
 """What changed between two models: nothing for the same, mirrored for swapped ones, and contributions that add up."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +48,12 @@ def models(tmp_path_factory):
         "three": fitted(drawn(150, 2, ("no", "yes", "maybe")), folder / "three"),
         "three again": fitted(drawn(150, 3, ("no", "yes", "maybe")), folder / "three again"),
     }
+
+
+def test_notebook_view_shows_few_digits(models):
+    shown = qmedoid.diff(models["old"], models["new"])._repr_html_()
+    assert "method.weights" in shown or "operating.precision" in shown
+    assert re.findall(r"\d\.\d{7,}", shown) == []
 
 
 ROWS = drawn(300, 7).drop_columns(["y"])

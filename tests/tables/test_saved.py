@@ -10,7 +10,7 @@ from fitted_tables import fitted, with_column
 
 import qmedoid
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, SavedModel
-from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
+from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError, QMedoidWarning
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -85,6 +85,10 @@ def test_rows_are_explained_from_either_end(case):
     for row in (80, -81):
         with pytest.raises(DataError, match=f"There is no row {row}: the table has 80 rows"):
             model.explain(table, row)
+    for row in ("3", 3.0, True, None):
+        with pytest.raises(ParameterError, match="The 'row' parameter must be the number of a row"):
+            model.explain(table, row)
+    assert model.explain(table, np.int64(3)) == model.explain(table, 3)
 
 
 def test_frames_with_an_index_of_their_own(case):

@@ -216,17 +216,22 @@ def _print_classes(report: Mapping[str, Any]) -> None:
 
 def next_commands(options: FitOptions, output: Path) -> list[str]:
     """Commands that come after a fit, with the names of its files and a comment each."""
-    table = "TABLE" if options.table == "-" else shlex.quote(options.table)
-    model, base = shlex.quote(str(output)), output.name.removesuffix(".qmedoid")
+    table = "TABLE" if options.table == "-" else _file(options.table)
+    model, base = _file(str(output)), output.name.removesuffix(".qmedoid")
     dialect = [("delimiter", options.delimiter), ("decimal", options.decimal)]
     files = " ".join([model, table, *(f"--{name} {shlex.quote(value)}" for name, value in dialect if value)])
     commands = {f"qmedoid explain {files} --row 0": "why row 0 is decided so"}
     if options.report is None:
         commands[f"qmedoid report {files}"] = "one page to share"
-    commands[f"qmedoid score {files} -o {shlex.quote(base + '-scores.csv')}"] = "decide about rows"
+    commands[f"qmedoid score {files} -o {_file(base + '-scores.csv')}"] = "decide about rows"
     wide = max(map(len, commands))
     lines = [f"  {command:<{wide}}  # {why}" for command, why in commands.items()]
     return ["Next:", *(lines if max(map(len, lines)) <= _WIDTH else [f"  {command}" for command in commands])]
+
+
+def _file(name: str) -> str:
+    """A file as an argument of a shell: quoted where that is needed, and no option."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def _cell(figure: Interval) -> str:

@@ -10,7 +10,7 @@ from qmedoid.cli.more_options import DiffOptions
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.decision_diff import DecisionTally, aligned
-from qmedoid.tables.diff import ModelDiff, compare_models
+from qmedoid.tables.diff import ModelDiff, compare_models, value_text
 from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.saved import SavedModel, load
 from qmedoid.tables.scoring import TableReading
@@ -162,9 +162,5 @@ def _names(names: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) < 1 else f"{value:.6g}"
-    if isinstance(value, list) and value and all(isinstance(one, float) for one in value):
-        value = ", ".join(f"{one:.4g}" for one in value)
-    text = "–" if value is None else str(value)
+    text = value_text(value)
     return shown(text if len(text) <= 60 else f"{text[:59]}…")

@@ -186,7 +186,7 @@ def _nearest_table(made: dict[str, Any]) -> Titled:
     for column in made["columns"]:
         cells = [column["cell"], *(one["record"].get(column["name"]) for one in nearest)]
         table.add_row(shown_text(column["name"]), *map(shown_text, cells))
-    return f"The nearest of {known['rows']:,} known rows, by the {known['distance']}", table
+    return f"The nearest of {known['rows']:,} known rows, by the distance {known['distance']}", table
 
 
 def _sum_table(made: dict[str, Any]) -> Titled:

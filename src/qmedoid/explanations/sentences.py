@@ -1,9 +1,11 @@
 """One decision in sentences, the reason first; every number in them is in its dictionary."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qmedoid.metrics.texts import (
+    SMALLEST_FACTOR,
     called_before,
     called_by_score,
     called_with_chance,
@@ -48,10 +50,11 @@ def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
             unit = " odds" if is_odds and parts[0] is named[0] else ""
             texts = [reason_text(one, odds=is_odds, unit="" if number else unit) for number, one in enumerate(parts)]
             said.append(f"{word} it: {', '.join(texts)}.")
-    if not named:
-        said.append("No column raises or lowers it.")
     strongest = next(iter(report["columns"]), None)
-    if strongest is not None and strongest["contribution"] * decided_sign(report) < -_NOTHING:
+    if not named:
+        is_small = strongest is not None and abs(strongest["contribution"]) > _NOTHING
+        said.append("No column changes the odds noticeably." if is_small else "No column raises or lowers it.")
+    if strongest is not None and strongest["contribution"] * decided_sign(report) <= -_least(report):
         said.append(f"The strongest column, {_with_cell(strongest)}, speaks against this decision.")
     return (*said, *_by_term(report), _turned(report, flips))
 
@@ -59,7 +62,8 @@ def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
 def reasons(report: Part) -> list[dict[str, Any]]:
     """What the sentences name: columns and terms of the record that raise it, then those that lower it.
 
-    In either direction the largest, in order, and none below a tenth of the largest of all.
+    In either direction the largest, in order, and none below a tenth of the largest of all. Where they are factors of
+    odds, none that is 1 up to rounding.
     """
     parts = [{**one, "is_column": True} for one in report["columns"]]
     terms = dict(report["varying"])
@@ -68,7 +72,7 @@ def reasons(report: Part) -> list[dict[str, Any]]:
         terms["operating point"] = report["terms"]["operating point"]
     # The columns are sorted, and stay so where they are equal up to rounding.
     parts += [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
-    least = max([_NOTHING, *(_SMALLEST_PART * abs(one["contribution"]) for one in parts)])
+    least = max([_least(report), *(_SMALLEST_PART * abs(one["contribution"]) for one in parts)])
     ordered = sorted((one for one in parts if not one["is_column"]), key=lambda one: -abs(one["contribution"]))
     merged = _merged([one for one in parts if one["is_column"]], ordered)
     large = [one for one in merged if abs(one["contribution"]) >= least]
@@ -135,6 +139,11 @@ def change_texts(change: Part) -> tuple[str, str]:
 
 def _has_odds(report: Part) -> bool:
     return "probabilities" in report
+
+
+def _least(report: Part) -> float:
+    """The smallest size of a contribution that is a reason."""
+    return math.log(SMALLEST_FACTOR) if _has_odds(report) else _NOTHING
 
 
 def _class(report: Part, label: Any) -> str:

@@ -321,7 +321,8 @@ def waterfall(
     drawn = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance"), text(_LABELS - 8, bottom + 24, unit, "end")]
     for at, said in x.marks(6):
         drawn += [line(at, bottom, at, bottom + 5, "axis"), text(at, bottom + 24, said, "middle")]
-    last = -math.inf
+    # No mark stands next to the label: "HeartDisease = 1" and "25 %" would read as one number.
+    last = _LABELS - 24
     drawn += [text(_LABELS - 8, 22, above, "end")] if marks else []
     for value, said in marks:
         if x.low <= value <= x.high and x.place(value) - last > 40:

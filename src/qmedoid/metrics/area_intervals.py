@@ -61,9 +61,16 @@ def _share_below(of: Array, among: Array) -> Array:
 
 
 def _on_logits(value: float, error: float, n: int) -> Interval:
-    """An interval that is symmetric on the logit scale; at 0 or 1 that of a share of n draws without a miss."""
+    """An interval that is symmetric on the logit scale; at 0 or 1 that of a share of n draws without a miss.
+
+    So near to 0 or 1 that less than one draw is a miss, logits say next to nothing: bounds are no wider than those of
+    the share there.
+    """
     if not 0.0 < value < 1.0:
         return share_interval(n * round(value), n)
     center, width = math.log(value / (1.0 - value)), _WIDTH * error / (value * (1.0 - value))
     low, high = (1.0 / (1.0 + math.exp(-min(max(one, -700.0), 700.0))) for one in (center - width, center + width))
+    if n * min(value, 1.0 - value) < 1.0:
+        share = share_interval(n * value, n)
+        low, high = max(low, share.low), min(high, share.high)
     return Interval(value, low, high)

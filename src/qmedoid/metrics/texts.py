@@ -67,6 +67,10 @@ def interval_text(figure: "Interval | None") -> str:
     return UNDEFINED if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
 
 
+SMALLEST_FACTOR = 1.0005
+"""Factors of the odds below this would be printed as 1.000."""
+
+
 def odds_text(log_odds: float) -> str:
     """The factor by which log-odds change the odds: ``×2.1`` raises them, ``÷1.2`` lowers them.
 

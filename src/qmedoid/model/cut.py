@@ -14,6 +14,8 @@ from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 from qmedoid.schema import shown
 
+ABOVE_HIGHEST = 1e-3
+"""How far above the highest score the cut lies that no row exceeds."""
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
 _LARGEST = {"probability": math.nextafter(1.0, 0.0), "alert_rate": math.nextafter(1.0, 0.0), "cost": math.inf}
@@ -37,9 +39,11 @@ def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> floa
             if not (margins > cut).any():
                 warn(
                     f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their "
-                    "highest scores are equal: the threshold is their highest score, and alerts will be rarer than "
-                    "asked for."
+                    "highest scores are equal: the threshold is just above their highest score, and alerts will be "
+                    "rarer than that rate."
                 )
+                # Scores of the fitted model that are equal but for rounding would all lie above it.
+                return cut + ABOVE_HIGHEST
             return cut
         case "min_recall":
             return at_recall(positive, margins, asked).threshold

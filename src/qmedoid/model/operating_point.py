@@ -228,9 +228,9 @@ def rule_in_words(summary: OperatingSummary) -> str:
     words = {
         "likeliest": "the likelier class",
         "probability": "the probability that was asked for",
-        "alert_rate": f"at most {100 * asked:.4g} % of the held-out rows are alerts",
-        "min_precision": f"a precision of at least {asked:.4g} on held-out rows, and the most recall",
-        "min_recall": f"a recall of at least {asked:.4g} on held-out rows, and the fewest alerts",
+        "alert_rate": f"at most {100 * asked:.4g} % of the rows it was chosen on are alerts",
+        "min_precision": f"a precision of at least {asked:.4g} on the rows it was chosen on, and the most recall",
+        "min_recall": f"a recall of at least {asked:.4g} on the rows it was chosen on, and the fewest alerts",
         "cost": f"a missed positive costs as much as {asked:.4g} false alerts",
     }
-    return words.get(summary.rule, f"the best {summary.rule.replace('_', '-')} on held-out rows")
+    return words.get(summary.rule, f"the best {summary.rule.replace('_', '-')} on the rows it was chosen on")

@@ -11,7 +11,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
 from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, count_text, figure_text, odds_text, percent_text
+from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, count_text, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.tables.verdict import verdict
@@ -129,7 +129,7 @@ MOST_DIRECTIONS = 8
 MOST_LOOKED_AT = 3
 RARE = 0.1
 """Share of the positive class below which accuracy says little, and the area below precision and recall is shown."""
-_FEW = 50
+_FEW = 100
 """Rows below which shares are not said as so many of 100."""
 _LEAST_ROWS = 5
 
@@ -345,7 +345,10 @@ def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[
 
 
 def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The values of each column that lower and raise the odds most; None without columns."""
+    """The values of each column that lower and raise the odds most; None without columns.
+
+    A factor of the odds that would be printed as 1.000 lowers and raises nothing, and such a column is left out.
+    """
     rows = []
     for effect in effects[:MOST_DIRECTIONS]:
         named = _named_bins(effect)
@@ -353,14 +356,16 @@ def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
             continue
         low, high = (pick(named, key=lambda one: one[1]) for pick in (min, max))
         is_odds = effect["unit"] == "log-odds"
+        least = math.log(SMALLEST_FACTOR) if is_odds else 0.0
         rows.append({
             "column": effect["column"],
-            "lower": _end(low, is_odds=is_odds) if low[1] < 0 else None,
-            "raise": _end(high, is_odds=is_odds) if high[1] > 0 else None,
+            "lower": _end(low, is_odds=is_odds) if low[1] < -least else None,
+            "raise": _end(high, is_odds=is_odds) if high[1] > least else None,
         })  # fmt: skip
     if not rows:
         return None
-    largest = max(abs(row[side]["value"]) for row in rows for side in ("lower", "raise") if row[side] is not None)
+    rows = [row for row in rows if row["lower"] is not None or row["raise"] is not None]
+    largest = max((abs(row[side]["value"]) for row in rows for side in ("lower", "raise") if row[side]), default=0.0)
     for row in rows:
         for side in ("lower", "raise"):
             if row[side] is not None:

@@ -19,6 +19,8 @@ ONE_BY_ONE = 1_000
 """Alerts up to which every number of them is a stop."""
 MORE_STOPS = 200
 """Stops beyond these, each with about the same share of alerts more than the one before."""
+SAME_LOG_ODDS = 0.001
+"""Thresholds whose log-odds differ by less than this are shown as one."""
 MOST_POINTS = 200
 """Points of a curve at most."""
 _LARGEST = math.nextafter(1.0, 0.0)
@@ -55,10 +57,13 @@ def threshold_text(low: float, high: float, first: float | None = None) -> str |
     """The shortest decimal probability whose log-odds t have low ≤ t < high; None where no float has.
 
     A cut there calls records with log-odds of at least `high` positive, and those up to `low` not. `first` is a
-    probability that is taken if it is one, in as few digits as it has.
+    probability that is taken if it is one, in as few digits as leave its log-odds in place up to `SAME_LOG_ODDS`.
     """
     if first is not None and _is_between(repr(first), low, high):
-        return repr(first)
+        odds = math.log(first) - math.log1p(-first)
+        around = max(low, odds - SAME_LOG_ODDS), min(high, odds + SAME_LOG_ODDS)
+        texts = (f"{first:.{digits}g}" for digits in range(1, 18))
+        return next((text for text in texts if _is_between(text, *around)), repr(first))
     middle = low / 2 + high / 2 if math.isfinite(low) and math.isfinite(high) else (high if math.isinf(low) else low)
     for odds in (middle, low, math.nextafter(high, -math.inf)):
         chance = min(max(_probability(odds), 5e-324), _LARGEST)

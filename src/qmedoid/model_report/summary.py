@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmedoid._version import __version__
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import MissingExtraError
 from qmedoid.metrics.texts import count_text
 from qmedoid.model.cut import curve_counts
@@ -123,7 +124,7 @@ def summarize(
         "medoids": medoid_rows(model) if settings.rows else None,
         "circuit": trained_circuit(model),
         "stability": None if stability is None else dict(stability),
-        "table": None if looked is None else _table(model, looked, settings),
+        "table": None if looked is None or counted is None else _table(model, looked, counted.codes, settings),
         "squares": None,
         "errors": None,
         "slices": [],
@@ -326,14 +327,18 @@ def _expected(model: TableModel) -> dict[str, Any] | None:
     return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
 
 
-def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[str, Any]:
-    """What there is to say of a table, with classes or without."""
-    codes = looked.decided.codes
+def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> dict[str, Any]:
+    """What there is to say of a table, with classes or without.
+
+    Decisions are counted without rows that `counted` says were seen in fitting, unless there are no others.
+    """
+    codes, is_new = looked.decided.codes, counted != SEEN
+    codes = codes[is_new] if is_new.any() else codes
     called = np.bincount(codes, minlength=len(model.decision.classes)).tolist()
     operating_point = model.decision.operating
     drift = None
     if operating_point is not None and len(model.decision.classes) == 2:
-        found = operating_point.drift(int(called[1]), looked.rows)
+        found = operating_point.drift(int(called[1]), len(codes))
         drift = None if found is None else found._asdict()
     labeled, seen = looked.codes >= 0, None
     if model.seen is not None and looked.hashes is not None and labeled.any():

@@ -4,12 +4,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from importlib import import_module
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Contract
 from qmedoid.model.table import TableModel
 from qmedoid.tables.difference import OnMismatch, compare_columns
@@ -73,6 +74,8 @@ class ExplainingMixin:
             be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
         on_mismatch : {"error", "warn"}
         """
+        if not isinstance(row, Integral) or isinstance(row, bool):
+            raise ParameterError(f"The 'row' parameter must be the number of a row, counted from 0. Got {row!r}.")
         counted = Issues()
 
         def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:

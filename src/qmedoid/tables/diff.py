@@ -78,12 +78,21 @@ class ModelDiff:
 
     def _repr_html_(self) -> str:
         listed = [
-            tuple("–" if one is None else str(one)[:80] for one in (value["name"], value["old"], value["new"]))
+            tuple(value_text(one)[:80] for one in (value["name"], value["old"], value["new"]))
             for value in self.values
             if not value["name"].startswith(("operating.counts.", "metrics."))
         ]
         title = "What changed between the two models"
         return render("notebook/diff.html", title=title, listed=listed[:_LISTED], **self.as_dict())
+
+
+def value_text(value: Any) -> str:
+    """A value of a model as it is shown: numbers in a few digits, and a dash for none."""
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 1 else f"{value:.6g}"
+    if isinstance(value, list) and value and all(isinstance(one, float) for one in value):
+        return ", ".join(f"{one:.4g}" for one in value)
+    return "–" if value is None else str(value)
 
 
 def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnMismatch = "error") -> ModelDiff:

@@ -280,10 +280,9 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
     rare = 0 if rows[0] <= rows[1] else 1
     if called[rare] >= _SELDOM * rows[rare] or rows[rare] > _RARE * sum(counts):
         return None
-    are = "is" if rows[rare] == 1 else "are"
+    are, rate = "is" if rows[rare] == 1 else "are", f"{max(rows[rare] / sum(counts), 1e-4):.2g}"
     return (
-        f"{rows[rare]:,} of {sum(counts):,} rows {are} {labels[1 - rare]!r}, and the model calls {called[rare]:,} so: "
-        "it calls the likelier class, as no operating point was asked for. To find more, fit with one: "
-        f"{{'alert_rate': {max(rows[rare] / sum(counts), 1e-4):.2g}}}, 'min_recall' or 'cost' (--alert-rate, "
-        "--min-recall, --cost)."
+        f"{rows[rare]:,} of {sum(counts):,} rows {are} {labels[1 - rare]!r}, and the model calls {called[rare]:,} "
+        f"row{'' if called[rare] == 1 else 's'} so: it calls the likelier class. To find more, set an operating point: "
+        f"--alert-rate {rate}, --min-recall or --cost (in Python operating_point={{'alert_rate': {rate}}})."
     )

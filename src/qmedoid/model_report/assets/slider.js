@@ -5,7 +5,10 @@
   if (!operating) return;
   const { stops, rows, start } = operating, last = stops.alerts.length - 1;
   const slide = byId("op-stop"), field = byId("op-alerts"), said = byId("op-said"), copied = byId("op-copied");
-  const texts = Object.entries(stops.texts).map(([key, own]) => [byId("at-" + key), own]).filter(([place]) => place);
+  // The figure stands in the column before its interval.
+  const bounds = (text) => text.replace(/^.* \((.*)\)$/, "$1");
+  const texts = Object.entries(stops.texts)
+    .map(([key, own]) => [byId("at-" + key), key.endsWith("_interval") ? own.map(bounds) : own]).filter(([place]) => place);
   texts.push([byId("at-threshold"), stops.threshold_text], [byId("at-command"), stops.command]);
   const counts = ["tp", "fp", "fn", "tn"].map((key) => [byId("at-" + key), stops[key]]);
   const say = quietly((text) => { said.textContent = text; });

@@ -181,7 +181,8 @@ def never_predicted(facts: Facts) -> Verdict:
     """A class that no row is called."""
     table, confusion = facts.table, facts.summary["confusion"]
     if table is not None:
-        never, rows = [one["class"] for one in table["called"] if one["rows"] == 0], table["rows"]
+        never = [one["class"] for one in table["called"] if one["rows"] == 0]
+        rows = sum(one["rows"] for one in table["called"])
     elif confusion is not None:
         called = [sum(row[code] for row in confusion["counts"]) for code in range(len(confusion["labels"]))]
         never = [label for label, n in zip(confusion["labels"], called, strict=True) if n == 0]
@@ -221,7 +222,10 @@ def few_events(facts: Facts) -> Verdict:
         return not_applicable("It is about two classes with probabilities.")
     stops, start = point["stops"], point["start"]
     alerts, positives = stops["alerts"][start], point["positives"]
-    said = f"There are {alerts:,} alerts at the present cut and {positives:,} rows of {str(point['positive'])!r}"
+    said = (
+        f"There {'is 1 alert' if alerts == 1 else f'are {alerts:,} alerts'} at the present cut and "
+        f"{positives:,} row{'' if positives == 1 else 's'} of {str(point['positive'])!r}"
+    )
     if min(alerts, positives) >= 30:
         return passed(f"{said} among {point['rows']:,} rows.")
     return Verdict(

@@ -191,11 +191,12 @@ def alert_rate(facts: Facts) -> Verdict:
     if found is None:
         return not_applicable("It compares the alerts in a table with those of held-out rows, of two classes.")
     said = (
-        f"{100 * found['alert_rate']:.3g} % of the rows are alerts, and {100 * found['expected']:.3g} % were expected"
+        f"{100 * found['alert_rate']:.3g} % of {found['rows']:,} rows are alerts, and {100 * found['expected']:.3g} % "
+        "were expected"
     )
     if found["direction"] == "none":
         return passed(f"{said}.")
-    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % for so many rows).",
+    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % by chance).",
                    "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.")  # fmt: skip
 
 
@@ -264,7 +265,7 @@ def without_classes(facts: Facts) -> Verdict:
     if facts.table["labeled"]:
         missing = facts.table["rows"] - facts.table["labeled"]
         return passed(f"{facts.table['labeled']:,} rows have a class of the model, {missing:,} have none.")
-    why = f"None of {facts.table['rows']:,} rows has a class of the model: they judge no figure."
+    why = f"None of {facts.table['rows']:,} rows has a class of the model: they do not show how good it is."
     return Verdict("tip", why,
                    "Name the column of the classes by --target, or add it to judge by these rows.")  # fmt: skip
 
