@@ -25,7 +25,7 @@ from qmedoid.model_report.columns import (
     together,
 )
 from qmedoid.model_report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
-from qmedoid.model_report.findings import gather, judged
+from qmedoid.model_report.findings import Facts, judged
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.reading import Looked
 from qmedoid.model_report.rows import holds, kept_rows, live, medoid_rows, start_record
@@ -141,7 +141,7 @@ def summarize(
             summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
     elif held_out is not None and not held_out[0].is_compressed:
         summary["squares"] = curve_squares(model, held_out[0])
-    summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
+    summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
     summary["opening"] = opening(summary)
     summary["live"] = live(
         model, names.sha256, is_wanted=settings.live, with_rows=settings.rows, max_bytes=settings.max_bytes,

@@ -16,16 +16,16 @@ _NAMED = 5
 @finding("QM101", "few training rows in a class", "every class has enough training rows")
 def few_rows(facts: Facts) -> Verdict:
     """A class of which a fit has hardly seen a row."""
-    if facts.class_counts is None:
+    model = facts.summary["model"]
+    if model["class_shares"] is None or model["training_rows"] is None:
         return not_applicable("The model keeps no counts of its training rows.")
-    labels = [str(label) for label in facts.summary["model"]["classes"]]
-    fewest = min(range(len(labels)), key=lambda code: facts.class_counts[code] if facts.class_counts else 0.0)
-    rows = round(facts.class_counts[fewest])
+    share, rarest = min(zip(model["class_shares"], map(str, model["classes"]), strict=True), key=lambda one: one[0])
+    rows = round(model["training_rows"] * share)
     if rows >= FEW_ROWS:
-        return passed(f"The rarest class, {labels[fewest]!r}, has about {rows:,} training rows.")
+        return passed(f"The rarest class, {rarest!r}, has about {rows:,} training rows.")
     return Verdict(
         "problem" if rows < VERY_FEW_ROWS else "tip",
-        f"The class {labels[fewest]!r} has about {rows:,} training rows: its probabilities rest on them alone.",
+        f"The class {rarest!r} has about {rows:,} training rows: its probabilities rest on them alone.",
         "Collect more rows of this class, or join it with another one.",
     )
 
@@ -88,7 +88,7 @@ def many_levels(facts: Facts) -> Verdict:
 def constant_columns(facts: Facts) -> Verdict:
     """Columns with one value, in the training rows or in the table."""
     training = [one["name"] for one in facts.summary["left_out"] if one["reason"].startswith("every cell is")]
-    table = [name for name, one in facts.columns.items() if one.n_values == 1 and one.rows > 1 and not one.missing_rows]
+    table = [name for name, one in facts.columns.items() if one.is_constant and one.rows > 1 and not one.missing_rows]
     if training:
         return Verdict(
             "tip",
@@ -168,10 +168,12 @@ def one_column(facts: Facts) -> Verdict:
 @finding("QM203", "probabilities next to 0 or 1", "probabilities leave room for doubt")
 def saturated(facts: Facts) -> Verdict:
     """Probabilities so sure that their ranking says little."""
-    if facts.saturated is None:
+    if facts.model is None or facts.looked is None or not facts.model.decision.probabilistic:
         return not_applicable("It is judged on a table, by a model with probabilities.")
-    share = f"{100 * facts.saturated:.3g} % of the rows have a probability of more than 0.999999"
-    if facts.saturated < SATURATED:
+    best = facts.model.decision.probabilities(facts.looked.decided.scores).max(axis=1)
+    sure = float((best > 1.0 - 1e-6).mean())
+    share = f"{100 * sure:.3g} % of the rows have a probability of more than 0.999999"
+    if sure < SATURATED:
         return passed(f"{share}.")
     return Verdict("tip", f"{share} for one class.", "Look for a column that gives the class away, or for equal rows.")
 

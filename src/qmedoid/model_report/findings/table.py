@@ -4,7 +4,9 @@ import math
 
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import share_change
-from qmedoid.model_report.findings.facts import Facts, Verdict, finding, not_applicable, passed
+from qmedoid.model_report.findings.facts import TABLE_ORDER, Facts, Verdict, finding, not_applicable, passed
+from qmedoid.tables.cells import read_as
+from qmedoid.tables.sentinels import find_sentinels
 
 WIDTH = 3.0
 """Standard errors from which on a difference is no chance."""
@@ -93,14 +95,11 @@ def seen_rows(facts: Facts) -> Verdict:
 @finding("QM305", "equal rows of different classes", "equal rows have the same class")
 def conflicting_rows(facts: Facts) -> Verdict:
     """Rows that no model of these columns can tell apart."""
-    table = facts.table
-    if table is None or facts.conflicting is None or not table["labeled"]:
+    table, equal = facts.table, facts.equal_rows
+    if table is None or equal is None or not table["labeled"]:
         return not_applicable("It needs a table with classes, and a model that keeps hashes of its training rows.")
-    share = facts.conflicting / max(table["labeled"], 1)
-    said = (
-        f"{facts.conflicting:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
-    )
-    if share < 0.01:
+    said = f"{equal[0]:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
+    if equal[0] < 0.01 * table["labeled"]:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}: no model can be right about all of them.",
                    "Look for a column that tells them apart, or for wrong labels.")  # fmt: skip
@@ -202,32 +201,31 @@ def alert_rate(facts: Facts) -> Verdict:
 @finding("QM405", "the last rows differ from the first", "first and last rows are alike")
 def drift(facts: Facts) -> Verdict:
     """Classes or columns that change in the order of time."""
-    order = facts.order
-    if order is None or order.first < 50:
+    order, by = facts.row_order
+    third = len(order) // 3
+    if facts.looked is None or third < 50:
         return not_applicable("It compares the first and the last third of at least 150 rows.")
     # Kolmogorov and Smirnov's bound, for as many columns as are compared.
-    n_columns = max(len(facts.columns), 1)
-    bound = math.sqrt(-math.log(0.0005 / n_columns) / order.first)
+    bound = max(math.sqrt(-math.log(0.0005 / max(len(facts.columns), 1)) / third), LEAST_MOVED)
     beyond = sorted(
         ((one.moved, name) for name, one in facts.columns.items()
-         if one.moved is not None and one.moved > max(bound, LEAST_MOVED) and repr(name) != order.by), reverse=True
+         if one.moved is not None and one.moved > bound and repr(name) != by), reverse=True
     )  # fmt: skip
-    classes = []
-    n_first, n_last = sum(order.first_classes), sum(order.last_classes)
-    for label, first, last in zip(facts.summary["model"]["classes"], order.first_classes, order.last_classes,
-                                  strict=True):  # fmt: skip
-        if n_first and n_last:
-            change = share_change(last, n_last, first, n_first, width=COLUMNS_WIDTH)
-            if abs(change.standard_errors) > COLUMNS_WIDTH and abs(last / n_last - first / n_first) > 0.03:
-                shares = f"{100 * first / n_first:.3g} % of the first and {100 * last / n_last:.3g} % of the last third"
-                classes.append(f"{label!r} is {shares}")
+    first, last = (facts.looked.sample.codes[order[part]] for part in (slice(third), slice(-third, None)))
+    n_first, n_last, classes = int((first >= 0).sum()), int((last >= 0).sum()), list[str]()
+    for code, label in enumerate(facts.summary["model"]["classes"] if n_first and n_last else ()):
+        before, after = int((first == code).sum()), int((last == code).sum())
+        change = share_change(after, n_last, before, n_first, width=COLUMNS_WIDTH)
+        if abs(change.standard_errors) > COLUMNS_WIDTH and abs(after / n_last - before / n_first) > 0.03:
+            shares = f"{100 * before / n_first:.3g} % of the first and {100 * after / n_last:.3g} % of the last third"
+            classes.append(f"{label!r} is {shares}")
     if not beyond and not classes:
-        return passed(f"The first and the last third in the order of {order.by} are alike.")
+        return passed(f"The first and the last third in the order of {by} are alike.")
     columns = [f"{name!r} ({100 * amount:.0f} % of its rows moved)" for amount, name in beyond[:1]]
     columns += [f"{name!r} ({100 * amount:.0f} %)" for amount, name in beyond[1:]]
     said = "; ".join([*classes[:2], *([some_of(columns, _NAMED)] if columns else [])])
     # Rows may stand in an order that is not of time.
-    return Verdict("problem" if classes and order.is_time else "tip", f"In the order of {order.by}: {said}.",
+    return Verdict("problem" if classes and by != TABLE_ORDER else "tip", f"In the order of {by}: {said}.",
                    "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
                    )  # fmt: skip
 
@@ -297,10 +295,11 @@ def more_missing(facts: Facts) -> Verdict:
 @finding("QM409", "rows that are there more than once", "no row is there more than once")
 def repeated_rows(facts: Facts) -> Verdict:
     """Equal rows within the table, which count as several and are one."""
-    if facts.table is None or facts.repeated is None:
+    equal = facts.equal_rows
+    if facts.table is None or equal is None:
         return not_applicable("It needs a table, and a model that keeps hashes of its training rows.")
-    said = f"{facts.repeated:,} of {facts.table['rows']:,} rows equal another row in all columns that are read"
-    if facts.repeated <= 0.05 * facts.table["rows"]:
+    said = f"{equal[1]:,} of {facts.table['rows']:,} rows equal another row in all columns that are read"
+    if equal[1] <= 0.05 * facts.table["rows"]:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}: intervals that count each of them are too narrow.",
                    "Leave repeated rows out, or fit with --group-column if they belong together.")  # fmt: skip
@@ -309,9 +308,13 @@ def repeated_rows(facts: Facts) -> Verdict:
 @finding("QM410", "values that may stand for missing cells", "no value stands out in many rows")
 def sentinels(facts: Facts) -> Verdict:
     """One value in many rows, far from all others, such as a cholesterol of 0."""
-    if facts.table is None:
+    if facts.looked is None or facts.model is None:
         return not_applicable(_NO_TABLE)
-    said = [one.sentinels for one in facts.columns.values() if one.sentinels]
+    said, table = list[str](), facts.looked.sample.table
+    for column in facts.model.contract.columns:
+        if column.name in facts.columns and column.name in table.column_names and column.kind in ("number", "date"):
+            found = find_sentinels(read_as(table.column(column.name), column).values, column.kind)
+            said += [] if found is None else [found.message(column.name)]
     if not said:
         return passed("No value stands in many rows and far from all others.")
     return Verdict("tip", some_of(said, _NAMED) + ".",
