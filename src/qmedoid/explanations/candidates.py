@@ -25,8 +25,8 @@ class Candidates(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        Of the column in the contract.
+    place, encoded : int
+        Of the column in the contract, and of the encoded column that is changed.
     cells : list
         Numbers, texts, truth values or dates (as whole days); numbers and dates in rising order.
     sizes : ndarray of shape (k,)
@@ -38,6 +38,7 @@ class Candidates(NamedTuple):
     """
 
     place: int
+    encoded: int
     cells: list[Any]
     sizes: Array
     ordered: bool
@@ -47,13 +48,13 @@ class Candidates(NamedTuple):
 def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidates | None:
     """Cells to try instead of `cell` (None where it is missing), at most `most`; None where nothing is known."""
     column, encoding = model.contract.columns[place], model.encodings[place]
-    if isinstance(encoding, Levels):
-        levels: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
-        return Candidates(place, levels, np.full(len(levels), OTHER_LEVEL), ordered=False) if levels else None
-    if column.kind == "boolean":
-        others: list[Any] = [value for value in (False, True) if value not in (cell, *column.missing_numbers)]
-        return Candidates(place, others, np.full(len(others), OTHER_LEVEL), ordered=False) if others else None
     first = int(np.searchsorted(model.source, place))
+    if isinstance(encoding, Levels) or column.kind == "boolean":
+        if isinstance(encoding, Levels):
+            others: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
+        else:
+            others = [value for value in (False, True) if value not in (cell, *column.missing_numbers)]
+        return Candidates(place, first, others, np.full(len(others), OTHER_LEVEL), ordered=False) if others else None
     if isinstance(encoding, Dates):
         if "days" not in encoding.parts:
             return None
@@ -72,7 +73,7 @@ def column_candidates(model: TableModel, place: int, cell: Any, most: int) -> Ca
     if not len(values):
         return None
     cells = [round(value) for value in values.tolist()] if whole else values.tolist()
-    return Candidates(place, cells, sizes(model, first, start, values), ordered=True, whole=whole)
+    return Candidates(place, first, cells, sizes(model, first, start, values), ordered=True, whole=whole)
 
 
 def _few_digits(values: Array, width: float) -> Array:

@@ -98,7 +98,7 @@ class Explanation(Mapping[str, Any]):
     @cached_property
     def flips(self) -> list[dict[str, Any]]:
         """The smallest changes that lead to another class, the smallest first."""
-        return [flip.to_dict() for flip in nearest_flips(self._model, self._record, fixed=self._fixed)]
+        return nearest_flips(self._model, self._record, fixed=self._fixed)
 
     @property
     def sentences(self) -> tuple[str, ...]:

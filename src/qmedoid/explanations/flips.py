@@ -6,9 +6,8 @@ turn it. Every flip that is reported was scored as a record with the changed cel
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.explanations.candidates import Candidates, cell_array, column_candidates, encoded_cells, spelt_cell
 from qmedoid.model.contract import Levels
 from qmedoid.model.explanation import column_contributions
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
@@ -36,42 +35,7 @@ _PAIRED_SIZES = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 _N_SINGLE = 3
 
 
-class Change(NamedTuple):
-    """A cell that is changed: the column, the cell as it is and as it would be."""
-
-    column: str
-    cell: Any
-    to: Any
-
-
-@dataclass(frozen=True)
-class Flip:
-    """Changes that lead to another decision.
-
-    Attributes
-    ----------
-    changes : tuple of Change
-        One or two.
-    prediction : label
-        The class that would be decided for.
-    margin : float
-        By how much.
-    probability : float or None
-        Of that class.
-    size : float
-        How large the changes are: of each the share of the training rows between the cells, or one half for another
-        level.
-    """
-
-    changes: tuple[Change, ...]
-    prediction: Any
-    margin: float
-    probability: float | None
-    size: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything by name, fit for JSON."""
-        return {**vars(self), "changes": [change._asdict() for change in self.changes]}
+Flip = dict[str, Any]
 
 
 class _Search:
@@ -83,8 +47,11 @@ class _Search:
         self.decided = model.decide(self.encoded)
         self.starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
 
-    def tried(self, blocks: Sequence[Mapping[int, list[Any]]]) -> Decisions:
-        """Decisions about copies of the record, block by block; a block has other cells in some columns."""
+    def tried(self, blocks: Sequence[Mapping[int, list[Any]]]) -> tuple[list[Flags], list[Array]]:
+        """Which copies of the record are decided otherwise, block by block, and how far ahead the class of now is.
+
+        A block has other cells in some columns.
+        """
         lengths = [len(next(iter(block.values()))) for block in blocks]
         columns = [np.repeat(np.asarray(column, dtype=np.float64), sum(lengths)) for column in self.encoded]
         first = 0
@@ -94,16 +61,12 @@ class _Search:
                 for offset, values in enumerate(encoded_cells(self.model, place, cells)):
                     columns[start + offset][first : first + length] = values
             first += length
-        return self.model.decide(columns)
-
-    def turned(self, decided: Decisions) -> Flags:
-        """Which of the copies are decided otherwise."""
-        return np.asarray(decided.codes != self.decided.codes[0])
-
-    def turn(self, blocks: Sequence[Mapping[int, list[Any]]]) -> list[Flags]:
-        """Which copies of each block are decided otherwise."""
-        ends = np.cumsum([len(next(iter(block.values()))) for block in blocks])
-        return list(np.split(self.turned(self.tried(blocks)), ends[:-1])) if blocks else []
+        if not blocks:
+            return [], []
+        decided, code, ends = self.model.decide(columns), int(self.decided.codes[0]), np.cumsum(lengths)[:-1]
+        scores = self.model.decision.biased(decided.scores)
+        ahead = scores[:, code] - np.delete(scores, code, axis=1).max(axis=1)
+        return list(np.split(decided.codes != code, ends)), list(np.split(ahead, ends))
 
 
 def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str] = ()) -> list[Flip]:
@@ -119,10 +82,12 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
 
     Returns
     -------
-    list of Flip
-        The smallest first; empty where no change that was tried leads to another class.
+    list of dict
+        The smallest first; empty where no change that was tried leads to another class. ``"changes"`` are one or two of
+        ``"column"``, ``"cell"`` as it is, and ``"to"``, as it would be. They lead to the class ``"prediction"`` with a
+        ``"margin"`` and a ``"probability"`` (None without probabilities). ``"size"`` is how large they are: of each the
+        share of the training rows between the cells, or one half for another level.
     """
-    check_fixed(model, fixed)
     record = with_missing_values_out(record, model.contract.columns)
     search = _Search(model, record)
     cells = plain_cells(model, record)
@@ -132,11 +97,9 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
     tried = [one for place in columns if (one := column_candidates(model, place, cells[place], most)) is not None]
     if not tried:
         return []
-    decided = search.tried([{one.place: one.cells} for one in tried])
-    ends = np.cumsum([len(one.cells) for one in tried])[:-1]
-    turned, against = np.split(search.turned(decided), ends), np.split(_against(search, decided), ends)
+    turned, against = search.tried([{one.place: one.cells} for one in tried])
     singles = _singles(search, tried, cells, turned)
-    pairs = _paired(search, list(zip(tried, against, strict=True)), singles[0].size if singles else math.inf)
+    pairs = _paired(search, list(zip(tried, against, strict=True)), singles[0]["size"] if singles else math.inf)
     return sorted([*singles, *pairs], key=_by_size)
 
 
@@ -184,14 +147,6 @@ def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
     return sorted(free, key=lambda place: -sizes[place])[:MOST_COLUMNS]
 
 
-def _against(search: _Search, decided: Decisions) -> Array:
-    """By how much the class that is decided for now is ahead of the best other one, for every copy."""
-    code = int(search.decided.codes[0])
-    scores = search.model.decision.biased(decided.scores)
-    others = np.delete(scores, code, axis=1).max(axis=1)
-    return np.asarray(scores[:, code] - others)
-
-
 def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned: list[Flags]) -> list[Flip]:
     """The nearest changes of one column, each of another one: on either side of a number, else the next level."""
     found: list[tuple[float, int, Candidates, int]] = []
@@ -203,22 +158,15 @@ def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned:
         found += [(float(one.sizes[place]), number, one, int(place)) for place in places]
     nearest = sorted(found, key=lambda one: (one[0], one[1]))[: 2 * _N_SINGLE]
     moved = _moved_near(search, [(one, cells[one.place], one.cells[place]) for _, _, one, place in nearest])
-    flips = [
-        _flip(
-            search, [(one, value, size if value == one.cells[place] else _size(search, one, cells[one.place], value))]
-        )
-        for (size, _, one, place), value in zip(nearest, moved, strict=True)
-    ]
+    flips = []
+    for (size, _, one, place), value in zip(nearest, moved, strict=True):
+        if value != one.cells[place]:
+            size = float(sizes(search.model, one.encoded, cells[one.place], np.array([value]))[0])
+        flips.append(_flip(search, [(one, value, size)]))
     each: dict[str, Flip] = {}
     for flip in sorted((flip for flip in flips if flip is not None), key=_by_size):
-        each.setdefault(flip.changes[0].column, flip)
+        each.setdefault(flip["changes"][0]["column"], flip)
     return list(each.values())[:_N_SINGLE]
-
-
-def _size(search: _Search, one: Candidates, cell: float, value: float) -> float:
-    outputs = search.model.encodings[one.place].outputs
-    first = int(search.starts[one.place]) + (outputs.index(": days") if ": days" in outputs else 0)
-    return float(sizes(search.model, first, cell, np.array([value]))[0])
 
 
 def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> list[Any]:
@@ -238,7 +186,7 @@ def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> li
                     middles[place] = middle
         if not middles:
             break
-        turns = search.turn([{flips[place][0].place: [middle]} for place, middle in middles.items()])
+        turns, _ = search.tried([{flips[place][0].place: [middle]} for place, middle in middles.items()])
         for (place, middle), turn in zip(middles.items(), turns, strict=True):
             (far if turn[0] else near)[place] = middle
     return _shortened(search, flips, far)
@@ -258,7 +206,7 @@ def _shortened(search: _Search, flips: list[tuple[Candidates, Any, Any]], values
             # Rounding away from the cell must not leave what training rows reach.
             low, high = min(*one.cells, values[place]), max(*one.cells, values[place])
             tries[place] = [value for value in shorter if low <= value <= high] or [values[place]]
-    turns = search.turn([{flips[place][0].place: shorter} for place, shorter in tries.items()])
+    turns, _ = search.tried([{flips[place][0].place: shorter} for place, shorter in tries.items()])
     short = list(values)
     for (place, shorter), turn in zip(tries.items(), turns, strict=True):
         short[place] = next((value for value, does in zip(shorter, turn, strict=True) if does), values[place])
@@ -290,7 +238,7 @@ def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: 
         if own:
             tries += own
             blocks.append({a.place: [a.cells[i] for *_, i, _, _ in own], b.place: [b.cells[j] for *_, j in own]})
-    turned = np.concatenate([np.zeros(0, dtype=np.bool_), *search.turn(blocks)])
+    turned = np.concatenate([np.zeros(0, dtype=np.bool_), *search.tried(blocks)[0]])
     found = sorted((tries[place] for place in np.flatnonzero(turned)), key=lambda one: one[0])
     for _, a, i, b, j in found[:3]:
         flip = _flip(search, [(one, one.cells[k], float(one.sizes[k])) for one, k in ((a, i), (b, j))])
@@ -327,7 +275,7 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
         after = plain_records(pa.table({name: cells}))[0][name] if after is None else int(after)
         if pa.types.is_timestamp(cells.type):  # whole days are tried
             after = str(after).removesuffix("T00:00:00")
-        said.append(Change(name, before, after))
+        said.append({"column": name, "cell": before, "to": after})
     decided = model.decide(encode_batch(changed, model.contract, model.encodings))
     code = int(decided.codes[0])
     if code == int(search.decided.codes[0]):
@@ -335,10 +283,11 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     probability = None
     if model.decision.probabilistic:
         probability = float(model.decision.probabilities(decided.scores)[0, code])
-    margin = float(abs(decided.margins[0]))
-    total = float(sum(size for *_, size in changes))
-    return Flip(tuple(said), model.decision.classes[code], margin, probability, total)
+    return {
+        "changes": said, "prediction": model.decision.classes[code], "margin": float(abs(decided.margins[0])),
+        "probability": probability, "size": float(sum(size for *_, size in changes)),
+    }  # fmt: skip
 
 
-def _by_size(flip: Flip) -> tuple[float, int, tuple[str, ...]]:
-    return flip.size, len(flip.changes), tuple(change.column for change in flip.changes)
+def _by_size(flip: Flip) -> tuple[float, int, list[str]]:
+    return flip["size"], len(flip["changes"]), [change["column"] for change in flip["changes"]]

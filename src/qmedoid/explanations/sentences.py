@@ -1,6 +1,7 @@
 """One decision in sentences, the reason first; every number in them is in its dictionary."""
 
 from collections.abc import Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from qmedoid.metrics.texts import (
@@ -40,7 +41,7 @@ def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
     """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
     named = reasons(report)
     said = [_decision(report), _start(report, named)]
-    is_odds = _has_odds(report)
+    is_odds = "probabilities" in report
     for word, sign in (("Raises", 1), ("Lowers", -1)):
         parts = [one for one in named if sign * one["contribution"] > 0]
         if parts:
@@ -61,28 +62,21 @@ def reasons(report: Part) -> list[dict[str, Any]]:
 
     In either direction the largest, in order, and none below a tenth of the largest of all.
     """
-    parts = [{**one, "is_column": True} for one in report["columns"]]
-    terms = dict(report["varying"])
+    columns = [{**one, "is_column": True} for one in report["columns"]]
+    terms = {**report["varying"]}
     if report["threshold"] is None and report["terms"].get("operating point"):
         # Of more than two classes it is no threshold, but an advantage of some classes.
         terms["operating point"] = report["terms"]["operating point"]
+    others = [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
+    least = max([_NOTHING, *(_SMALLEST_PART * abs(one["contribution"]) for one in (*columns, *others))])
     # The columns are sorted, and stay so where they are equal up to rounding.
-    parts += [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
-    least = max([_NOTHING, *(_SMALLEST_PART * abs(one["contribution"]) for one in parts)])
-    ordered = sorted((one for one in parts if not one["is_column"]), key=lambda one: -abs(one["contribution"]))
-    merged = _merged([one for one in parts if one["is_column"]], ordered)
+    merged = merge(columns, sorted(others, key=_by_size), key=_by_size)
     large = [one for one in merged if abs(one["contribution"]) >= least]
     return [one for sign in (1, -1) for one in [one for one in large if sign * one["contribution"] > 0][:MOST_REASONS]]
 
 
-def _merged(columns: Sequence[Part], terms: Sequence[Part]) -> list[dict[str, Any]]:
-    """Columns and terms, each the largest first, as one list."""
-    found, left = [], list(terms)
-    for column in columns:
-        while left and abs(left[0]["contribution"]) > abs(column["contribution"]):
-            found.append(dict(left.pop(0)))
-        found.append(dict(column))
-    return found + [dict(one) for one in left]
+def _by_size(part: Part) -> float:
+    return -abs(float(part["contribution"]))
 
 
 def decided_sign(report: Part) -> int:
@@ -133,10 +127,6 @@ def change_texts(change: Part) -> tuple[str, str]:
     return before, after
 
 
-def _has_odds(report: Part) -> bool:
-    return "probabilities" in report
-
-
 def _class(report: Part, label: Any) -> str:
     return class_name(label, report["target"])
 
@@ -163,7 +153,7 @@ def _start(report: Part, named: Sequence[Part]) -> str:
     """Where every record starts, and whether that weighs more than any reason."""
     start, cut = report["start"], -report["terms"].get("operating point", 0.0)
     is_pair = report["threshold"] is None
-    if not _has_odds(report):
+    if "probabilities" not in report:
         ahead = start - (0.0 if is_pair else cut)
         words = (
             ("behind", "ahead", "level")
@@ -190,10 +180,14 @@ def _by_term(report: Part) -> list[str]:
     taken = ["The circuit took this decision."] if report["decided_by"] == "circuit" else []
     if value <= abs(report["margin"]) or name not in _TERM_NAMES:
         return taken
-    called = f"called {_class(report, report['against'])}"
+    return [*taken, f"Without {term_text(name)} it would be {_otherwise(report, report['against'])}."]
+
+
+def _otherwise(report: Part, label: Any) -> str:
+    """What the record would be called if this class were decided for."""
     if report["is_alert"] is not None:
-        called = "no alert" if report["is_alert"] else "an alert"
-    return [*taken, f"Without {term_text(name)} it would be {called}."]
+        return "no alert" if report["is_alert"] else "an alert"
+    return f"called {_class(report, label)}"
 
 
 def _turned(report: Part, flips: Sequence[Part]) -> str:
@@ -204,7 +198,4 @@ def _turned(report: Part, flips: Sequence[Part]) -> str:
     for one in flip["changes"]:
         before, after = change_texts(one)
         changes.append(f"{column_text(cell_text(one['column']), after)} instead of {before}")
-    called = f"called {_class(report, flip['prediction'])}"
-    if report["is_alert"] is not None:
-        called = "no alert" if report["is_alert"] else "an alert"
-    return f"It would be {called} with {' and '.join(changes)}."
+    return f"It would be {_otherwise(report, flip['prediction'])} with {' and '.join(changes)}."

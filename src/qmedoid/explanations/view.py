@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from qmedoid.explanations.sentences import change_texts, term_text, toward_text
 from qmedoid.markup import charts
-from qmedoid.markup.html import Html
+from qmedoid.markup.html import Html, element
 from qmedoid.markup.page import render
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 
@@ -17,6 +17,8 @@ DIGITS = 3
 _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 Made = Mapping[str, Any]
+# A table that is folded: its title, its head, its rows, and the columns that are numbers.
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]], Sequence[int]]
 
 
 class Step(NamedTuple):
@@ -116,19 +118,13 @@ def _shown(made: Made) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _section(
-    caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int]
-) -> dict[str, Any]:
-    return {"caption": caption, "head": head, "rows": rows, "numbers": numbers}
-
-
-def _columns(made: Made) -> dict[str, Any]:
+def _columns(made: Made) -> Table:
     """Every bar with its printed value, and what it does to the odds."""
     parts, has_odds = steps(made), made.get("probabilities") is not None
     rows = [(one.label, one.text, *([one.effect] if has_odds else [])) for one in parts]
     rows.append(("margin", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS), *([""] if has_odds else [])))
     head = ("part", "log-odds", "odds") if has_odds else ("part", "contribution")
-    return _section(f"What each column adds for {toward_text(made)}", head, rows, [1, 2])
+    return (f"What each column adds for {toward_text(made)}", head, rows, [1, 2])
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
@@ -139,7 +135,7 @@ def _group_name(group: Mapping[str, Any]) -> str:
 
 def _listed(
     made: Made, level: str, caption: str, head: Sequence[str], names: Sequence[Sequence[str]], rest: str
-) -> dict[str, Any] | None:
+) -> Table | None:
     """Contributions of one level, whose printed digits add up."""
     if not made[level]:
         return None
@@ -149,36 +145,36 @@ def _listed(
     rows = [(*name, text) for name, text in zip(names, printed, strict=False)]
     if others["count"]:
         rows.append((_counted(others["count"], rest), *[""] * (len(head) - 1), printed[-1]))
-    return _section(caption, (*head, "contribution"), rows, [len(head)])
+    return (caption, (*head, "contribution"), rows, [len(head)])
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _medoids(made: Made) -> dict[str, Any]:
+def _medoids(made: Made) -> Table:
     """The record beside the nearest medoid of each class, with the cells that differ marked."""
     medoids = made["medoids"]
     head = ["column", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids)]
-    rows: list[list[Any]] = [["distance", "", *(plain(one["distance"]) for one in medoids)]]
+    rows = [["distance", "", *(f"{one['distance']:.4g}".replace("-", "−") for one in medoids)]]
     for name, cell in made["record"].items():
-        cells = [
-            "not kept" if one["record"] is None
-            else {"text": cell_text(one["record"][name]), "differs": name in one["differs"]}
-            for one in medoids
-        ]  # fmt: skip
-        rows.append([name, cell_text(cell), *cells])
-    return _section("The nearest real rows of each class; cells that differ are underlined", head, rows, [])
+        cells = ["not kept" if one["record"] is None else cell_text(one["record"][name]) for one in medoids]
+        marked = [
+            element("span", text, class_="differs") if name in (one["differs"] or ()) else text
+            for one, text in zip(medoids, cells, strict=True)
+        ]
+        rows.append([name, cell_text(cell), *marked])
+    return ("The nearest real rows of each class; cells that differ are underlined", head, rows, [])
 
 
-def _flips(made: Made) -> dict[str, Any] | None:
+def _flips(made: Made) -> Table | None:
     rows = []
     for flip in made["flips"]:
         changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
         probability = "" if flip["probability"] is None else percent_text(flip["probability"])
         rows.append((" and ".join(changes), cell_text(flip["prediction"]), probability))
     caption = "The smallest changes that lead to another class"
-    return _section(caption, ("change", "called", "probability"), rows, [2]) if rows else None
+    return (caption, ("change", "called", "probability"), rows, [2]) if rows else None
 
 
 def rounded_to_sum(values: Sequence[float], digits: int) -> list[float]:
@@ -200,8 +196,3 @@ def signed(value: float, digits: int) -> str:
     """A number with its sign and so many decimals; a zero has none."""
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", "−")
-
-
-def plain(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits."""
-    return f"{value:.{digits}g}".replace("-", "−")
