@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from qmedoid.markup.html import Html, element, plain, shortened
-from qmedoid.markup.svg import Axis, Point, area_path, axes, count, line, path, percent, picture, short, spanning, text
+from qmedoid.markup.svg import Axis, Point, area_path, axes, line, path, percent, picture, short, spanning, text
 
 Layer = tuple[str, Sequence[Sequence[float]], str]
 WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
@@ -258,7 +258,7 @@ def _level_effect(about: str, unit: str, bins: Sequence[Mapping[str, Any]], ends
             text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
             rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
             line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
-            text(WIDTH - 4, middle + 4, count(one["count"]), "end", "quiet"),
+            text(WIDTH - 4, middle + 4, f"{one['count']:,}", "end", "quiet"),
         ]
     drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
     return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)

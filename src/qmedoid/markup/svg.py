@@ -30,16 +30,6 @@ def percent(value: float) -> str:
     return f"{100 * value:.4g} %".replace("-", "−")
 
 
-def count(number: int) -> str:
-    """A whole number with commas."""
-    return f"{number:,}"
-
-
-def known(value: float | None) -> str:
-    """A number, or a dash for none."""
-    return "–" if value is None else label(value)
-
-
 @dataclass(frozen=True)
 class Axis:
     """Places of values along a chart.

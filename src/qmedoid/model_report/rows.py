@@ -11,7 +11,7 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document
-from qmedoid.markup.policy import script_json
+from qmedoid.markup.html import script_json
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model_report.columns import KnownRows

@@ -9,7 +9,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.exports.javascript import engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
-from qmedoid.markup.markdown import html_of_markdown
+from qmedoid.markup.page import html_of_markdown
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.reading import look_at_data
 from qmedoid.model_report.rows import left_out_for_size
