@@ -10,15 +10,13 @@ from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import Grouped
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
-from qmedoid.model.explanation import column_contributions, explained_by
-from qmedoid.model.importance import by_importance, class_contributions
+from qmedoid.model.explanation import explained_by
+from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.tables.effect import EffectTally
 
 MOST_COLUMNS = 200
 """Columns that are listed at most; of more the most important ones."""
-MOST_LEFT_OUT = 200
-_LONGEST = 200
 
 
 def column_list(model: TableModel, importance: Array | None) -> list[dict[str, Any]]:
@@ -29,24 +27,20 @@ def column_list(model: TableModel, importance: Array | None) -> list[dict[str, A
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
-    return [
-        {
-            "name": columns[place].name,
-            "kind": columns[place].kind,
+    listed = []
+    for place in order:
+        column, encoding = columns[place], model.encodings[place]
+        n_levels = len(encoding.levels) if isinstance(encoding, Levels) else None
+        listed.append({
+            "name": column.name,
+            "kind": column.kind,
             "read": place in used,
-            "encoding": encoding_words(columns[place], model.encodings[place]),
+            "encoding": encoding_words(column, encoding),
             "missing": None if shares is None else float(shares[place]),
-            "n_levels": _n_levels(columns[place], model.encodings[place]),
+            "n_levels": 2 if column.kind == "boolean" else n_levels,
             "importance": None if importance is None else float(importance[place]),
-        }
-        for place in order
-    ]
-
-
-def _n_levels(column: Column, encoding: Encoding) -> int | None:
-    if column.kind == "boolean":
-        return 2
-    return len(encoding.levels) if isinstance(encoding, Levels) else None
+        })  # fmt: skip
+    return listed
 
 
 def encoding_words(column: Column, encoding: Encoding) -> str:
@@ -64,12 +58,6 @@ def encoding_words(column: Column, encoding: Encoding) -> str:
     return what + column.missing_note
 
 
-def left_out_list(model: TableModel) -> list[dict[str, str]]:
-    """Columns that no model reads, with the reason."""
-    items = list(model.contract.left_out.items())[:MOST_LEFT_OUT]
-    return [{"name": name, "reason": reason[:_LONGEST]} for name, reason in items]
-
-
 N_EFFECTS = 12
 """Columns whose shape is shown: the most important ones."""
 N_BINS = 20
@@ -78,8 +66,6 @@ ROWS_IN_BIN = 10
 """Rows of a bin at least, where there are several bins."""
 MOST_ROWS = 2_000
 """Rows that contributions are computed of, at most; fewer with more classes."""
-
-
 _LEAST_ROWS = 200
 
 
@@ -100,25 +86,29 @@ class KnownRows(NamedTuple):
 
 def importances(model: TableModel, rows: KnownRows) -> Array:
     """Mean absolute contribution of every column to the margins of some rows, shape (columns,)."""
-    few = rows.first(MOST_ROWS)
-    decided = model.decide(few.encoded)
-    others = model.decision.runners_up(decided.scores, decided.codes)
-    return np.asarray(np.abs(column_contributions(model, few.encoded, decided.codes, others)).mean(axis=0))
+    few, tally = rows.first(MOST_ROWS), ImportanceTally(model)
+    tally.add(few.encoded, model.decide(few.encoded))
+    return tally.importances
 
 
-def effects(model: TableModel, rows: KnownRows, importance: Array, n_effects: int = N_EFFECTS) -> list[dict[str, Any]]:
+def effects(model: TableModel, rows: KnownRows, importance: Array) -> list[dict[str, Any]]:
     """The shape of the most important columns: contribution against value, all toward one class."""
     places = {name: place for place, name in enumerate(model.contract.names)}
     used = set(model.layout.used)
     ranked = by_importance(model.contract.names, importance)
-    wanted = [name for name, amount in ranked.items() if places[name] in used and amount > 0][:n_effects]
+    wanted = [name for name, amount in ranked.items() if places[name] in used and amount > 0][:N_EFFECTS]
     few = rows.first(max(_LEAST_ROWS, MOST_ROWS // max(len(model.decision.classes) - 1, 1)))
     if not wanted or not len(few.table):
         return []
     code = _spoken_for(model, rows, [places[name] for name in wanted])
     added = class_contributions(model, np.column_stack(few.encoded).astype(np.float64), code)
     n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
-    return [_effect(model, few.table, name, code, added[:, places[name]], n_bins) for name in wanted]
+    shapes = []
+    for name in wanted:
+        tally = EffectTally(model, name, model.decision.classes[code])
+        tally.add_contributions(few.table, added[:, places[name]])
+        shapes.append(tally.report(n_bins).drawn())
+    return shapes
 
 
 def _spoken_for(model: TableModel, rows: KnownRows, places: list[int]) -> int:
@@ -129,13 +119,6 @@ def _spoken_for(model: TableModel, rows: KnownRows, places: list[int]) -> int:
     X = np.column_stack(rows.first(max(20, _LEAST_ROWS // n_classes)).encoded).astype(np.float64)
     sizes = [float(np.abs(class_contributions(model, X, code)[:, places]).mean()) for code in range(n_classes)]
     return int(np.argmax(sizes))
-
-
-def _effect(model: TableModel, table: pa.Table, name: str, code: int, added: Array, n_bins: int) -> dict[str, Any]:
-    """The shape of one column, from what it adds for a class, shape (n,)."""
-    tally = EffectTally(model, name, model.decision.classes[code])
-    tally.add_contributions(table, added)
-    return tally.report(n_bins).drawn()
 
 
 GROUP_ROWS = 200
@@ -184,20 +167,10 @@ def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Arra
         edges = list(combinations(sorted(found), 2))
         for edge in edges:
             weights[edge] = weights.get(edge, 0.0) + amount / len(edges)
-    heaviest = sorted(weights.items(), key=lambda one: (-one[1], one[0]))
-    nodes: dict[int, int] = {}
-    kept: list[dict[str, Any]] = []
-    for (a, b), weight in heaviest:
-        new = {a, b} - nodes.keys()
-        if weight <= 0 or len(kept) >= MOST_EDGES or len(nodes) + len(new) > MOST_NODES:
-            continue
-        for place in sorted(new):
-            nodes[place] = len(nodes)
-        kept.append({"a": nodes[a], "b": nodes[b], "weight": weight})
-    return {
-        "nodes": [
-            {"name": names[place], "importance": None if importance is None else float(importance[place])}
-            for place in nodes
-        ],
-        "edges": kept,
-    }
+    nodes, kept = dict[int, int](), list[dict[str, Any]]()
+    for (a, b), weight in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
+        if weight > 0 and len(kept) < MOST_EDGES and len(nodes.keys() | {a, b}) <= MOST_NODES:
+            # The edge has a < b: columns are numbered as they come.
+            kept.append({"a": nodes.setdefault(a, len(nodes)), "b": nodes.setdefault(b, len(nodes)), "weight": weight})
+    sizes = {place: None if importance is None else float(importance[place]) for place in nodes}
+    return {"nodes": [{"name": names[place], "importance": size} for place, size in sizes.items()], "edges": kept}

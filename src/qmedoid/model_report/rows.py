@@ -43,14 +43,13 @@ def medoid_rows(model: TableModel) -> dict[str, Any] | None:
         return None
     records = model.records[0]
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
-    places = _spread(method.medoid_classes.tolist(), MOST_MEDOIDS)
     rows = [
         {
             "training_row": int(method.medoid_rows[place]),
             "class": str(model.decision.classes[method.medoid_classes[place]]),
             "cells": [cell_text(records[place].get(name)) for name in names],
         }
-        for place in places
+        for place in _spread(method.medoid_classes.tolist(), MOST_MEDOIDS)
         if place < len(records)
     ]
     return {"columns": names, "rows": rows, "n_medoids": len(method.medoid_rows)}
@@ -58,16 +57,11 @@ def medoid_rows(model: TableModel) -> dict[str, Any] | None:
 
 def _spread(codes: list[int], most: int) -> list[int]:
     """Places of at most so many medoids, class by class in turn, in their order."""
-    if len(codes) <= most:
-        return list(range(len(codes)))
-    by_class: dict[int, list[int]] = {}
+    turns, seen = list[tuple[int, int, int]](), dict[int, int]()
     for place, code in enumerate(codes):
-        by_class.setdefault(code, []).append(place)
-    queues, taken = list(by_class.values()), list[int]()
-    while len(taken) < most:
-        queues = [queue for queue in queues if queue]
-        taken += [queue.pop(0) for queue in queues][: most - len(taken)]
-    return sorted(taken)
+        seen[code] = seen.get(code, 0) + 1
+        turns.append((seen[code], list(seen).index(code), place))
+    return sorted(place for *_, place in sorted(turns)[:most])
 
 
 def kept_rows(model: TableModel) -> KnownRows | None:
@@ -81,14 +75,9 @@ def kept_rows(model: TableModel) -> KnownRows | None:
     if neighbors is not None and len(neighbors.table) > len(model.records[0]):
         return neighbors
     table = pa.table({column.name: _column(column, model.records[0]) for column in model.contract.columns})
-    return KnownRows(table, _encoded(model, table))
-
-
-def _encoded(model: TableModel, table: pa.Table) -> list[Array]:
-    plain = replace(
-        model.contract, columns=tuple(replace(column, spelling="") for column in model.contract.columns)
-    )  # fmt: skip
-    return [np.asarray(one, dtype=np.float64) for one in encode_batch(table, plain, model.encodings, issues=Issues())]
+    plain = replace(model.contract, columns=tuple(replace(one, spelling="") for one in model.contract.columns))
+    encoded = encode_batch(table, plain, model.encodings, issues=Issues())
+    return KnownRows(table, [np.asarray(one, dtype=np.float64) for one in encoded])
 
 
 def _column(column: Column, records: Sequence[Record]) -> pa.Array:
@@ -99,12 +88,8 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     values = read_as(given, column).values
     if column.kind == "date":
         return pa.array(values)
-    absent = np.isnan(values)
-    return (
-        pa.array(np.where(absent, 0.0, values) > 0.5, mask=absent)
-        if column.kind == "boolean"
-        else pa.array(values, mask=absent)
-    )
+    # Comparisons with NaN are false.
+    return pa.array(values > 0.5 if column.kind == "boolean" else values, mask=np.isnan(values))
 
 
 def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -163,10 +148,9 @@ def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
 def _fill(model: TableModel, place: int) -> Any:
     encoding: Encoding = model.encodings[place]
     if isinstance(encoding, Levels):
-        counts = None if model.training is None else model.training.levels[place]
-        if not encoding.levels:
-            return None
-        return encoding.levels[int(np.argmax(counts))] if counts is not None and len(counts) else encoding.levels[0]
+        counts = () if model.training is None else model.training.levels[place]
+        frequent = int(np.argmax(counts)) if len(counts) else 0
+        return encoding.levels[frequent] if encoding.levels else None
     if isinstance(encoding, Dates):
         days = dict(zip(encoding.parts, encoding.fills.tolist(), strict=True)).get("days", float("nan"))
         return None if not np.isfinite(days) else str(np.datetime64(int(np.floor(days)), "D"))
@@ -180,12 +164,10 @@ def holds(model: TableModel, with_rows: bool, with_live: bool) -> str:
     method = model.method
     if not with_rows:
         return "This page holds no rows of the training table: they were left out, as asked for (--no-rows)."
-    n_raw = len(model.records[0]) if model.records else 0
-    parts = []
-    if n_raw:
-        parts.append(f"This page holds {n_raw:,} rows of the training table as they were there, the medoids.")
-    else:
-        parts.append("This page holds no row of the training table as it was there: the model was saved without them.")
+    parts = ["This page holds no row of the training table as it was there: the model was saved without them."]
+    if model.records and model.records[0]:
+        n_raw = len(model.records[0])
+        parts = [f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."]
     if with_live and method is not None:
         further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         parts.append(

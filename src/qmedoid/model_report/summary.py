@@ -20,7 +20,6 @@ from qmedoid.model_report.columns import (
     effects,
     graph,
     importances,
-    left_out_list,
     pairs,
     together,
 )
@@ -38,6 +37,8 @@ FORMAT = 1
 """Of the summary."""
 MOST_BYTES = 3_000_000
 """Size of a page at most, with its live model."""
+MOST_LEFT_OUT = 200
+"""Columns that were left out and are listed at most, and letters of the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,10 @@ def summarize(
         "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
-        "left_out": left_out_list(model),
+        "left_out": [
+            {"name": name, "reason": reason[:MOST_LEFT_OUT]}
+            for name, reason in list(model.contract.left_out.items())[:MOST_LEFT_OUT]
+        ],
         **_evaluation(model, counted, held_out, settings),
         "baselines": None if baselines is None else dict(baselines),
         "effects": [] if known is None or importance is None else effects(model, known, importance),
