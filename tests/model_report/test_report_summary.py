@@ -19,8 +19,8 @@ from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
 from qmedoid.model_report.columns import KnownRows, effects, importances, together
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.model_report.rows import _neighbor_rows, medoid_rows, start_record
-from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
+from qmedoid.model_report.rows import MOST_BYTES, ReportSettings, _neighbor_rows, medoid_rows, start_record
+from qmedoid.model_report.summary import Names, summarize
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues

@@ -1,6 +1,6 @@
 """What a report looks at in a table: decisions about all rows, and a random sample of the rows, in one pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -176,15 +176,16 @@ class LookTally:
         codes, decided, hashes = zip(*self._parts, strict=True)
         known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
         target = self.target
-        if target is not None and target != self.model.contract.target and not (np.concatenate(codes) >= 0).any():
+        found = Looked(
+            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
+            self._drawn.sample(), self._rare.sample(),
+        )  # fmt: skip
+        if target is not None and target != self.model.contract.target and not found.is_labeled:
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
             )
-        return Looked(
-            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
-            self._drawn.sample(), self._rare.sample(),
-        )  # fmt: skip
+        return found
 
 
 def look_at_file(
@@ -227,21 +228,15 @@ def look_at_data(
     name = _target(model, target, table.column_names)
     tally = LookTally(model, name)
     labels = None if name is None else table.column(name)
-    read = [column.name for place, column in enumerate(model.contract.columns) if place in set(model.layout.used)]
-    for batch, start in _slices(_selected(difference.renamed(table), read)):
+    renamed = difference.renamed(table)
+    read = [names[place] for place in sorted(model.layout.used) if names[place] in renamed.column_names]
+    renamed = renamed.select(read or renamed.column_names[:1])
+    for start in range(0, len(renamed), BATCH_ROWS):
+        batch = renamed.slice(start, BATCH_ROWS).combine_chunks()
         tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
     difference = replace(difference, issues=issues)
     difference.raise_or_warn(on_mismatch)
     return tally.found(novelty.report(), difference)
-
-
-def _selected(table: pa.Table, names: list[str]) -> pa.Table:
-    return table.select([name for name in names if name in table.column_names] or table.column_names[:1])
-
-
-def _slices(table: pa.Table) -> Iterator[tuple[pa.Table, int]]:
-    for start in range(0, len(table), BATCH_ROWS):
-        yield table.slice(start, BATCH_ROWS).combine_chunks(), start
 
 
 def _target(model: TableModel, asked: str | None, names: Any) -> str | None:

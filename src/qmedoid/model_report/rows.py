@@ -1,7 +1,7 @@
 """Real rows in a report: medoids, rows that a model keeps, and the live model that scores others in the page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,37 @@ MOST_MEDOIDS = 64
 """Medoids that are shown at most, evenly of all classes."""
 MOST_COLUMNS = 200
 _LONGEST = 200
+
+MOST_BYTES = 3_000_000
+"""Size of a page at most, with its live model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """What a report is asked for.
+
+    Attributes
+    ----------
+    cost : float or None
+        What a missed positive costs, in false alerts.
+    rows : bool
+        Whether real rows are shown: medoids, and a live model, which holds rows.
+    live : bool
+        Whether the model itself is in the page.
+    max_bytes : int
+        Size of the page from which on the live model is left out.
+    ignore : tuple of str
+        Codes of findings that are not judged.
+    all_rows : bool
+        Whether rows of a table that the fit has seen are counted as well.
+    """
+
+    cost: float | None = None
+    rows: bool = True
+    live: bool = True
+    max_bytes: int = MOST_BYTES
+    ignore: tuple[str, ...] = ()
+    all_rows: bool = False
 
 
 def cell_text(value: Any) -> str:
@@ -159,16 +190,16 @@ def _fill(model: TableModel, place: int) -> Any:
     return bool(encoding.fill >= 0.5) if model.contract.columns[place].kind == "boolean" else encoding.fill
 
 
-def holds(model: TableModel, with_rows: bool, with_live: bool) -> str:
+def holds(model: TableModel, settings: ReportSettings) -> str:
     """Which rows of the training table a page holds, in sentences."""
     method = model.method
-    if not with_rows:
+    if not settings.rows:
         return "This page holds no rows of the training table: they were left out, as asked for (--no-rows)."
     parts = ["This page holds no row of the training table as it was there: the model was saved without them."]
     if model.records and model.records[0]:
         n_raw = len(model.records[0])
         parts = [f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."]
-    if with_live and method is not None:
+    if settings.live and method is not None:
         further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         parts.append(
             f"Where the page has its live model, it holds the numbers that the model compares with, of "
@@ -182,19 +213,11 @@ PAGE_BYTES = 100_000
 """What the page takes besides its summary at least: styles and scripts."""
 
 
-def live(
-    model: TableModel,
-    sha256: str | None,
-    *,
-    is_wanted: bool,
-    with_rows: bool,
-    max_bytes: int,
-    summary: Mapping[str, Any],
-) -> dict[str, Any]:
+def live(model: TableModel, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
     """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
-    if not is_wanted:
+    if not settings.live:
         return {"absent": "The live model was left out, as asked for (--no-live)."}
-    if not with_rows:
+    if not settings.rows:
         return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:
         document = as_document(flattened(model, sha256))
@@ -206,7 +229,7 @@ def live(
     elif document["medoids"]["records"]:
         document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
     size = len(script_json(document)) + len(script_json(dict(summary))) + PAGE_BYTES
-    return left_out_for_size(size, max_bytes) if size > max_bytes else {"document": document}
+    return left_out_for_size(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
 
 
 def left_out_for_size(size: int, most: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from qmedoid.model_report.figures import calibration, held_out_figures, opening,
 from qmedoid.model_report.findings import Facts, judged
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import holds, kept_rows, live, medoid_rows, start_record
+from qmedoid.model_report.rows import ReportSettings, holds, kept_rows, live, medoid_rows, start_record
 from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
@@ -35,38 +35,8 @@ from qmedoid.variational.model import VariationalModel
 
 FORMAT = 1
 """Of the summary."""
-MOST_BYTES = 3_000_000
-"""Size of a page at most, with its live model."""
 MOST_LEFT_OUT = 200
 """Columns that were left out and are listed at most, and letters of the reason."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportSettings:
-    """What a report is asked for.
-
-    Attributes
-    ----------
-    cost : float or None
-        What a missed positive costs, in false alerts.
-    rows : bool
-        Whether real rows are shown: medoids, and a live model, which holds rows.
-    live : bool
-        Whether the model itself is in the page.
-    max_bytes : int
-        Size of the page from which on the live model is left out.
-    ignore : tuple of str
-        Codes of findings that are not judged.
-    all_rows : bool
-        Whether rows of a table that the fit has seen are counted as well.
-    """
-
-    cost: float | None = None
-    rows: bool = True
-    live: bool = True
-    max_bytes: int = MOST_BYTES
-    ignore: tuple[str, ...] = ()
-    all_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +83,7 @@ def summarize(
     held_out = _held_out(model)
     summary: dict[str, Any] = {
         "format": FORMAT,
-        "made": _made(names),
+        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **vars(names)},
         "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
@@ -134,7 +104,7 @@ def summarize(
         "errors": None,
         "slices": [],
         "start_record": start_record(model, with_rows=settings.rows),
-        "expected": _expected(model),
+        "expected": None,
     }
     if counted is not None and found is not None:
         summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
@@ -145,21 +115,14 @@ def summarize(
             summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
     elif held_out is not None and not held_out[0].is_compressed:
         summary["squares"] = curve_squares(model, held_out[0])
+    point = model.decision.operating
+    if point is not None and point.counts is not None and point.prevalence is None:
+        # Counts of the held-out rows at the present cut, of two classes.
+        summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
     summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
     summary["opening"] = opening(summary)
-    summary["live"] = live(
-        model, names.sha256, is_wanted=settings.live, with_rows=settings.rows, max_bytes=settings.max_bytes,
-        summary=summary,
-    )  # fmt: skip
+    summary["live"] = live(model, names.sha256, settings, summary)
     return summary
-
-
-def _made(names: Names) -> dict[str, Any]:
-    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    return {
-        "qmedoid": __version__, "time": now, "model": names.model, "sha256": names.sha256, "table": names.table,
-        "command": names.command,
-    }  # fmt: skip
 
 
 def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
@@ -181,7 +144,7 @@ def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
         "rule": None if decision.operating is None else decision.operating.rule,
         "parameters": dict(model.parameters),
         "card": model_card(model, raw_rows=raw_rows),
-        "holds": holds(model, settings.rows, settings.live),
+        "holds": holds(model, settings),
     }
 
 
@@ -277,45 +240,32 @@ def _about_table(report: dict[str, Any]) -> str:
     left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
     kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
              "unknown": "of other classes"}  # fmt: skip
-    parts = [f"{_rows_on(report)}."]
+    about = f"{_rows_on(report)}."
     if any(left_out.values()):
         said = [f"{count_text(left_out[key])} rows {words}" for key, words in kinds.items() if left_out[key]]
-        parts.append(f"Left out: {', '.join(said)}.")
+        about += f" Left out: {', '.join(said)}."
     if seen is not None and not left_out["seen"]:
-        parts.append(seen[0].upper() + seen[1:])
-    return " ".join(parts)
-
-
-def _expected(model: TableModel) -> dict[str, Any] | None:
-    """Counts of the held-out rows at the present cut, of two classes."""
-    point = model.decision.operating
-    if point is None or point.counts is None or point.prevalence is not None:
-        return None
-    return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
+        about += f" {seen[0].upper()}{seen[1:]}"
+    return about
 
 
 def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[str, Any]:
     """What there is to say of a table, with classes or without."""
-    codes = looked.decided.codes
-    called = np.bincount(codes, minlength=len(model.decision.classes)).tolist()
-    operating_point = model.decision.operating
-    drift = None
-    if operating_point is not None and len(model.decision.classes) == 2:
-        found = operating_point.drift(int(called[1]), looked.rows)
-        drift = None if found is None else found._asdict()
-    labeled, seen = looked.codes >= 0, None
+    labels, labeled = model.decision.classes, looked.codes >= 0
+    called = np.bincount(looked.decided.codes, minlength=len(labels)).tolist()
+    drift = seen = None
+    if model.decision.operating is not None and len(labels) == 2:
+        drift = model.decision.operating.drift(int(called[1]), looked.rows)
     if model.seen is not None and looked.hashes is not None and labeled.any():
-        seen = model.seen.among(looked.hashes[labeled])._asdict()
+        seen = model.seen.among(looked.hashes[labeled])
     return {
         "rows": looked.rows,
         "target": looked.target,
         "labeled": int(labeled.sum()),
         "unknown_labels": looked.n_unknown,
-        "called": [
-            {"class": str(label), "rows": int(n)} for label, n in zip(model.decision.classes, called, strict=True)
-        ],
-        "drift": drift,
-        "seen": seen,
+        "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
+        "drift": None if drift is None else drift._asdict(),
+        "seen": None if seen is None else seen._asdict(),
         "counts_seen": settings.all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
