@@ -118,11 +118,13 @@ Summary = Mapping[str, Any]
 
 def opening(summary: Summary) -> dict[str, Any]:
     """What a report opens with, from the other parts of its summary."""
-    confusion, model = summary["confusion"], summary["model"]
+    confusion, model, made, figures = (summary[part] for part in ("confusion", "model", "made", "figures"))
     counts = None if confusion is None else confusion["counts"]
     found = [one for one in summary["findings"] if one["status"] in ("problem", "tip")]
+    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
+    day = datetime.fromisoformat(made["time"])
     return {
-        "about": _eyebrow(summary),
+        "about": ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"],
         "headline": _headline(model, counts),
         "sentences": [] if counts is None else _sentences(summary, counts),
         "cards": [] if counts is None else _cards(summary, counts),
@@ -131,19 +133,6 @@ def opening(summary: Summary) -> dict[str, Any]:
         "more": max(len(found) - MOST_LOOKED_AT, 0),
         "passed": sum(one["status"] == "passed" for one in summary["findings"]),
     }
-
-
-def _eyebrow(summary: Summary) -> list[str]:
-    """What is reported on, of which rows, and when."""
-    made, figures = summary["made"], summary["figures"]
-    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
-    day = datetime.fromisoformat(made["time"])
-    return ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"]
-
-
-def _is(model: Mapping[str, Any], label: Any) -> str:
-    """Of which rows a sentence is, in the words of the table: ``rows where Sick is 1``."""
-    return f"rows of {str(label)!r}" if model["target"] is None else f"rows where {model['target']} is {label}"
 
 
 def _of_100(hits: int, n: int) -> str:
@@ -160,7 +149,9 @@ def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) 
         return f"A model of {model['target'] or 'the class'}, not yet judged by rows with a known class."
     if len(counts) == 2:
         (_, false), (missed, found) = counts
-        rows = _is(model, model["positive"])
+        # In the words of the table, such as: rows where Sick is 1.
+        label, target = model["positive"], model["target"]
+        rows = f"rows of {str(label)!r}" if target is None else f"rows where {target} is {label}"
         if found + missed == 0:
             return f"There are no {rows} to find; {count_text(false)} of {count_text(sum(counts[0]))} are called so."
         finds = "It finds all" if not missed else f"It finds {_of_100(found, found + missed)}"
@@ -188,9 +179,7 @@ def _weakest(counts: Sequence[Sequence[int]]) -> int | None:
 def _sentences(summary: Summary, counts: Sequence[Sequence[int]]) -> list[str]:
     """Next to a guess, next to plain baselines, and whether probabilities are to be trusted."""
     area = known_figure(summary, "roc_auc")
-    report = {
-        "classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"],
-    }  # fmt: skip
+    report = {"classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"]}
     said = verdict(report, alerts=summary["model"]["rule"] not in (None, "likeliest"))[1:]
     return [*said, *_beside_baselines(summary["baselines"]), *_calibrated(summary["calibration"])]
 
@@ -201,18 +190,16 @@ def _beside_baselines(baselines: Mapping[str, Any] | None) -> list[str]:
     if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
         return [baselines["verdict"]]
     ours, *others = baselines["rows"]
-    values = [_short(one["values"][0]) for one in (ours, *others)]
-    names = [one["name"] for one in others]
-    figure = f"{baselines['figures'][0]} {values[0]} against {', '.join(values[1:])}"
+    figure, values = baselines["figures"][0], [_short(one["values"][0]) for one in baselines["rows"]]
     if ours["best"][0] and not baselines["better"]:
-        return [f"Better than {_listed(names)} on the same rows ({figure})."]
-    best = next((one for one in others if one["best"][0]), None)
+        names = _listed([one["name"] for one in others])
+        return [f"Better than {names} on the same rows ({figure} {values[0]} against {', '.join(values[1:])})."]
+    best = next((place for place, one in enumerate(others, 1) if one["best"][0]), None)
     if best is None:
         return [baselines["verdict"]]
-    against = f"{baselines['figures'][0]} {_short(best['values'][0])} against {values[0]}"
-    if baselines["better"]:
-        return [f"{best['name']} is better on the same rows ({against})."]
-    return [f"{best['name']} is as good on the same rows, within error ({against})."]
+    how, error = ("better", "") if baselines["better"] else ("as good", ", within error")
+    name, against = baselines["rows"][best]["name"], f"{figure} {values[best]} against {values[0]}"
+    return [f"{name} is {how} on the same rows{error} ({against})."]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -231,15 +218,10 @@ def _short(text: str) -> str:
 def _calibrated(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return []
+    error, chance = (f"{found[name]:.2g}" for name in ("error", "by_chance"))
     if found["error"] <= found["by_chance_high"]:
-        return [
-            f"Its probabilities are as good as chance allows (calibration error {found['error']:.2g}; "
-            f"{found['by_chance']:.2g} by chance)."
-        ]
-    return [
-        f"Its probabilities are off by {found['error']:.2g} on average, more than chance explains "
-        f"({found['by_chance']:.2g})."
-    ]
+        return [f"Its probabilities are as good as chance allows (calibration error {error}; {chance} by chance)."]
+    return [f"Its probabilities are off by {error} on average, more than chance explains ({chance})."]
 
 
 def known_figure(summary: Summary, key: str) -> Mapping[str, Any] | None:
@@ -257,6 +239,14 @@ def _number_card(name: str, found: Mapping[str, Any], against: str | None = None
     return _card(name, f"{found['value']:.{digits}f}", bounds, against)
 
 
+def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> dict[str, str]:
+    share = share_interval(hits, n)
+    if not n:
+        return _card(name, "none", nothing)
+    note = f"{words}{percent_text(share.value)}, {bounds_text(share)}"
+    return _card(name, f"{count_text(shown)} of {count_text(n)}", note)
+
+
 def bounds_text(found: Interval) -> str:
     """The bounds of an interval in percent."""
     return f"{percent_text(found.low).removesuffix(' %')} to {percent_text(found.high)}"
@@ -270,22 +260,16 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, 
     if len(counts) > 2:
         return [accuracy, *_many_cards(summary, counts)]
     (_, false), (missed, found) = counts
-    recall, called = share_interval(found, found + missed), found + false
-    precision = share_interval(found, called)
+    positive, called = found + missed, found + false
     cards = [
-        _card("Found (recall)", f"{count_text(found)} of {count_text(found + missed)}" if found + missed else "none",
-              f"{percent_text(recall.value)}, {bounds_text(recall)}" if found + missed else "there are none to find"),
-        _card("False alerts", f"{count_text(false)} of {count_text(called)}" if called else "none",
-              f"precision {percent_text(precision.value)}, {bounds_text(precision)}" if called
-              else "there is no alert"),
-    ]  # fmt: skip
-    if found + missed < RARE * total:
-        chance = f"by chance {percent_text((found + missed) / total)}"
-        cards.insert(0, _area(summary, "pr_auc", "Precision over all cuts (PR-AUC)", chance) or accuracy)
-    else:
-        cards.insert(0, accuracy)
+        _share_card("Found (recall)", found, found, positive, "", "there are none to find"),
+        _share_card("False alerts", false, found, called, "precision ", "there is no alert"),
+    ]
+    first, chance = None, f"by chance {percent_text(positive / max(total, 1))}"
+    if positive < RARE * total:
+        first = _area(summary, "pr_auc", "Precision over all cuts (PR-AUC)", chance)
     ranking = _area(summary, "roc_auc", "Ranking (ROC-AUC)", "by chance 0.5")
-    return [*cards, *([] if ranking is None else [ranking])]
+    return [first or accuracy, *cards, *([] if ranking is None else [ranking])]
 
 
 def _area(summary: Summary, key: str, name: str, chance: str) -> dict[str, str] | None:
@@ -312,12 +296,8 @@ def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[
     if macro is not None:
         cards.append(_number_card("All classes alike (macro-F1)", macro))
     if weakest is not None and counts[weakest][weakest] < totals[weakest]:
-        share = share_interval(counts[weakest][weakest], totals[weakest])
-        cards.append(
-            _card(f"Weakest class: {labels[weakest]}",
-                  f"{count_text(counts[weakest][weakest])} of {count_text(totals[weakest])}",
-                  f"found {percent_text(share.value)}, {bounds_text(share)}")
-        )  # fmt: skip
+        hits = counts[weakest][weakest]
+        cards.append(_share_card(f"Weakest class: {labels[weakest]}", hits, hits, totals[weakest], "found ", ""))
     if loss is not None:
         shares = [total / sum(totals) for total in totals if total]
         guess = -sum(share * math.log(share) for share in shares)

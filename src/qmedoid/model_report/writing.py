@@ -23,10 +23,8 @@ SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "sq
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
 _LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
-_SENTENCE = 1_000
-_SENTENCES = frozenset(
-    {"why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences"}
-)
+_SENTENCES = ("why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences")
+_LENGTHS = {**dict.fromkeys(_SENTENCES, 1_000), **_LONG}
 
 
 class Report(NamedTuple):
@@ -50,8 +48,7 @@ def script(*, is_live: bool) -> str:
 def shown(value: Any, key: str = "") -> Any:
     """A summary in which every text is fit to be shown: short, and without characters that steer what follows."""
     if isinstance(value, str):
-        most = _LONG.get(key, _SENTENCE if key in _SENTENCES else 120)
-        return plain(value, most, keep="\n" if key in _LONG else "")
+        return plain(value, _LENGTHS.get(key, 120), keep="\n" if key in _LONG else "")
     if isinstance(value, Mapping):
         return {plain(name): shown(one, name) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -68,18 +65,13 @@ def render(summary: Mapping[str, Any]) -> str:
     document = summary["live"].get("document")
     parts = shown({name: value for name, value in summary.items() if name not in ("live", "start_record")})
     drawn, ranked = parts["squares"], sorted(summary["columns"], key=lambda column: -(column["importance"] or 0.0))
+    start, positive = summary["start_record"], summary["model"].get("positive")
     data: dict[str, Any] = {
         "operating": parts["operating"] and {**parts["operating"], "curves": None},
         # Cells are put into the what-if panel as they are.
         "squares": drawn and {**drawn, "tenths": None, "cells": summary["squares"]["cells"]},
-        "whatIf": None,
+        "whatIf": document and {"start": start, "order": [one["name"] for one in ranked], "positive": positive},
     }
-    if document is not None:
-        data["whatIf"] = {
-            "start": summary["start_record"],
-            "order": [column["name"] for column in ranked],
-            "positive": summary["model"].get("positive"),
-        }
     return page.render(
         "report.html",
         script=script(is_live=document is not None),
