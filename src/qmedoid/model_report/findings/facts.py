@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Levels
@@ -23,6 +23,8 @@ MOST_COLUMNS = 60
 """Columns that are looked at one by one: the most important ones."""
 TABLE_ORDER = "the rows of the table"
 """The order of rows that no date gives."""
+MOST_NAMED = 5
+"""Columns or classes that a sentence names."""
 _BINS = 20
 
 
@@ -197,6 +199,11 @@ class Verdict(NamedTuple):
     status: Status
     why: str
     do: str = ""
+
+
+def named(names: Iterable[object]) -> str:
+    """The first names of columns or classes."""
+    return some_of([repr(name) for name in names], MOST_NAMED)
 
 
 def passed(why: str) -> Verdict:

@@ -1,7 +1,6 @@
 """Findings about training rows, columns and what decides: QM101 to QM106, QM201 to QM206."""
 
-from qmedoid.exceptions import some_of
-from qmedoid.model_report.findings.facts import Facts, Verdict, finding, not_applicable, passed
+from qmedoid.model_report.findings.facts import Facts, Status, Verdict, finding, named, not_applicable, passed
 from qmedoid.tables.roles import IDENTIFIERS
 
 FEW_ROWS, VERY_FEW_ROWS = 50, 10
@@ -10,7 +9,6 @@ MANY_LEVELS, MANY_SHARE = 30, 0.05
 """Levels from which on a category has many, if they are this share of the training rows as well."""
 MANY_SINGLE = 0.1
 """Share of a category's levels that may be seen once."""
-_NAMED = 5
 
 
 @finding("QM101", "few training rows in a class", "every class has enough training rows")
@@ -23,11 +21,9 @@ def few_rows(facts: Facts) -> Verdict:
     rows = round(model["training_rows"] * share)
     if rows >= FEW_ROWS:
         return passed(f"The rarest class, {rarest!r}, has about {rows:,} training rows.")
-    return Verdict(
-        "problem" if rows < VERY_FEW_ROWS else "tip",
-        f"The class {rarest!r} has about {rows:,} training rows: its probabilities rest on them alone.",
-        "Collect more rows of this class, or join it with another one.",
-    )
+    why = f"The class {rarest!r} has about {rows:,} training rows: its probabilities rest on them alone."
+    do = "Collect more rows of this class, or join it with another one."
+    return Verdict("problem" if rows < VERY_FEW_ROWS else "tip", why, do)
 
 
 @finding("QM102", "columns left out of the fit", "no column was left out by a guess")
@@ -39,12 +35,9 @@ def left_out(facts: Facts) -> Verdict:
         return passed("Every column of the training table was used.")
     if not guessed:
         return passed(f"{_columns(n_all)} left out for a reason that is no guess.")
-    return Verdict(
-        "tip",
-        f"{_columns(len(guessed))} left out because {'it looks' if len(guessed) == 1 else 'they look'} like an "
-        f"identifier: {some_of([repr(name) for name in guessed], _NAMED)}.",
-        "Fit with --keep NAME if a column says something about new records as well.",
-    )
+    look = "it looks" if len(guessed) == 1 else "they look"
+    why = f"{_columns(len(guessed))} left out because {look} like an identifier: {named(guessed)}."
+    return Verdict("tip", why, "Fit with --keep NAME if a column says something about new records as well.")
 
 
 @finding("QM103", "levels that were seen once", "levels were seen more than once")
@@ -52,18 +45,12 @@ def single_levels(facts: Facts) -> Verdict:
     """Levels of a category with one training row, of which nothing can be learnt."""
     if not facts.levels:
         return not_applicable("The model has no categories whose levels were counted.")
-    worst, share, n_single = "", 0.0, 0
-    for name, counts in facts.levels.items():
-        single = sum(count == 1 for count in counts)
-        if counts and single / len(counts) > share:
-            worst, share, n_single = name, single / len(counts), single
-    if share <= MANY_SINGLE:
+    single = {name: counts.count(1) for name, counts in facts.levels.items() if counts}
+    worst = max(single, key=lambda name: single[name] / len(facts.levels[name]), default="")
+    if not worst or single[worst] <= MANY_SINGLE * len(facts.levels[worst]):
         return passed("Nearly all levels have more than one training row.")
-    return Verdict(
-        "tip",
-        f"{n_single:,} of {len(facts.levels[worst]):,} levels of {worst!r} were seen in one training row.",
-        "Join rare levels into one before the fit, or collect more rows.",
-    )
+    why = f"{single[worst]:,} of {len(facts.levels[worst]):,} levels of {worst!r} were seen in one training row."
+    return Verdict("tip", why, "Join rare levels into one before the fit, or collect more rows.")
 
 
 @finding("QM104", "a category of many levels", "no category has too many levels")
@@ -77,11 +64,8 @@ def many_levels(facts: Facts) -> Verdict:
     if not many:
         return passed("No category has many levels for the number of training rows.")
     worst = max(many, key=lambda name: many[name])
-    return Verdict(
-        "tip",
-        f"{worst!r} has {many[worst]:,} levels in {rows:,} training rows: a new level is likely in every table.",
-        "Group its levels, or leave the column out with --ignore NAME.",
-    )
+    why = f"{worst!r} has {many[worst]:,} levels in {rows:,} training rows: a new level is likely in every table."
+    return Verdict("tip", why, "Group its levels, or leave the column out with --ignore NAME.")
 
 
 @finding("QM105", "constant columns", "every column varies")
@@ -90,18 +74,11 @@ def constant_columns(facts: Facts) -> Verdict:
     training = [one["name"] for one in facts.summary["left_out"] if one["reason"].startswith("every cell is")]
     table = [name for name, one in facts.columns.items() if one.is_constant and one.rows > 1 and not one.missing_rows]
     if training:
-        return Verdict(
-            "tip",
-            f"{_columns(len(training))} left out because every cell was the same: "
-            f"{some_of([repr(name) for name in training], _NAMED)}.",
-            "Look whether the table was cut to a part in which they do not vary.",
-        )
+        why = f"{_columns(len(training))} left out because every cell was the same: {named(training)}."
+        return Verdict("tip", why, "Look whether the table was cut to a part in which they do not vary.")
     if table:
-        return Verdict(
-            "tip",
-            f"Every looked-at cell of {some_of([repr(name) for name in table], _NAMED)} is the same in this table.",
-            "Look whether the table is a part of what the model decides about.",
-        )
+        why = f"Every looked-at cell of {named(table)} is the same in this table."
+        return Verdict("tip", why, "Look whether the table is a part of what the model decides about.")
     return passed("No column is constant.")
 
 
@@ -111,11 +88,7 @@ def unread_columns(facts: Facts) -> Verdict:
     unread = [one["name"] for one in facts.summary["columns"] if not one["read"]]
     if not unread:
         return passed("Every column that is listed is read.")
-    return Verdict(
-        "tip",
-        f"No decision depends on {some_of([repr(name) for name in unread], _NAMED)}.",
-        "Fit with --ignore NAME to need fewer columns.",
-    )
+    return Verdict("tip", f"No decision depends on {named(unread)}.", "Fit with --ignore NAME to need fewer columns.")
 
 
 def _columns(count: int) -> str:
@@ -135,20 +108,16 @@ SATURATED = 0.5
 @finding("QM201", "a column that gives the class away", "no column gives the class away")
 def given_away(facts: Facts) -> Verdict:
     """A column that tells the classes apart alone, as one does that is filled in after the class is known."""
-    alone = {
-        name: one.alone for name, one in facts.columns.items() if one.alone is not None and one.rows >= ENOUGH_ROWS
-    }
-    if not alone:
+    alone = {name: one.alone or 0.0 for name, one in facts.columns.items() if one.rows >= ENOUGH_ROWS}
+    if not any(alone.values()):
         return not_applicable("It is judged on a table with at least 50 rows and their classes.")
-    best = max(alone, key=lambda name: alone[name] or 0.0)
-    area = alone[best] or 0.0
+    best = max(alone, key=lambda name: alone[name])
+    area = alone[best]
     if area < NEARLY:
         return passed(f"The best single column, {best!r}, tells the classes apart with a ROC-AUC of {area:.4f}.")
-    return Verdict(
-        "problem" if area >= GIVEN_AWAY else "tip",
-        f"{best!r} alone tells the classes apart with a ROC-AUC of {area:.4f}.",
-        f"Make sure that {best!r} is known before the class is; if not, fit with --ignore {best!r}.",
-    )
+    why = f"{best!r} alone tells the classes apart with a ROC-AUC of {area:.4f}."
+    do = f"Make sure that {best!r} is known before the class is; if not, fit with --ignore {best!r}."
+    return Verdict("problem" if area >= GIVEN_AWAY else "tip", why, do)
 
 
 @finding("QM202", "one column decides nearly alone", "several columns decide")
@@ -183,20 +152,16 @@ def never_predicted(facts: Facts) -> Verdict:
     """A class that no row is called."""
     table, confusion = facts.table, facts.summary["confusion"]
     if table is not None:
-        never, rows = [one["class"] for one in table["called"] if one["rows"] == 0], table["rows"]
+        called = {one["class"]: one["rows"] for one in table["called"]}
     elif confusion is not None:
-        called = [sum(row[code] for row in confusion["counts"]) for code in range(len(confusion["labels"]))]
-        never = [label for label, n in zip(confusion["labels"], called, strict=True) if n == 0]
-        rows = sum(called)
+        called = dict(zip(confusion["labels"], map(sum, zip(*confusion["counts"], strict=True)), strict=True))
     else:
         return not_applicable("There are no decisions to look at.")
+    never, rows = [label for label, n in called.items() if n == 0], sum(called.values())
     if not never:
         return passed(f"Every class is predicted among {rows:,} rows.")
-    return Verdict(
-        "problem" if rows >= ENOUGH_ROWS else "tip",
-        f"None of {rows:,} rows is called {some_of([repr(label) for label in never], 5)}.",
-        "Choose another operating point, such as --min-recall 0.5 or --alert-rate 1%, or collect rows of this class.",
-    )
+    do = "Choose another operating point, such as --min-recall 0.5 or --alert-rate 1%, or collect rows of this class."
+    return Verdict("problem" if rows >= ENOUGH_ROWS else "tip", f"None of {rows:,} rows is called {named(never)}.", do)
 
 
 @finding("QM205", "too few rows for sure figures", "enough rows for sure figures")
@@ -223,11 +188,12 @@ def few_events(facts: Facts) -> Verdict:
         return not_applicable("It is about two classes with probabilities.")
     stops, start = point["stops"], point["start"]
     alerts, positives = stops["alerts"][start], point["positives"]
-    said = f"There are {alerts:,} alerts at the present cut and {positives:,} rows of {str(point['positive'])!r}"
-    if min(alerts, positives) >= 30:
-        return passed(f"{said} among {point['rows']:,} rows.")
-    return Verdict(
-        "problem" if min(alerts, positives) < 10 else "tip",
-        f"{said} among {point['rows']:,} rows: precision or recall rests on them.",
-        "Judge by more rows, or by a budget that has at least 30 alerts.",
+    said = (
+        f"There are {alerts:,} alerts at the present cut and {positives:,} rows of {str(point['positive'])!r} among "
+        f"{point['rows']:,} rows"
     )
+    if min(alerts, positives) >= 30:
+        return passed(f"{said}.")
+    status: Status = "problem" if min(alerts, positives) < 10 else "tip"
+    do = "Judge by more rows, or by a budget that has at least 30 alerts."
+    return Verdict(status, f"{said}: precision or recall rests on them.", do)

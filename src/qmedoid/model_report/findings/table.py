@@ -4,7 +4,7 @@ import math
 
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import share_change
-from qmedoid.model_report.findings.facts import TABLE_ORDER, Facts, Verdict, finding, not_applicable, passed
+from qmedoid.model_report.findings.facts import MOST_NAMED, TABLE_ORDER, Facts, Verdict, finding, not_applicable, passed
 from qmedoid.tables.cells import read_as
 from qmedoid.tables.sentinels import find_sentinels
 
@@ -131,7 +131,6 @@ LEAST_MOVED = 0.15
 """Share of the rows that must have moved before that is said, however sure it is."""
 LEAST_MISSING = 0.1
 _NO_TABLE = "It is judged on a table."
-_NAMED = 5
 
 
 @finding("QM401", "a table unlike the contract", "the table is like the contract")
@@ -179,7 +178,7 @@ def prior_shift(facts: Facts) -> Verdict:
             beyond.append(f"{label!r} has {100 * here / n:.3g} % of the rows, {100 * share:.3g} % in training")
     if not beyond:
         return passed("The classes are about as frequent as in training.")
-    return Verdict("tip", "; ".join(beyond[:_NAMED]) + ".",
+    return Verdict("tip", "; ".join(beyond[:MOST_NAMED]) + ".",
                    "qmedoid score --prevalence adjusts probabilities; qmedoid recalibrate fits them anew.")  # fmt: skip
 
 
@@ -189,12 +188,11 @@ def alert_rate(facts: Facts) -> Verdict:
     found = None if facts.table is None else facts.table["drift"]
     if found is None:
         return not_applicable("It compares the alerts in a table with those of held-out rows, of two classes.")
-    said = (
-        f"{100 * found['alert_rate']:.3g} % of the rows are alerts, and {100 * found['expected']:.3g} % were expected"
-    )
+    rate, expected, low, high = (100 * found[name] for name in ("alert_rate", "expected", "low", "high"))
+    said = f"{rate:.3g} % of the rows are alerts, and {expected:.3g} % were expected"
     if found["direction"] == "none":
         return passed(f"{said}.")
-    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % for so many rows).",
+    return Verdict("problem", f"{said} ({low:.3g} to {high:.3g} % for so many rows).",
                    "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.")  # fmt: skip
 
 
@@ -223,7 +221,7 @@ def drift(facts: Facts) -> Verdict:
         return passed(f"The first and the last third in the order of {by} are alike.")
     columns = [f"{name!r} ({100 * amount:.0f} % of its rows moved)" for amount, name in beyond[:1]]
     columns += [f"{name!r} ({100 * amount:.0f} %)" for amount, name in beyond[1:]]
-    said = "; ".join([*classes[:2], *([some_of(columns, _NAMED)] if columns else [])])
+    said = "; ".join([*classes[:2], *([some_of(columns, MOST_NAMED)] if columns else [])])
     # Rows may stand in an order that is not of time.
     return Verdict("problem" if classes and by != TABLE_ORDER else "tip", f"In the order of {by}: {said}.",
                    "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
@@ -282,13 +280,12 @@ def more_missing(facts: Facts) -> Verdict:
         change = share_change(here.missing_rows, here.rows, column["missing"] * rows, rows, width=COLUMNS_WIDTH)
         share = here.missing_rows / here.rows
         if change.standard_errors > COLUMNS_WIDTH and share - column["missing"] >= 0.05:
-            beyond.append(
-                (share, f"{column['name']!r} ({100 * share:.3g} %, {100 * column['missing']:.3g} % in training)")
-            )
+            shares = f"{100 * share:.3g} %, {100 * column['missing']:.3g} % in training"
+            beyond.append((share, f"{column['name']!r} ({shares})"))
     if not beyond:
         return passed("No column is missing much more often than in training.")
-    texts = [text for _, text in sorted(beyond, reverse=True)]
-    return Verdict("problem" if max(beyond)[0] > 0.5 else "tip", f"More cells are missing: {some_of(texts, _NAMED)}.",
+    said = some_of([text for _, text in sorted(beyond, reverse=True)], MOST_NAMED)
+    return Verdict("problem" if max(beyond)[0] > 0.5 else "tip", f"More cells are missing: {said}.",
                    "Look why: the model fills them in as it learnt to from other cells.")  # fmt: skip
 
 
@@ -317,5 +314,5 @@ def sentinels(facts: Facts) -> Verdict:
             said += [] if found is None else [found.message(column.name)]
     if not said:
         return passed("No value stands in many rows and far from all others.")
-    return Verdict("tip", some_of(said, _NAMED) + ".",
+    return Verdict("tip", some_of(said, MOST_NAMED) + ".",
                    "Ask what these values mean; --missing reads them as missing cells in a fit.")  # fmt: skip
