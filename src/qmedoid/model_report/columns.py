@@ -1,10 +1,9 @@
 """The columns of a model: how they are read, what their values contribute, and which of them count together."""
 
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
@@ -13,6 +12,7 @@ from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.table import TableModel
+from qmedoid.model_report.reading import Sample
 from qmedoid.tables.effect import EffectTally
 
 MOST_COLUMNS = 200
@@ -69,29 +69,14 @@ MOST_ROWS = 2_000
 _LEAST_ROWS = 200
 
 
-class KnownRows(NamedTuple):
-    """Rows whose contributions are looked at: a table of raw cells, and its encoded columns."""
-
-    table: pa.Table
-    encoded: list[Array]
-
-    def first(self, n_rows: int) -> "KnownRows":
-        """Evenly spread rows of them, at most so many."""
-        n = len(self.table)
-        if n <= n_rows:
-            return self
-        places = np.unique(np.linspace(0, n - 1, n_rows).round().astype(np.intp))
-        return KnownRows(self.table.take(pa.array(places)), [column[places] for column in self.encoded])
-
-
-def importances(model: TableModel, rows: KnownRows) -> Array:
+def importances(model: TableModel, rows: Sample) -> Array:
     """Mean absolute contribution of every column to the margins of some rows, shape (columns,)."""
     few, tally = rows.first(MOST_ROWS), ImportanceTally(model)
     tally.add(few.encoded, model.decide(few.encoded))
     return tally.importances
 
 
-def effects(model: TableModel, rows: KnownRows, importance: Array) -> list[dict[str, Any]]:
+def effects(model: TableModel, rows: Sample, importance: Array) -> list[dict[str, Any]]:
     """The shape of the most important columns: contribution against value, all toward one class."""
     places = {name: place for place, name in enumerate(model.contract.names)}
     used = set(model.layout.used)
@@ -111,7 +96,7 @@ def effects(model: TableModel, rows: KnownRows, importance: Array) -> list[dict[
     return shapes
 
 
-def _spoken_for(model: TableModel, rows: KnownRows, places: list[int]) -> int:
+def _spoken_for(model: TableModel, rows: Sample, places: list[int]) -> int:
     """The second of two classes, else the one that the columns at these places contribute most to."""
     n_classes = len(model.decision.classes)
     if n_classes == 2:
@@ -129,7 +114,7 @@ MOST_EDGES = 60
 _LARGEST_SET = 6
 
 
-def together(model: TableModel, rows: KnownRows | None) -> dict[frozenset[int], float]:
+def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], float]:
     """Mean absolute contribution of sets of two columns or more, by places in the contract.
 
     Groups of evidence and paths of trees that look at the same columns count together.

@@ -53,6 +53,11 @@ class Sample(NamedTuple):
         encoded = [np.asarray(column)[places].astype(np.float64, copy=False) for column in self.encoded]
         return Sample(self.table.take(pa.array(places)), encoded, self.codes[places], self.rows[places])
 
+    def first(self, n_rows: int) -> "Sample":
+        """Evenly spread rows of them, at most so many."""
+        n = len(self.table)
+        return self if n <= n_rows else self.take(np.unique(np.linspace(0, n - 1, n_rows).round().astype(np.intp)))
+
     def joined(self, others: Sequence["Sample"]) -> "Sample":
         """These rows and then others."""
         parts = [self, *others]

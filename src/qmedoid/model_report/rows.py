@@ -14,11 +14,12 @@ from qmedoid.exports.javascript import as_document
 from qmedoid.markup.html import script_json
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.table import Record, TableModel
-from qmedoid.model_report.columns import KnownRows
+from qmedoid.model_report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
+from qmedoid.tables.targets import MISSING
 
 MOST_MEDOIDS = 64
 """Medoids that are shown at most, evenly of all classes."""
@@ -95,7 +96,7 @@ def _spread(codes: list[int], most: int) -> list[int]:
     return sorted(place for *_, place in sorted(turns)[:most])
 
 
-def kept_rows(model: TableModel) -> KnownRows | None:
+def kept_rows(model: TableModel) -> Sample | None:
     """The real rows that a model keeps: its neighbors, where cells can be read from them, else its medoids as rows.
 
     None where it was saved without rows.
@@ -108,7 +109,11 @@ def kept_rows(model: TableModel) -> KnownRows | None:
     table = pa.table({column.name: _column(column, model.records[0]) for column in model.contract.columns})
     plain = replace(model.contract, columns=tuple(replace(one, spelling="") for one in model.contract.columns))
     encoded = encode_batch(table, plain, model.encodings, issues=Issues())
-    return KnownRows(table, [np.asarray(one, dtype=np.float64) for one in encoded])
+    return _unlabeled(table, [np.asarray(one, dtype=np.float64) for one in encoded])
+
+
+def _unlabeled(table: pa.Table, encoded: list[Array]) -> Sample:
+    return Sample(table, encoded, np.full(len(table), MISSING), np.arange(len(table)))
 
 
 def _column(column: Column, records: Sequence[Record]) -> pa.Array:
@@ -129,7 +134,7 @@ def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, 
     return plain_records(pa.table(columns))
 
 
-def _neighbor_rows(model: TableModel) -> KnownRows | None:
+def _neighbor_rows(model: TableModel) -> Sample | None:
     """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
     method = model.method
     kept = [getattr(part, "records", None) for part in getattr(method, "parts", ())]
@@ -145,7 +150,7 @@ def _neighbor_rows(model: TableModel) -> KnownRows | None:
         if cells is None:
             return None
         columns[column.name], begin = cells, begin + width
-    return KnownRows(pa.table(columns), [np.ascontiguousarray(one) for one in rows.T])
+    return _unlabeled(pa.table(columns), [np.ascontiguousarray(one) for one in rows.T])
 
 
 def _cells(column: Column, encoding: Encoding, encoded: Array) -> pa.Array | None:

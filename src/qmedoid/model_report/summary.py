@@ -15,7 +15,6 @@ from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.columns import (
-    KnownRows,
     column_list,
     effects,
     graph,
@@ -75,7 +74,7 @@ def summarize(
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
     known, importance = None, model.importances
     if model.method is not None and looked is not None:
-        known = KnownRows(looked.sample.table, looked.sample.encoded)
+        known = looked.sample
         importance = importances(model, known)
     elif model.method is not None:
         known = kept_rows(model)

@@ -1,5 +1,6 @@
 """The rows that judge a model: a square for each, the worst errors with their reasons, and figures by level."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -230,8 +231,7 @@ def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool)
 
 def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
     """The reasons for the class that was called, the largest first."""
-    sign = -1.0 if len(model.decision.classes) == 2 and called == 0 else 1.0
-    names = model.contract.names
+    sign, names = -1.0 if len(model.decision.classes) == 2 and called == 0 else 1.0, model.contract.names
     said = [
         f"{names[place]}{'' if cell is None else f' {cell}'} ({text})"
         for place, cell, value, text in why if sign * value > 0
@@ -244,21 +244,17 @@ def slices(model: TableModel, found: Judges, importance: Array | None) -> list[d
     columns, used, sliced = model.contract.columns, list(model.layout.used), list[dict[str, Any]]()
     order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
     for place in order:
-        if columns[place].kind not in ("category", "boolean") or len(sliced) == MOST_SLICED:
-            continue
-        name = columns[place].name
-        if name not in found.sample.table.column_names:
+        name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
+        if not is_level or len(sliced) == MOST_SLICED or name not in found.sample.table.column_names:
             continue
         given = one_chunk(found.sample.table.column(name)).cast(pa.string())
         # No array of texts: there, each takes the room of the longest.
         cells = [cell or "missing" for cell in given.to_pylist()]
-        levels = sorted(set(cells))
-        place_of = {level: code for code, level in enumerate(levels)}
-        codes = np.array([place_of[cell] for cell in cells], dtype=np.intp)
-        counts = np.bincount(codes)
-        shown = [one for one in np.argsort(-counts, kind="stable") if counts[one] >= LEAST_ROWS][:MOST_LEVELS]
+        counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))
+        shown = [level for level, n in counts if n >= LEAST_ROWS][:MOST_LEVELS]
         if len(shown) > 1:
-            rows = [_level(cell_text(levels[one]), codes == one, found.outcome) for one in shown]
+            inside = {level: np.array([cell == level for cell in cells]) for level in shown}
+            rows = [_level(cell_text(level), inside[level], found.outcome) for level in shown]
             sliced.append({"column": name, "levels": rows})
     return sliced
 
