@@ -9,8 +9,8 @@ from summaries import HOSTILE, HUGE
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SavedModel
+from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.rows import ReportSettings
 from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.writing import write_report
 

@@ -17,9 +17,17 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
-from qmedoid.model_report.columns import effects, importances, together
+from qmedoid.model_report.parts import (
+    MOST_BYTES,
+    ReportSettings,
+    _neighbor_rows,
+    effects,
+    importances,
+    medoid_rows,
+    start_record,
+    together,
+)
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.model_report.rows import MOST_BYTES, ReportSettings, _neighbor_rows, medoid_rows, start_record
 from qmedoid.model_report.summary import Names, summarize
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.importance import table_importances

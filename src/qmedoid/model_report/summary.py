@@ -14,19 +14,24 @@ from qmedoid.model.cut import curve_counts
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.columns import (
-    column_list,
-    effects,
-    graph,
-    importances,
-    pairs,
-    together,
-)
 from qmedoid.model_report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
 from qmedoid.model_report.findings import Facts, judged
 from qmedoid.model_report.operating import RankedRows, at_counts, operating
+from qmedoid.model_report.parts import (
+    ReportSettings,
+    column_list,
+    effects,
+    graph,
+    holds,
+    importances,
+    kept_rows,
+    live,
+    medoid_rows,
+    pairs,
+    start_record,
+    together,
+)
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import ReportSettings, holds, kept_rows, live, medoid_rows, start_record
 from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen

@@ -13,8 +13,8 @@ from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.figures import added_text, bounds_text
 from qmedoid.model_report.operating import RankedRows
+from qmedoid.model_report.parts import cell_text, plain_cells
 from qmedoid.model_report.reading import Looked, Sample
-from qmedoid.model_report.rows import cell_text, plain_cells
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import one_chunk
 

@@ -11,8 +11,8 @@ from qmedoid.markup import page
 from qmedoid.markup.html import plain
 from qmedoid.markup.page import html_of_markdown
 from qmedoid.model.table import TableModel
+from qmedoid.model_report.parts import MOST_BYTES, ReportSettings, left_out_for_size
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.rows import MOST_BYTES, ReportSettings, left_out_for_size
 from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
