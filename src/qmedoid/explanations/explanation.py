@@ -14,6 +14,7 @@ from qmedoid.explanations.flips import check_fixed, nearest_flips
 from qmedoid.explanations.sentences import reason_text, reasons, sentences, similar_text
 from qmedoid.markup.page import picture_file
 from qmedoid.markup.plots import draw_waterfall
+from qmedoid.metrics.texts import class_name
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.tables.similar import SimilarRows
@@ -215,10 +216,12 @@ class Explanation(Mapping[str, Any]):
 
     def to_html(self) -> str:
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
-        return view.as_page(self.to_dict())
+        made = self.to_dict()
+        title = f"{view.PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
+        return view.as_html(made, "explanation.html", title, is_open=True)
 
     def _repr_html_(self) -> str:
-        return view.as_fragment(self.to_dict())
+        return view.as_html(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""

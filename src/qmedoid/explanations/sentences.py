@@ -151,15 +151,12 @@ def _decision(report: Part) -> str:
 
 def _start(report: Part, named: Sequence[Part]) -> str:
     """Where every record starts, and whether that weighs more than any reason."""
-    start, cut = report["start"], -report["terms"].get("operating point", 0.0)
-    is_pair = report["threshold"] is None
+    start, is_pair = report["start"], report["threshold"] is None
+    ahead = start if is_pair else start + report["terms"].get("operating point", 0.0)
     if "probabilities" not in report:
-        ahead = start - (0.0 if is_pair else cut)
-        words = (
-            ("behind", "ahead", "level")
-            if is_pair
-            else ("below the threshold", "above the threshold", "at the threshold")
-        )
+        words = ("behind", "ahead", "level")
+        if not is_pair:
+            words = ("below the threshold", "above the threshold", "at the threshold")
         where = f"{abs(ahead):.3g} {words[int(ahead > 0)]}" if abs(ahead) > _NOTHING else words[2]
         text = f"Every record starts {where}"
     elif is_pair:
@@ -168,14 +165,13 @@ def _start(report: Part, named: Sequence[Part]) -> str:
         subject = "Every record" if report["is_alert"] is None else "Risk"
         text = f"{subject} starts at {chance_texts(probability(start))[0]}"
     largest = max((abs(one["contribution"]) for one in named), default=0.0)
-    return text + (", which weighs more than any reason." if abs(start - (0.0 if is_pair else cut)) > largest else ".")
+    return f"{text}, which weighs more than any reason." if abs(ahead) > largest else f"{text}."
 
 
 def _by_term(report: Part) -> list[str]:
     """The term without which the decision would be another one, and whether the circuit took it."""
-    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in ("prevalence",)}}
-    if report["threshold"] is None:
-        terms["operating point"] = report["terms"].get("operating point", 0.0)
+    more = ("prevalence", "operating point") if report["threshold"] is None else ("prevalence",)
+    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in more}}
     value, name = max(((decided_sign(report) * value, name) for name, value in terms.items()), default=(0.0, ""))
     taken = ["The circuit took this decision."] if report["decided_by"] == "circuit" else []
     if value <= abs(report["margin"]) or name not in _TERM_NAMES:
@@ -193,9 +189,6 @@ def _otherwise(report: Part, label: Any) -> str:
 def _turned(report: Part, flips: Sequence[Part]) -> str:
     if not flips:
         return "No change of one or two columns that was tried turns the decision."
-    flip = flips[0]
-    changes = []
-    for one in flip["changes"]:
-        before, after = change_texts(one)
-        changes.append(f"{column_text(cell_text(one['column']), after)} instead of {before}")
-    return f"It would be {_otherwise(report, flip['prediction'])} with {' and '.join(changes)}."
+    texts = [(cell_text(one["column"]), *change_texts(one)) for one in flips[0]["changes"]]
+    changes = [f"{column_text(name, after)} instead of {before}" for name, before, after in texts]
+    return f"It would be {_otherwise(report, flips[0]['prediction'])} with {' and '.join(changes)}."
