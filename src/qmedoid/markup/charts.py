@@ -103,22 +103,22 @@ def bars(
     return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
-def operating_curve(kind: str, points: Sequence[Sequence[float]], share: float) -> Html:
-    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows.
-
-    The axis of alert rates is logarithmic where they are small.
-    """
+def is_log_rate(kind: str, points: Sequence[Sequence[float]]) -> bool:
+    """Whether the axis of a curve is that of alert rates, and logarithmic because they begin small."""
     lowest = min((point[0] for point in points if point[0] > 0), default=1.0)
-    is_log = kind == "recall_by_alert_rate" and lowest < LOW_RATE
-    x, y = across(lowest if is_log else 0.0, 1.0, is_log=is_log), upward(0.0, 1.0)
-    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
-    title, names = {
-        "pr": ("Precision and recall", ("recall", "precision")),
-        "roc": ("ROC", ("false alert rate", "recall")),
-        "recall_by_alert_rate": ("Recall by alert rate", ("alert rate", "recall")),
-    }[kind]
-    chance = [(step, share if kind == "pr" else step) for step in steps]
+    return kind == "recall_by_alert_rate" and lowest < LOW_RATE
+
+
+def operating_curve(
+    kind: str, title: str, names: tuple[str, str], points: Sequence[Sequence[float]], share: float
+) -> Html:
+    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows."""
+    is_log = is_log_rate(kind, points)
     shown = [point for point in points if not is_log or point[0] > 0]
+    lowest = shown[0][0] if is_log else 0.0
+    x, y = across(lowest, 1.0, is_log=is_log), upward(0.0, 1.0)
+    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
+    chance = [(step, share if kind == "pr" else step) for step in steps]
     layers: list[Layer] = [("line", chance, "by-chance"), ("line", shown, "curve"), ("marker", (), kind)]
     return chart(f"{title}: {names[1]} against {names[0]}", x, y, names, *layers, number=percent)
 
@@ -223,14 +223,14 @@ def _number_effect(
     for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
         drawn += [line(LEFT, at, right, at, "grid"), text(LEFT - 6, at + 4, said, "end")]
         drawn += [text(right + 4, at + 4, odds_factor(tick))] if shape["unit"] == ODDS else []
-    places = [*((x.place(one["x"]), 4.0, one) for one in own), *((right + 46, 6.0, one) for one in missing)]
-    for at, wide, one in places:
+    beyond = right + 46
+    for at, wide, one in [*((x.place(one["x"]), 4.0, one) for one in own), *((beyond, 6.0, one) for one in missing)]:
         height = 26.0 * one["count"] / most
         drawn.append(rectangle(at - wide / 2, BOTTOM - height, wide, height, "count"))
     drawn += [piece for layer in layers for piece in _layer(*layer, x, y)]
     for one in missing:
-        drawn.append(line(right + 46, y.place(one["low"]), right + 46, y.place(one["high"]), "whisker"))
-        drawn += [_dot(right + 46, y.place(one["mean"]), 4, "dot"), text(right + 46, BOTTOM + 16, "missing", "middle")]
+        drawn.append(line(beyond, y.place(one["low"]), beyond, y.place(one["high"]), "whisker"))
+        drawn += [_dot(beyond, y.place(one["mean"]), 4, "dot"), text(beyond, BOTTOM + 16, "missing", "middle")]
     if shape["kind"] == "date" and max(abs(x.low), abs(x.high)) < _DAYS:
         first, last = (str(date(1970, 1, 1) + timedelta(days=math.floor(day))) for day in (x.low, x.high))
         drawn += [text(x.start, BOTTOM + 16, first), text(x.end, BOTTOM + 16, last, "end")]

@@ -19,7 +19,7 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
-from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
+from qmedoid.tables.targets import MISSING, label_codes
 
 MOST_SAMPLED = 5_000
 """Rows of the sample at most; fewer of a table with many columns."""
@@ -138,11 +138,6 @@ class Looked:
     def is_labeled(self) -> bool:
         """Whether some rows have a class of the model."""
         return bool((self.codes >= 0).any())
-
-    @property
-    def n_unknown(self) -> int:
-        """Rows whose label is no class of the model."""
-        return int((self.codes == UNKNOWN).sum())
 
 
 @dataclass

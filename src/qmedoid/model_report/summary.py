@@ -35,6 +35,7 @@ from qmedoid.model_report.reading import Looked
 from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
+from qmedoid.tables.targets import UNKNOWN
 from qmedoid.variational.model import VariationalModel
 
 FORMAT = 1
@@ -266,7 +267,7 @@ def _table(model: TableModel, looked: Looked, settings: ReportSettings) -> dict[
         "rows": looked.rows,
         "target": looked.target,
         "labeled": int(labeled.sum()),
-        "unknown_labels": looked.n_unknown,
+        "unknown_labels": int((looked.codes == UNKNOWN).sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
         "seen": None if seen is None else seen._asdict(),

@@ -17,7 +17,6 @@ from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
 
-SUFFIXES = (".html", ".htm")
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
 """Files of the page's script, in the order in which they run."""
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
@@ -89,15 +88,11 @@ def render(summary: Mapping[str, Any]) -> str:
 def check_output(path: str | Path) -> Path:
     """The path of a page; raise where it is none, or cannot be written, before long work."""
     found = Path(path)
-    if found.suffix.lower() not in SUFFIXES:
+    if found.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(f"A report is a web page: its file must end in .html. Got {str(path)!r} instead.")
-    check_target(found, is_report, "report of a model")
+    # A page that this command wrote it may write again.
+    check_target(found, lambda start: b"<title>Model report" in start, "report of a model")
     return found
-
-
-def is_report(start: bytes) -> bool:
-    """Whether a file that begins so is a page that this command wrote, and may write again."""
-    return b"<title>Model report" in start
 
 
 def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int = MOST_BYTES) -> Report:

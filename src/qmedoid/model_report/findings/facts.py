@@ -14,7 +14,6 @@ from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.figures import known_figure
 from qmedoid.model_report.reading import Looked, Sample
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
@@ -73,10 +72,6 @@ class Facts:
     def is_judged_by_table(self) -> bool:
         """Whether the figures are of rows of the table."""
         return (self.summary["figures"] or {}).get("source") == "table"
-
-    def figure(self, key: str) -> Mapping[str, Any] | None:
-        """A figure of the summary that has a value."""
-        return known_figure(self.summary, key)
 
     @property
     def levels(self) -> dict[str, list[int]]:

@@ -1,5 +1,6 @@
 """Findings about training rows, columns and what decides: QM101 to QM106, QM201 to QM206."""
 
+from qmedoid.model_report.figures import known_figure
 from qmedoid.model_report.findings.facts import Facts, Status, Verdict, finding, named, not_applicable, passed
 from qmedoid.tables.roles import IDENTIFIERS
 
@@ -167,9 +168,8 @@ def never_predicted(facts: Facts) -> Verdict:
 @finding("QM205", "too few rows for sure figures", "enough rows for sure figures")
 def wide_intervals(facts: Facts) -> Verdict:
     """Figures whose interval says next to nothing."""
-    figures = [
-        one for key in ("accuracy", "recall", "roc_auc") if (one := facts.figure(key)) and one["low"] is not None
-    ]
+    known = [known_figure(facts.summary, key) for key in ("accuracy", "recall", "roc_auc")]
+    figures = [one for one in known if one is not None and one["low"] is not None]
     if not figures:
         return not_applicable("There are no figures with intervals.")
     widest = max(figures, key=lambda one: one["high"] - one["low"])

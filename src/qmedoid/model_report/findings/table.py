@@ -4,6 +4,7 @@ import math
 
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import share_change
+from qmedoid.model_report.figures import known_figure
 from qmedoid.model_report.findings.facts import MOST_NAMED, TABLE_ORDER, Facts, Verdict, finding, not_applicable, passed
 from qmedoid.tables.cells import read_as
 from qmedoid.tables.sentinels import find_sentinels
@@ -108,7 +109,7 @@ def conflicting_rows(facts: Facts) -> Verdict:
 @finding("QM306", "no better than the most frequent class", "better than the most frequent class")
 def no_better(facts: Facts) -> Verdict:
     """An accuracy that always naming one class has as well."""
-    accuracy, confusion = facts.figure("accuracy"), facts.summary["confusion"]
+    accuracy, confusion = known_figure(facts.summary, "accuracy"), facts.summary["confusion"]
     if accuracy is None or confusion is None or accuracy["low"] is None:
         return not_applicable("There are no figures.")
     totals = [sum(row) for row in confusion["counts"]]
@@ -121,7 +122,7 @@ def no_better(facts: Facts) -> Verdict:
 
 def _is_cut(facts: Facts) -> bool:
     """Whether a ranking of alerts is better than chance, which counts more than accuracy where one class is rare."""
-    area = facts.figure("roc_auc")
+    area = known_figure(facts.summary, "roc_auc")
     return area is not None and area["low"] is not None and area["low"] > 0.6
 
 
