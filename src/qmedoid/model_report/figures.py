@@ -14,7 +14,7 @@ from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
 from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, count_text, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.tables.verdict import verdict
+from qmedoid.tables.verdict import RARE, verdict
 
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
@@ -107,8 +107,6 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
 
 MOST_DIRECTIONS = 8
 MOST_LOOKED_AT = 3
-RARE = 0.1
-"""Share of the positive class below which accuracy says little, and the area below precision and recall is shown."""
 _FEW = 50
 """Rows below which shares are not said as so many of 100."""
 _LEAST_ROWS = 5

@@ -1,7 +1,7 @@
 """What a report looks at in a table: decisions about all rows, and a random sample of the rows, in one pass."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,13 +81,10 @@ class Drawn:
         places = np.flatnonzero(is_wanted & (chances < self._limit))
         self._parts.append((chances[places], batch.take(places)))
         if sum(len(chance) for chance, _ in self._parts) > 2 * self.most:
-            self._parts = [self._kept()]
+            self._parts = [self.kept()]
 
-    def sample(self) -> Sample:
-        """The rows that are kept, in their order."""
-        return self._kept()[1]
-
-    def _kept(self) -> tuple[Array, Sample]:
+    def kept(self) -> tuple[Array, Sample]:
+        """The rows that are kept, in their order, with their random numbers."""
         chances = np.concatenate([chance for chance, _ in self._parts])
         first, *others = (part for _, part in self._parts)
         every = first.joined(others)
@@ -140,20 +137,15 @@ class Looked:
         return bool((self.codes >= 0).any())
 
 
-@dataclass
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""
 
-    model: TableModel
-    target: str | None
-    most: int = MOST_SAMPLED
-    rows: int = 0
-    _parts: list[tuple[Codes, Decisions, Hashes | None]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: TableModel, target: str | None, most: int = MOST_SAMPLED) -> None:
+        self.model, self.target, self.rows = model, target, 0
+        self._parts: list[tuple[Codes, Decisions, Hashes | None]] = []
         self._rng = np.random.default_rng(0)
-        self.most = max(200, min(self.most, MOST_CELLS // max(len(self.model.layout.names), 1)))
-        self._drawn, self._rare = Drawn(self.most), Drawn(min(self.most, MOST_RARE))
+        most = max(200, min(most, MOST_CELLS // max(len(model.layout.names), 1)))
+        self._drawn, self._rare = Drawn(most), Drawn(min(most, MOST_RARE))
 
     def add(self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally) -> None:
         """Look at a batch, with the cells of its target column if there is one."""
@@ -178,7 +170,7 @@ class LookTally:
         target = self.target
         found = Looked(
             self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
-            self._drawn.sample(), self._rare.sample(),
+            self._drawn.kept()[1], self._rare.kept()[1],
         )  # fmt: skip
         if target is not None and target != self.model.contract.target and not found.is_labeled:
             raise ContractError(

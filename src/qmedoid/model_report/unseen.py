@@ -17,12 +17,12 @@ from qmedoid.model_report.parts import cell_text, plain_cells
 from qmedoid.model_report.reading import Looked, Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import one_chunk
+from qmedoid.tables.verdict import RARE
 
 MOST_SQUARES = 400
 """Squares of a page at most."""
-RARE = 0.1
-"""Share of the positive class below which squares show more of its rows than an even sample would."""
 MOST_RARE = 150
+"""Squares of the positive class where it is rare and an even sample would show few of its rows."""
 MOST_ERRORS = 20
 MOST_REASONS = 6
 MOST_CELLS, MOST_CHARACTERS = 20_000, 500_000

@@ -16,7 +16,7 @@ from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.reading import Looked, Sample
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables import cells
+from qmedoid.tables.effect import column_values
 
 MOST_COLUMNS = 60
 """Columns that are looked at one by one: the most important ones."""
@@ -119,18 +119,9 @@ class Facts:
 
 def _values(model: TableModel, sample: Sample, place: int) -> Array:
     """The cells of a column as numbers: themselves, days, or the places of levels; NaN where one is missing."""
-    column, encoding = model.contract.columns[place], model.encodings[place]
-    if column.name not in sample.table.column_names:
-        return np.full(len(sample.codes), np.nan)
-    given = cells.one_chunk(cells.without_missing_values(sample.table.column(column.name), column))
-    if isinstance(encoding, Levels):
-        codes = cells.level_codes(given, encoding.levels)[0].astype(np.float64)
-        return np.where(codes == len(encoding.levels), np.nan, codes)
-    values = cells.read(given, column.kind, column.spelling).values
-    if values.dtype.kind == "M":
-        return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64) / 86_400e6)
-    numbers = np.asarray(values, dtype=np.float64)
-    return np.where(np.abs(numbers) <= cells.LARGEST, numbers, np.nan)
+    column = model.contract.columns[place]
+    values = column_values(sample.table, column, model.encodings[place])
+    return values / 86_400e6 if column.kind == "date" else values
 
 
 def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> ColumnFacts:
@@ -228,7 +219,6 @@ def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Ve
     """Register a function of the facts under a code."""
 
     def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
-        assert code not in FINDINGS, code
         FINDINGS[code] = Finding(code, title, holds, judge)
         return judge
 
