@@ -146,42 +146,37 @@ class Explanation(Mapping[str, Any]):
             Columns, groups and rows that are listed, those that contribute most; the others are summed up under
             ``"rest"``, so that every level still adds up. None takes what `explain` was asked for; 0 lists all.
         """
-        count = self._top if top is None else top
-        most = count or None
+        most = (self._top if top is None else top) or None
         columns, rest_of_columns = _listed(self._report["columns"], most)
         groups, rest_of_groups = _listed(self._report["groups"], most)
         rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
         names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
-        made: dict[str, Any] = {
+        has_odds = "probabilities" in self._report
+        return {
             "row": self._report.get("row"),
             "sentences": list(self.sentences),
             **{name: self._report[name] for name in _PLAIN},
-            **{name: self._report[name] for name in ("probability", "probabilities") if name in self._report},
-            "start_probability": probability(self._report["start"]) if "probabilities" in self._report else None,
+            **{name: self._report[name] for name in ("probability", "probabilities") if has_odds},
+            "start_probability": probability(self._report["start"]) if has_odds else None,
             "record": shown,
             "columns": columns,
-            "reasons": [
-                {**one, "text": reason_text(one, odds="probabilities" in self._report)} for one in reasons(self._report)
-            ],
+            "reasons": [{**one, "text": reason_text(one, odds=has_odds)} for one in reasons(self._report)],
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "terms": dict(self._report["terms"]),
             "varying": dict(self._report["varying"]),
             "similar": self.similar,
-            "medoids": [self._medoid(one, shown) for one in self._shown_medoids(most)],
+            "medoids": self._medoids(most, shown),
             "flips": self.flips,
             "fixed": list(self._fixed),
             "difference": list(self._difference),
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
+            **{name: self._report[name] for name in ("neighbors", "known") if name in self._report},
         }
-        for name in ("neighbors", "known"):
-            if name in self._report:
-                made[name] = self._report[name]
-        return made
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]] | None:
@@ -196,19 +191,19 @@ class Explanation(Mapping[str, Any]):
         parts = [{"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
-    def _shown_medoids(self, most: int | None) -> list[dict[str, Any]]:
-        """The nearest medoids of the first classes, and the nearest of all."""
-        medoids: list[dict[str, Any]] = self._report["medoids"]
-        first = medoids[: N_MEDOIDS if most else None]
-        nearest = min(medoids, key=lambda one: float(one["distance"]))
-        return first if any(one is nearest for one in first) else [*first, nearest]
+    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
 
-    def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
-        """A medoid with the cells that are shown, and which of them differ from the record's."""
-        own = medoid["record"]
-        cells = None if own is None else {name: own.get(name) for name in shown}
-        differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-        return {**medoid, "record": cells, "differs": differs}
+        ``"differs"`` are the columns in which their cells are not those of the record.
+        """
+        medoids: list[dict[str, Any]] = self._report["medoids"]
+        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[dict[str, Any]]()
+        for place, one in enumerate(medoids):
+            if not most or place < N_MEDOIDS or one is nearest:
+                cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
+                differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
+                made.append({**one, "record": cells, "differs": differs})
+        return made
 
     def to_svg(self) -> str:
         """A picture of the contributions, from the starting point of every record to the margin of this one."""

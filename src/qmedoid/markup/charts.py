@@ -318,7 +318,8 @@ def waterfall(
     ends = [0.0, total[1], *(end for _, *both, _ in given for end in both)]
     x = spanning([float(end) for end in ends], _LABELS, _DECISION - _NUMBERS, room=0.04)
     top, bottom = 46.0, 46.0 + _STEP * (len(given) + 1)
-    drawn = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance"), text(_LABELS - 8, bottom + 24, unit, "end")]
+    drawn: list[Html | None] = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance")]
+    drawn.append(text(_LABELS - 8, bottom + 24, unit, "end"))
     for at, said in x.marks(6):
         drawn += [line(at, bottom, at, bottom + 5, "axis"), text(at, bottom + 24, said, "middle")]
     last = -math.inf
@@ -327,19 +328,15 @@ def waterfall(
         if x.low <= value <= x.high and x.place(value) - last > 40:
             last = x.place(value)
             drawn += [line(last, top - 16, last, top - 11, "axis"), text(last, 22, said, "middle")]
-    for place, (name, start, end, said) in enumerate(given):
+    for place, (name, start, end, said) in enumerate([*given, (total[0], 0.0, total[1], total[2])]):
         y, near, far = top + _STEP * place, *sorted((x.place(start), x.place(end)))
+        is_total = place == len(given)
+        kind, strong = "toward" if end >= start else "against", "strong" if is_total else None
         drawn += [
-            text(_LABELS - 8, y + 15, shortened(name, 32), "end"),
-            rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "toward" if end >= start else "against"),
-            line(x.place(end), y + 4, x.place(end), y + _STEP + 4, "grid"),
-            text(_DECISION - 4, y + 15, said, "end"),
+            text(_LABELS - 8, y + 15, name if is_total else shortened(name, 32), "end", strong),
+            rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "total" if is_total else kind),
+            None if is_total else line(x.place(end), y + 4, x.place(end), y + _STEP + 4, "grid"),
+            text(_DECISION - 4, y + 15, said, "end", strong),
         ]
-    y, near, far = top + _STEP * len(given), *sorted((x.place(0.0), x.place(total[1])))
-    drawn += [
-        text(_LABELS - 8, y + 15, total[0], "end", "strong"),
-        rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "total"),
-        text(_DECISION - 4, y + 15, total[2], "end", "strong"),
-    ]
     words = [element("title", plain(about)), element("desc", plain(description, 2_000))]
     return picture(_DECISION, bottom + 40, about, *words, *drawn, class_="decision")

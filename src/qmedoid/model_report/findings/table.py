@@ -23,17 +23,14 @@ def worse_than_expected(facts: Facts) -> Verdict:
     if expected is None or not facts.is_judged_by_table:
         return not_applicable("It compares a table with classes with the held-out rows of the fit, of two classes.")
     (_, fp), (fn, tp) = facts.summary["confusion"]["counts"]
-    pairs = {
-        "recall": ((tp, tp + fn), (expected["tp"], expected["tp"] + expected["fn"])),
-        "precision": ((tp, tp + fp), (expected["tp"], expected["tp"] + expected["fp"])),
-    }
-    worst, found = None, []
-    for name, ((hits, n), (hits_before, n_before)) in pairs.items():
+    called, called_before = tp + fp, expected["tp"] + expected["fp"]
+    totals = {"recall": (tp + fn, expected["tp"] + expected["fn"]), "precision": (called, called_before)}
+    worst, found, draws = None, [], expected["draws_per_row"]
+    for name, (n, n_before) in totals.items():
         if not n or not n_before:
             continue
-        change = share_change(hits, n, hits_before * expected["draws_per_row"], n_before * expected["draws_per_row"],
-                              width=WIDTH)  # fmt: skip
-        now, before = hits / n, hits_before / n_before
+        change = share_change(tp, n, expected["tp"] * draws, n_before * draws, width=WIDTH)
+        now, before = tp / n, expected["tp"] / n_before
         found.append(f"{name} {now:.4f} here, {before:.4f} there")
         if change.standard_errors < -WIDTH and before - now >= LEAST_WORSE:
             worst = name
@@ -67,10 +64,9 @@ def baseline_better(facts: Facts) -> Verdict:
     found = facts.summary["baselines"]
     if found is None:
         return not_applicable("No baseline was fitted: qmedoid report MODEL TABLE --baselines does.")
-    better = found["better"]
-    if better is None:
+    if found["better"] is None:
         return not_applicable("Ours and the baselines were not judged by the same new rows.")
-    if better:
+    if found["better"]:
         return Verdict("problem", found["verdict"], "Use the baseline, or fit ours with other settings and compare.")
     return passed(found["verdict"])
 
@@ -115,15 +111,12 @@ def no_better(facts: Facts) -> Verdict:
     totals = [sum(row) for row in confusion["counts"]]
     share = max(totals) / max(sum(totals), 1)
     said = f"The accuracy is {accuracy['text']}, and always the most frequent class has {share:.4f}"
-    if accuracy["low"] > share or (facts.summary["operating"] is not None and _is_cut(facts)):
+    # Where one class is rare, a ranking of alerts that is better than chance counts more than accuracy.
+    area = None if facts.summary["operating"] is None else known_figure(facts.summary, "roc_auc")
+    is_ranked = area is not None and area["low"] is not None and area["low"] > 0.6
+    if accuracy["low"] > share or is_ranked:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}.", "Where classes are rare, judge by ROC-AUC, precision and recall instead.")
-
-
-def _is_cut(facts: Facts) -> bool:
-    """Whether a ranking of alerts is better than chance, which counts more than accuracy where one class is rare."""
-    area = known_figure(facts.summary, "roc_auc")
-    return area is not None and area["low"] is not None and area["low"] > 0.6
 
 
 COLUMNS_WIDTH = 3.5
