@@ -159,12 +159,6 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> Html:
     return chart(about, x, y, ("mean probability", "share"), *layers, number=percent)
 
 
-def steps(about: str, names: tuple[str, str], values: Sequence[float]) -> Html:
-    """A value at each step, such as the loss of a training."""
-    x, y = across(0.0, max(len(values) - 1.0, 1.0)), spanning(values, BOTTOM, TOP)
-    return chart(about, x, y, names, ("line", list(enumerate(values)), "curve"))
-
-
 def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Html:
     """Names on a circle; lines join those that belong together, the thicker, the more they weigh."""
     width, height, radius = 380.0, 290.0, 96.0
@@ -201,7 +195,26 @@ def effect(shape: Mapping[str, Any]) -> Html:
     about = f"Mean contribution of {shape['column']} toward {shape['toward']} against its value, in {shape['unit']}"
     if len(shape["bins"]) > 1 and all(one["x"] is not None for one in shape["bins"]):
         return _number_effect(about, shape, missing, ends)
-    return _level_effect(about, shape["unit"], bins, ends)
+    # A line for each level: its mean as a bar from zero, its spread, its rows.
+    step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
+    x, bottom = spanning(ends, left, right, zero=True), top + step * len(bins)
+    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
+    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
+    drawn.append(text(2, bottom + 15, shape["unit"], class_="what"))
+    if shape["unit"] == ODDS:
+        drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
+        drawn.append(text(2, bottom + 31, "odds", class_="what"))
+    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
+    for place, one in enumerate(bins):
+        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
+        drawn += [
+            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
+            rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
+            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
+            text(WIDTH - 4, middle + 4, f"{one['count']:,}", "end", "quiet"),
+        ]
+    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
+    return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
 
 
 def _number_effect(
@@ -241,29 +254,6 @@ def _number_effect(
     return picture(WIDTH, HEIGHT, about, *drawn)
 
 
-def _level_effect(about: str, unit: str, bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
-    """A line for each level: its mean as a bar from zero, its spread, its rows."""
-    step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
-    x, bottom = spanning(ends, left, right, zero=True), top + step * len(bins)
-    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
-    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
-    drawn.append(text(2, bottom + 15, unit, class_="what"))
-    if unit == ODDS:
-        drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
-        drawn.append(text(2, bottom + 31, "odds", class_="what"))
-    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
-    for place, one in enumerate(bins):
-        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
-        drawn += [
-            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
-            rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
-            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
-            text(WIDTH - 4, middle + 4, f"{one['count']:,}", "end", "quiet"),
-        ]
-    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
-    return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
-
-
 def odds_factor(log_odds: float) -> str:
     """What the odds are multiplied or divided by, such as ×2 or ÷2."""
     factor = math.exp(min(abs(log_odds), 700.0))
@@ -271,14 +261,6 @@ def odds_factor(log_odds: float) -> str:
     if factor >= 10_000:
         said = f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
     return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
-
-
-def against_exact(about: str, what: str, points: Sequence[Sequence[float]], low: float, high: float) -> Html:
-    """Measured numbers against exact ones, points (exact, measured); exact ones are between two ends."""
-    measured = [point[1] for point in points]
-    x, y = across(low, high), upward(min([low, *measured]), max([high, *measured]))
-    names = f"exact {what}", f"measured {what}"
-    return chart(about, x, y, names, ("line", [(low, low), (high, high)], "by-chance"), ("dots", points, "plainly"))
 
 
 def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:

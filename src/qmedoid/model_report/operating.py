@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,8 @@ def _log_odds(text: str) -> float:
 def wanted_alerts(n_rows: int) -> Codes:
     """Numbers of alerts that are stops: 0 to `ONE_BY_ONE` one by one, then evenly on a log scale, and all rows."""
     few = np.arange(min(n_rows, ONE_BY_ONE) + 1)
-    if n_rows <= ONE_BY_ONE:
-        return few
-    return np.unique(np.concatenate([few, np.geomspace(ONE_BY_ONE, n_rows, MORE_STOPS).round().astype(np.intp)]))
+    many = np.geomspace(ONE_BY_ONE, max(n_rows, ONE_BY_ONE), MORE_STOPS).round().astype(np.intp)
+    return np.union1d(few, many[many <= n_rows])
 
 
 def operating(
@@ -149,12 +148,11 @@ def _stop(rows: RankedRows, falling: Array, alerts: int, present: float) -> str 
 
 def at_counts(decision: Decision, log_odds: float, counts: Counts, *, is_held_out: bool) -> OperatingSummary:
     """An operating point by its counts; of held-out rows with their draws per row and at the expected prevalence."""
-    plain = OperatingSummary("probability", None, log_odds, counts)
-    if not is_held_out:
-        return plain
-    per_row = 1.0 if decision.operating is None else decision.operating.draws_per_row
-    expected = None if decision.shift is None else decision.shift.prevalence
-    return replace(plain, draws_per_row=per_row, prevalence=expected)
+    per_row, expected = 1.0, None
+    if is_held_out:
+        per_row = 1.0 if decision.operating is None else decision.operating.draws_per_row
+        expected = None if decision.shift is None else decision.shift.prevalence
+    return OperatingSummary("probability", None, log_odds, counts, expected, per_row)
 
 
 def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_per_day: float | None) -> dict[str, str]:

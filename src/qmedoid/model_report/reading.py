@@ -29,6 +29,11 @@ MOST_RARE = 400
 """Rows of the positive class, or called so, that are kept in any case: of a rare class a sample has too few."""
 
 
+def evenly(n: int, most: int) -> Codes:
+    """Places of evenly spread rows, at most so many."""
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
+
+
 class Sample(NamedTuple):
     """Rows of a table, in its order.
 
@@ -55,8 +60,7 @@ class Sample(NamedTuple):
 
     def first(self, n_rows: int) -> "Sample":
         """Evenly spread rows of them, at most so many."""
-        n = len(self.table)
-        return self if n <= n_rows else self.take(np.unique(np.linspace(0, n - 1, n_rows).round().astype(np.intp)))
+        return self if len(self.table) <= n_rows else self.take(evenly(len(self.table), n_rows))
 
     def joined(self, others: Sequence["Sample"]) -> "Sample":
         """These rows and then others."""

@@ -14,7 +14,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.model_report.figures import added_text, bounds_text
 from qmedoid.model_report.operating import RankedRows
 from qmedoid.model_report.parts import cell_text, plain_cells
-from qmedoid.model_report.reading import Looked, Sample
+from qmedoid.model_report.reading import Looked, Sample, evenly
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import one_chunk
 from qmedoid.tables.verdict import RARE
@@ -110,7 +110,7 @@ def curve_squares(model: TableModel, rows: RankedRows) -> dict[str, Any]:
     order = np.argsort(-rows.log_odds, kind="stable")
     strength, true = rows.log_odds[order], rows.positive[order].astype(int)
     called = (strength > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
-    outcome, places = _outcomes(true, called, is_two=True), _evenly(len(order), MOST_SQUARES)
+    outcome, places = _outcomes(true, called, is_two=True), evenly(len(order), MOST_SQUARES)
     about = None if len(places) == len(order) else _even_sample(len(places), len(order))
     return _squares(model, strength, outcome, strength[places], outcome[places], true[places], called[places], about)
 
@@ -153,10 +153,6 @@ def _chances(model: TableModel, strengths: Array) -> list[str]:
     return [percent_text(one) for one in chances.tolist()]
 
 
-def _evenly(n: int, most: int) -> Codes:
-    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
-
-
 def _even_sample(shown: int, rows: int) -> str:
     return f"{count_text(shown)} squares are an even sample of the {count_text(rows)} rows."
 
@@ -170,11 +166,11 @@ def _chosen(model: TableModel, found: Judges) -> tuple[Codes, str | None]:
     is_rare = np.isin(found.outcome, (0, 1))
     n_rare = int(np.isin(found.all_outcomes, (0, 1)).sum())
     if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
-        places = order[_evenly(n, MOST_SQUARES)]
+        places = order[evenly(n, MOST_SQUARES)]
         return places, _even_sample(len(places), n_all)
     rare, others = order[is_rare[order]], order[~is_rare[order]]
-    rare = rare[_evenly(len(rare), MOST_RARE)]
-    others = others[_evenly(len(others), MOST_SQUARES - len(rare))]
+    rare = rare[evenly(len(rare), MOST_RARE)]
+    others = others[evenly(len(others), MOST_SQUARES - len(rare))]
     label = str(model.decision.classes[1])
     of_rare = "all" if len(rare) == n_rare else f"{count_text(len(rare))} of"
     return np.concatenate([rare, others]), (
