@@ -123,42 +123,6 @@ def operating_curve(
     return chart(f"{title}: {names[1]} against {names[0]}", x, y, names, *layers, number=percent)
 
 
-def net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
-    """Net benefit of the model, of acting on all records and on none, against the threshold."""
-    best = max((benefit for name in ("model", "all") for _, benefit in curves[name]), default=1.0)
-    best = best if best > 0 else 0.01
-    x = across(0.0, max((threshold for threshold, _ in curves["model"]), default=1.0))
-    y = upward(-best / 4, best * 1.08)
-    lines: list[Layer] = [
-        ("line", [point for point in curves[name] if point[1] >= y.low], class_)
-        for name, class_ in (("all", "by-chance"), ("none", "dotted"), ("model", "curve"))
-    ]
-    about = "Net benefit: of the model, of acting on all records and on none, against the threshold"
-    return chart(about, x, y, ("threshold", "net benefit"), *lines, ("marker", (), "net_benefit"))
-
-
-def is_near_zero(bins: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether half of the bins of a calibration lie near zero, so that its axes are logarithmic."""
-    means = sorted(one["mean"] for one in bins)
-    return bool(means) and bool(means[len(means) // 2] < 0.01)
-
-
-def calibration(bins: Sequence[Mapping[str, Any]]) -> Html:
-    """Shares of records that came true by their probability; logarithmic where half of the bins lie near zero."""
-    is_log = is_near_zero(bins)
-    low = max(min((one["mean"] for one in bins if one["mean"] > 0), default=1.0) / 2, 1e-9) if is_log else 0.0
-    dots = [(one["mean"], one["share"]) for one in bins]
-    layers: list[Layer] = [
-        ("line", [(low, low), (1.0, 1.0)], "by-chance"),
-        ("line", dots, "thin"),
-        ("whiskers", [(one["mean"], one["low"], one["high"]) for one in bins], "whisker"),
-        ("dots", dots, "dot"),
-    ]
-    about = "Calibration: share that came true against mean probability, with 95 % intervals"
-    x, y = across(low, 1.0, is_log=is_log), upward(low, 1.0, is_log=is_log)
-    return chart(about, x, y, ("mean probability", "share"), *layers, number=percent)
-
-
 def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Html:
     """Names on a circle; lines join those that belong together, the thicker, the more they weigh."""
     width, height, radius = 380.0, 290.0, 96.0
