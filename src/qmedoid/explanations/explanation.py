@@ -83,9 +83,8 @@ class Explanation(Mapping[str, Any]):
         self._top, self._fixed, self._sha256 = top, tuple(fixed), sha256
         self._difference = tuple(difference)
         self._time = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        probabilities = self._report.get("probabilities")
-        if probabilities is not None:
-            self._report["probability"] = probabilities[str(report["prediction"])]
+        if "probabilities" in report:
+            self._report["probability"] = report["probabilities"][str(report["prediction"])]
 
     def __getitem__(self, name: str) -> Any:
         return self._report[name]

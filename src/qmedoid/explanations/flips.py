@@ -153,11 +153,9 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
 def check_fixed(model: TableModel, fixed: Collection[str]) -> None:
     """Refuse names that are no columns of the contract."""
     names = model.contract.names
-    known = set(names)
     for name in fixed:
-        if name not in known:
-            hint = did_you_mean(name, names)
-            raise ParameterError(f"There is no column {name!r} that could be fixed.{hint}")
+        if name not in names:
+            raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
 
 
 def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
@@ -273,12 +271,8 @@ def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: 
 
 def _steps(one: Candidates, against: Array) -> Codes:
     """A few candidates of a column: up to each of some sizes the one that goes farthest against the decision."""
-    picked = []
-    for size in _PAIRED_SIZES:
-        within = np.flatnonzero(one.sizes <= size)
-        if len(within):
-            picked.append(int(within[against[within].argmin()]))
-    return np.unique(np.array(picked, dtype=np.intp))
+    within = [np.flatnonzero(one.sizes <= size) for size in _PAIRED_SIZES]
+    return np.unique(np.array([near[against[near].argmin()] for near in within if len(near)], dtype=np.intp))
 
 
 def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> Flip | None:
@@ -295,8 +289,8 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
         field = pa.field(name, cells.type)
         place = changed.schema.get_field_index(name)
         changed = changed.append_column(field, cells) if place < 0 else changed.set_column(place, field, cells)
-        after = value if one.whole and pa.types.is_floating(cells.type) else None
-        after = plain_records(pa.table({name: cells}))[0][name] if after is None else int(after)
+        is_whole = one.whole and pa.types.is_floating(cells.type)
+        after = int(value) if is_whole else plain_records(pa.table({name: cells}))[0][name]
         if pa.types.is_timestamp(cells.type):  # whole days are tried
             after = str(after).removesuffix("T00:00:00")
         said.append({"column": name, "cell": before, "to": after})
@@ -304,12 +298,10 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     code = int(decided.codes[0])
     if code == int(search.decided.codes[0]):
         return None
-    probability = None
-    if model.decision.probabilistic:
-        probability = float(model.decision.probabilities(decided.scores)[0, code])
+    chances = model.decision.probabilities(decided.scores) if model.decision.probabilistic else None
     return {
         "changes": said, "prediction": model.decision.classes[code], "margin": float(abs(decided.margins[0])),
-        "probability": probability, "size": float(sum(size for *_, size in changes)),
+        "probability": None if chances is None else float(chances[0, code]), "size": float(sum(size for *_, size in changes)),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ A page may show the little Markdown that model cards use: headings, lists, table
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_shown,
     )
-    filters: dict[str, Callable[..., Any]] = {
+    made.filters.update({
         "number": svg.label,
         "known": lambda value: "–" if value is None else svg.label(value),
         "percent": lambda share: "–" if share is None else svg.percent(share),
@@ -103,8 +103,7 @@ def _environment() -> "Environment":
         "cut": lambda text, most: plain(str(text), most),
         "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
         "json": lambda value: Html(script_json(value)),
-    }
-    made.filters.update(filters)
+    })  # fmt: skip
     sheet = style()
     made.globals.update(
         charts=charts,

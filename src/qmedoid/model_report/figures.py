@@ -339,12 +339,10 @@ def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
     found = []
     for place, one in enumerate(bins):
         label = one["label"]
-        if is_number and one["x_low"] is not None and one["x_low"] == one["x_high"]:
-            label = _number(one["x_low"])
-        elif is_number and one["x_low"] is not None:
+        if is_number and one["x_low"] is not None:
             low, high = _number(one["x_low"]), _number(one["x_high"])
-            label = f"{low} to {high}" if place else f"up to {high}"
-            label = f"{low} or more" if place == len(bins) - 1 else label
+            label = f"{low} or more" if place == len(bins) - 1 else f"{low} to {high}" if place else f"up to {high}"
+            label = low if one["x_low"] == one["x_high"] else label
         if one["count"] >= _LEAST_ROWS:
             found.append((label, one["mean"]))
     missing = effect["missing"]

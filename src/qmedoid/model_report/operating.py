@@ -189,8 +189,7 @@ def per_day_text(alerts: float) -> str:
 
 def curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> dict[str, Any]:
     """ROC, precision against recall, recall against alert rate, and net benefit; rows have falling log-odds."""
-    n, n_positive = len(falling), int(hits[-1])
-    n_negative = n - n_positive
+    n, n_positive, n_negative = len(falling), int(hits[-1]), len(falling) - int(hits[-1])
     if n_positive == 0 or n_negative == 0:
         return {"roc": [], "pr": [], "recall_by_alert_rate": [], "net_benefit": None}
     found = hits[possible]

@@ -67,10 +67,8 @@ class ReportSettings:
 
 def cell_text(value: Any) -> str:
     """A cell of a real row as text on one line."""
-    if value is None:
-        return "missing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "missing", True: "true", False: "false"}[value]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
@@ -179,13 +177,13 @@ def _cells(column: Column, encoding: Encoding, encoded: Array) -> pa.Array | Non
 def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
     """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
     method = model.method
-    used = [model.contract.columns[place] for place in model.layout.used]
+    names = {place: model.contract.names[place] for place in model.layout.used}
     if with_rows and method is not None and model.records and model.records[0]:
         code = 1 if len(model.decision.classes) == 2 else 0
-        places = np.flatnonzero(method.medoid_classes == code).tolist() or [0]
-        (record,) = plain_cells(model, model.records[0][places[0] : places[0] + 1])
-        return {column.name: record.get(column.name) for column in used}
-    return {column.name: _fill(model, place) for column, place in zip(used, model.layout.used, strict=True)}
+        first = int(np.argmax(method.medoid_classes == code))
+        (record,) = plain_cells(model, model.records[0][first : first + 1])
+        return {name: record.get(name) for name in names.values()}
+    return {name: _fill(model, place) for place, name in names.items()}
 
 
 def _fill(model: TableModel, place: int) -> Any:
@@ -371,11 +369,8 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
 def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[dict[str, Any]]:
     """The groups of two and three columns that contribute most."""
     names = model.contract.names
-    listed = [(amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0]
-    listed.sort(key=lambda one: (-one[0], one[1]))
-    return [
-        {"columns": [names[place] for place in found], "importance": amount} for amount, found in listed[:MOST_PAIRS]
-    ]
+    listed = sorted((-amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0)
+    return [{"columns": [names[place] for place in found], "importance": -less} for less, found in listed[:MOST_PAIRS]]
 
 
 def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> dict[str, Any]:

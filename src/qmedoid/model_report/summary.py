@@ -78,12 +78,8 @@ def summarize(
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    known, importance = None, model.importances
-    if model.method is not None and looked is not None:
-        known = looked.sample
-        importance = importances(model, known)
-    elif model.method is not None:
-        known = kept_rows(model)
+    known = None if model.method is None else kept_rows(model) if looked is None else looked.sample
+    importance = model.importances if looked is None or known is None else importances(model, known)
     sets, found = together(model, known), None if counted is None else judges(model, counted)
     held_out = _held_out(model)
     summary: dict[str, Any] = {

@@ -139,7 +139,13 @@ def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
     """How well one column tells the classes apart: bins of every other row, judged on the rows between them."""
     if len(values) < 4 or len(np.unique(codes)) < 2:
         return None
-    bins = _binned(values)
+    # Bins of about equally many rows, those of missing cells the first; few different values are a bin each.
+    absent = np.isnan(values)
+    known = values[~absent]
+    edges = np.unique(known)
+    if len(edges) > 4 * _BINS:
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[:-1]))
+    bins = np.where(absent, 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
     fit, judged = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
     areas = []
     for code in [1] if n_classes == 2 else range(n_classes):
@@ -152,14 +158,6 @@ def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
         if not math.isnan(area):
             areas.append(area)
     return float(np.mean(areas)) if areas else None
-
-
-def _binned(values: Array) -> Codes:
-    """Bins of about equally many rows, those of missing cells the first; few different values are a bin each."""
-    known = values[~np.isnan(values)]
-    found = np.unique(known)
-    edges = found if len(found) <= 4 * _BINS else np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[:-1]))
-    return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
 
 
 def moved(values: Array) -> float | None:
@@ -206,7 +204,6 @@ def not_applicable(why: str) -> Verdict:
 class Finding:
     """A coded finding: what it is called where it is found, and what holds where it is not."""
 
-    code: str
     title: str
     holds: str
     judge: Callable[[Facts], Verdict]
@@ -219,7 +216,7 @@ def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Ve
     """Register a function of the facts under a code."""
 
     def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
-        FINDINGS[code] = Finding(code, title, holds, judge)
+        FINDINGS[code] = Finding(title, holds, judge)
         return judge
 
     return register
