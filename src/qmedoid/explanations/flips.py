@@ -301,7 +301,8 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     chances = model.decision.probabilities(decided.scores) if model.decision.probabilistic else None
     return {
         "changes": said, "prediction": model.decision.classes[code], "margin": float(abs(decided.margins[0])),
-        "probability": None if chances is None else float(chances[0, code]), "size": float(sum(size for *_, size in changes)),
+        "probability": None if chances is None else float(chances[0, code]),
+        "size": float(sum(size for *_, size in changes)),
     }  # fmt: skip
 
 
