@@ -8,8 +8,8 @@ from summaries import HOSTILE, HUGE, effect, summary
 
 from qmedoid.markup.charts import effect as effect_chart
 from qmedoid.markup.charts import odds_factor, some_points
+from qmedoid.markup.html import source_hash
 from qmedoid.markup.page import style
-from qmedoid.markup.policy import source_hash
 from qmedoid.model_report.figures import opening
 from qmedoid.model_report.writing import SCRIPTS, asset, render, script, shown
 

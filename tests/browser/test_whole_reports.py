@@ -9,8 +9,9 @@ from summaries import HOSTILE, HUGE
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SavedModel
+from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import Names, ReportSettings, summarize
+from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.writing import write_report
 
 NAMES = ["<script>window.hacked = 1</script>", '"><img src=x onerror=hack()>', "javascript:hack()", "=1+1", "{{7*7}}"]

@@ -105,12 +105,12 @@ def test_every_flip_flips(kind):
         decided = saved.predict(record)[0]
         for flip in nearest_flips(saved.model, record, fixed=fixed):
             changed = plain_records(with_missing_values_out(record, saved.model.contract.columns))[0]
-            for change in flip.changes:
-                assert change.column not in fixed
-                assert changed[change.column] == change.cell
-                changed[change.column] = change.to
+            for change in flip["changes"]:
+                assert change["column"] not in fixed
+                assert changed[change["column"]] == change["cell"]
+                changed[change["column"]] = change["to"]
             again = pa.Table.from_pylist([{name: _as_given(cell) for name, cell in changed.items()}])
-            assert saved.predict(again)[0] == flip.prediction != decided
+            assert saved.predict(again)[0] == flip["prediction"] != decided
             found += 1
     assert found >= (0 if kind == "shifted priors and a cut" else 5)
 
@@ -129,7 +129,7 @@ def test_flip_of_one_number_is_the_nearest_on_a_grid():
     model = saved.model
     for row in range(0, 40, 5):
         record = table.slice(row, 1)
-        flips = [one for one in nearest_flips(model, record) if len(one.changes) == 1]
+        flips = [one for one in nearest_flips(model, record) if len(one["changes"]) == 1]
         decided, smallest = saved.predict(record)[0], math.inf
         for place, name in enumerate(table.column_names):
             known = known_values(model, place)
@@ -141,7 +141,7 @@ def test_flip_of_one_number_is_the_nearest_on_a_grid():
                 smallest = min(smallest, sizes(model, place, record[name][0].as_py(), turned).min())
         if math.isfinite(smallest):
             assert flips, row
-            assert flips[0].size <= smallest + 0.01
+            assert flips[0]["size"] <= smallest + 0.01
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -404,11 +404,11 @@ def test_flips_stay_within_the_training_rows(kind):
             record = table.slice(row, 1)
             if far is not None:
                 record = record.set_column(0, table.column_names[0], pa.array([far]))
-            for change in (change for flip in nearest_flips(model, record) for change in flip.changes):
-                place = table.column_names.index(change.column)
-                if model.contract.columns[place].kind == "number" and change.to is not None:
+            for change in (change for flip in nearest_flips(model, record) for change in flip["changes"]):
+                place = table.column_names.index(change["column"])
+                if model.contract.columns[place].kind == "number" and change["to"] is not None:
                     known = known_values(model, int(np.searchsorted(model.source, place)))
-                    assert known[0] <= change.to <= known[-1]
+                    assert known[0] <= change["to"] <= known[-1]
                     seen += 1
     assert seen > 10 or kind == "shifted priors and a cut"
 
@@ -428,10 +428,10 @@ def test_flip_is_spelt_as_its_column():
     table = pa.table({"rate": [f"{one:.1f} %" for one in rate], "other": rng.normal(size=200)})
     saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
     found = [
-        (row, change.to, flip.prediction)
+        (row, change["to"], flip["prediction"])
         for row in range(0, 40, 4)
         for flip in nearest_flips(saved.model, table.slice(row, 1), fixed=["other"])
-        for change in flip.changes
+        for change in flip["changes"]
     ]
     assert len(found) > 3
     for row, to, prediction in found:

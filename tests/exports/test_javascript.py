@@ -18,7 +18,7 @@ from qmedoid.exports.packing import packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
-from qmedoid.markup.policy import script_json
+from qmedoid.markup.html import script_json
 from qmedoid.methods.base import LARGEST
 from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP

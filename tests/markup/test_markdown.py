@@ -5,7 +5,7 @@ import html
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.markup.markdown import html_of_markdown, inline
+from qmedoid.markup.page import html_of_markdown, inline
 from qmedoid.storage.card import cell
 
 

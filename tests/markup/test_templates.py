@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import ChoiceLoader, DictLoader
 
 from qmedoid.markup import page
-from qmedoid.markup.html import Html
-from qmedoid.markup.policy import source_hash
+from qmedoid.markup.html import Html, source_hash
 
 PAGE = """{% extends "base.html" %}{% import "macros.html" as m with context %}
 {% block title %}{{ title }}{% endblock %}

@@ -11,8 +11,9 @@ from small_models import mixed_table, model_of, replaced
 from qmedoid.exceptions import ParameterError
 from qmedoid.model_report.findings import FINDINGS, Facts, check_codes, judged
 from qmedoid.model_report.findings.facts import moved, told_alone
+from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import ReportSettings, summarize
+from qmedoid.model_report.summary import summarize
 
 BASELINES = {"about": "", "figures": [], "rows": [], "verdict": "No plain baseline wins.", "better": False}
 

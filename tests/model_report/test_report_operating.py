@@ -29,8 +29,9 @@ from qmedoid.model_report.operating import (
     threshold_text,
     wanted_alerts,
 )
+from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import look_at_file
-from qmedoid.model_report.summary import ReportSettings, summarize
+from qmedoid.model_report.summary import summarize
 from qmedoid.storage.model_file import save_model
 from qmedoid.tables.evaluating import labeled_report
 

@@ -17,11 +17,19 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
-from qmedoid.model_report.columns import KnownRows, effects, importances, together
 from qmedoid.model_report.figures import directions
+from qmedoid.model_report.parts import (
+    MOST_BYTES,
+    ReportSettings,
+    _neighbor_rows,
+    effects,
+    importances,
+    medoid_rows,
+    start_record,
+    together,
+)
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.model_report.rows import _neighbor_rows, medoid_rows, start_record
-from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
+from qmedoid.model_report.summary import Names, summarize
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
@@ -258,7 +266,7 @@ def test_the_sample_is_bounded_and_takes_every_row_alike(model):
 def test_importances_and_effects_are_those_of_their_commands(model):
     table = mixed_table(200, 8)
     looked = look_at_data(model, table)
-    rows = KnownRows(looked.sample.table, looked.sample.encoded)
+    rows = looked.sample
     found = importances(model, rows)
     expected = table_importances(model, table, Issues())
     assert dict(zip(model.contract.names, found.tolist(), strict=True)) == pytest.approx(expected)
@@ -298,7 +306,7 @@ def test_effects_of_three_classes_are_toward_one_of_them(three):
 def test_sets_of_columns_are_those_of_explanations(model):
     table = mixed_table(40, 10)
     looked = look_at_data(model, table)
-    rows = KnownRows(looked.sample.table, looked.sample.encoded)
+    rows = looked.sample
     from qmedoid.model.explanation import explain
 
     sums = {}

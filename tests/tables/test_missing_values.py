@@ -90,9 +90,9 @@ def test_explanations_show_such_cells_as_missing_and_no_flip_proposes_one(models
         table = pa.Table.from_pandas(RAW[NEW][row : row + 1], preserve_index=False)
         for flip in nearest_flips(saved.model, table):
             n_flips += 1
-            for change in flip.changes:
-                assert str(change.to) not in values.get(change.column, ())
-                assert str(change.cell) not in values.get(change.column, ())
+            for change in flip["changes"]:
+                assert str(change["to"]) not in values.get(change["column"], ())
+                assert str(change["cell"]) not in values.get(change["column"], ())
     assert n_flips
 
 
@@ -105,7 +105,7 @@ def test_no_flip_leads_to_a_value_within_the_range_of_the_column():
         )
     for start in range(21):
         for flip in nearest_flips(fitted.table_model(), pa.table({"x": [start], "z": [0.0]})):
-            assert all(change.to not in (10, 11) for change in flip.changes if change.column == "x")
+            assert all(change["to"] not in (10, 11) for change in flip["changes"] if change["column"] == "x")
 
 
 def test_values_are_found_in_texts_in_the_spelling_of_their_column():

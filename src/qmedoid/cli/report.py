@@ -10,8 +10,9 @@ from qmedoid.cli.options import FitOptions, ReportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.findings import check_codes
+from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import Looked, look_at_data, look_at_file
-from qmedoid.model_report.summary import Names, ReportSettings, summarize
+from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.writing import Report, check_output, write_report
 from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away

@@ -14,6 +14,7 @@ from qmedoid.explanations.flips import check_fixed, nearest_flips
 from qmedoid.explanations.sentences import reason_text, reasons, sentences, similar_text
 from qmedoid.markup.page import picture_file
 from qmedoid.markup.plots import draw_waterfall
+from qmedoid.metrics.texts import class_name
 from qmedoid.model.operating_point import probability
 from qmedoid.model.table import TableModel
 from qmedoid.tables.similar import SimilarRows
@@ -82,9 +83,8 @@ class Explanation(Mapping[str, Any]):
         self._top, self._fixed, self._sha256 = top, tuple(fixed), sha256
         self._difference = tuple(difference)
         self._time = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        probabilities = self._report.get("probabilities")
-        if probabilities is not None:
-            self._report["probability"] = probabilities[str(report["prediction"])]
+        if "probabilities" in report:
+            self._report["probability"] = report["probabilities"][str(report["prediction"])]
 
     def __getitem__(self, name: str) -> Any:
         return self._report[name]
@@ -98,7 +98,7 @@ class Explanation(Mapping[str, Any]):
     @cached_property
     def flips(self) -> list[dict[str, Any]]:
         """The smallest changes that lead to another class, the smallest first."""
-        return [flip.to_dict() for flip in nearest_flips(self._model, self._record, fixed=self._fixed)]
+        return nearest_flips(self._model, self._record, fixed=self._fixed)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -145,42 +145,37 @@ class Explanation(Mapping[str, Any]):
             Columns, groups and rows that are listed, those that contribute most; the others are summed up under
             ``"rest"``, so that every level still adds up. None takes what `explain` was asked for; 0 lists all.
         """
-        count = self._top if top is None else top
-        most = count or None
+        most = (self._top if top is None else top) or None
         columns, rest_of_columns = _listed(self._report["columns"], most)
         groups, rest_of_groups = _listed(self._report["groups"], most)
         rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
         names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
-        made: dict[str, Any] = {
+        has_odds = "probabilities" in self._report
+        return {
             "row": self._report.get("row"),
             "sentences": list(self.sentences),
             **{name: self._report[name] for name in _PLAIN},
-            **{name: self._report[name] for name in ("probability", "probabilities") if name in self._report},
-            "start_probability": probability(self._report["start"]) if "probabilities" in self._report else None,
+            **{name: self._report[name] for name in ("probability", "probabilities") if has_odds},
+            "start_probability": probability(self._report["start"]) if has_odds else None,
             "record": shown,
             "columns": columns,
-            "reasons": [
-                {**one, "text": reason_text(one, odds="probabilities" in self._report)} for one in reasons(self._report)
-            ],
+            "reasons": [{**one, "text": reason_text(one, odds=has_odds)} for one in reasons(self._report)],
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "terms": dict(self._report["terms"]),
             "varying": dict(self._report["varying"]),
             "similar": self.similar,
-            "medoids": [self._medoid(one, shown) for one in self._shown_medoids(most)],
+            "medoids": self._medoids(most, shown),
             "flips": self.flips,
             "fixed": list(self._fixed),
             "difference": list(self._difference),
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
+            **{name: self._report[name] for name in ("neighbors", "known") if name in self._report},
         }
-        for name in ("neighbors", "known"):
-            if name in self._report:
-                made[name] = self._report[name]
-        return made
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]] | None:
@@ -195,19 +190,19 @@ class Explanation(Mapping[str, Any]):
         parts = [{"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
-    def _shown_medoids(self, most: int | None) -> list[dict[str, Any]]:
-        """The nearest medoids of the first classes, and the nearest of all."""
-        medoids: list[dict[str, Any]] = self._report["medoids"]
-        first = medoids[: N_MEDOIDS if most else None]
-        nearest = min(medoids, key=lambda one: float(one["distance"]))
-        return first if any(one is nearest for one in first) else [*first, nearest]
+    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
 
-    def _medoid(self, medoid: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
-        """A medoid with the cells that are shown, and which of them differ from the record's."""
-        own = medoid["record"]
-        cells = None if own is None else {name: own.get(name) for name in shown}
-        differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-        return {**medoid, "record": cells, "differs": differs}
+        ``"differs"`` are the columns in which their cells are not those of the record.
+        """
+        medoids: list[dict[str, Any]] = self._report["medoids"]
+        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[dict[str, Any]]()
+        for place, one in enumerate(medoids):
+            if not most or place < N_MEDOIDS or one is nearest:
+                cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
+                differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
+                made.append({**one, "record": cells, "differs": differs})
+        return made
 
     def to_svg(self) -> str:
         """A picture of the contributions, from the starting point of every record to the margin of this one."""
@@ -215,10 +210,12 @@ class Explanation(Mapping[str, Any]):
 
     def to_html(self) -> str:
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
-        return view.as_page(self.to_dict())
+        made = self.to_dict()
+        title = f"{view.PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
+        return view.as_html(made, "explanation.html", title, is_open=True)
 
     def _repr_html_(self) -> str:
-        return view.as_fragment(self.to_dict())
+        return view.as_html(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""

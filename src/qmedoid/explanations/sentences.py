@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from qmedoid.metrics.texts import (
@@ -42,7 +43,7 @@ def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
     """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
     named = reasons(report)
     said = [_decision(report), _start(report, named)]
-    is_odds = _has_odds(report)
+    is_odds = "probabilities" in report
     for word, sign in (("Raises", 1), ("Lowers", -1)):
         parts = [one for one in named if sign * one["contribution"] > 0]
         if parts:
@@ -65,28 +66,21 @@ def reasons(report: Part) -> list[dict[str, Any]]:
     In either direction the largest, in order, and none below a tenth of the largest of all. Where they are factors of
     odds, none that is 1 up to rounding.
     """
-    parts = [{**one, "is_column": True} for one in report["columns"]]
-    terms = dict(report["varying"])
+    columns = [{**one, "is_column": True} for one in report["columns"]]
+    terms = {**report["varying"]}
     if report["threshold"] is None and report["terms"].get("operating point"):
         # Of more than two classes it is no threshold, but an advantage of some classes.
         terms["operating point"] = report["terms"]["operating point"]
+    others = [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
+    least = max([_least(report), *(_SMALLEST_PART * abs(one["contribution"]) for one in (*columns, *others))])
     # The columns are sorted, and stay so where they are equal up to rounding.
-    parts += [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
-    least = max([_least(report), *(_SMALLEST_PART * abs(one["contribution"]) for one in parts)])
-    ordered = sorted((one for one in parts if not one["is_column"]), key=lambda one: -abs(one["contribution"]))
-    merged = _merged([one for one in parts if one["is_column"]], ordered)
+    merged = merge(columns, sorted(others, key=_by_size), key=_by_size)
     large = [one for one in merged if abs(one["contribution"]) >= least]
     return [one for sign in (1, -1) for one in [one for one in large if sign * one["contribution"] > 0][:MOST_REASONS]]
 
 
-def _merged(columns: Sequence[Part], terms: Sequence[Part]) -> list[dict[str, Any]]:
-    """Columns and terms, each the largest first, as one list."""
-    found, left = [], list(terms)
-    for column in columns:
-        while left and abs(left[0]["contribution"]) > abs(column["contribution"]):
-            found.append(dict(left.pop(0)))
-        found.append(dict(column))
-    return found + [dict(one) for one in left]
+def _by_size(part: Part) -> float:
+    return -abs(float(part["contribution"]))
 
 
 def decided_sign(report: Part) -> int:
@@ -170,15 +164,12 @@ def _decision(report: Part) -> str:
 
 def _start(report: Part, named: Sequence[Part]) -> str:
     """Where every record starts, and whether that weighs more than any reason."""
-    start, cut = report["start"], -report["terms"].get("operating point", 0.0)
-    is_pair = report["threshold"] is None
-    if not _has_odds(report):
-        ahead = start - (0.0 if is_pair else cut)
-        words = (
-            ("behind", "ahead", "level")
-            if is_pair
-            else ("below the threshold", "above the threshold", "at the threshold")
-        )
+    start, is_pair = report["start"], report["threshold"] is None
+    ahead = start if is_pair else start + report["terms"].get("operating point", 0.0)
+    if "probabilities" not in report:
+        words = ("behind", "ahead", "level")
+        if not is_pair:
+            words = ("below the threshold", "above the threshold", "at the threshold")
         where = f"{abs(ahead):.3g} {words[int(ahead > 0)]}" if abs(ahead) > _NOTHING else words[2]
         text = f"Every record starts {where}"
     elif is_pair:
@@ -187,33 +178,30 @@ def _start(report: Part, named: Sequence[Part]) -> str:
         subject = "Every record" if report["is_alert"] is None else "Risk"
         text = f"{subject} starts at {chance_texts(probability(start))[0]}"
     largest = max((abs(one["contribution"]) for one in named), default=0.0)
-    return text + (", which weighs more than any reason." if abs(start - (0.0 if is_pair else cut)) > largest else ".")
+    return f"{text}, which weighs more than any reason." if abs(ahead) > largest else f"{text}."
 
 
 def _by_term(report: Part) -> list[str]:
     """The term without which the decision would be another one, and whether the circuit took it."""
-    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in ("prevalence",)}}
-    if report["threshold"] is None:
-        terms["operating point"] = report["terms"].get("operating point", 0.0)
+    more = ("prevalence", "operating point") if report["threshold"] is None else ("prevalence",)
+    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in more}}
     value, name = max(((decided_sign(report) * value, name) for name, value in terms.items()), default=(0.0, ""))
     taken = ["The circuit took this decision."] if report["decided_by"] == "circuit" else []
     if value <= abs(report["margin"]) or name not in _TERM_NAMES:
         return taken
-    called = f"called {_class(report, report['against'])}"
+    return [*taken, f"Without {term_text(name)} it would be {_otherwise(report, report['against'])}."]
+
+
+def _otherwise(report: Part, label: Any) -> str:
+    """What the record would be called if this class were decided for."""
     if report["is_alert"] is not None:
-        called = "no alert" if report["is_alert"] else "an alert"
-    return [*taken, f"Without {term_text(name)} it would be {called}."]
+        return "no alert" if report["is_alert"] else "an alert"
+    return f"called {_class(report, label)}"
 
 
 def _turned(report: Part, flips: Sequence[Part]) -> str:
     if not flips:
         return "No change of one or two columns that was tried turns the decision."
-    flip = flips[0]
-    changes = []
-    for one in flip["changes"]:
-        before, after = change_texts(one)
-        changes.append(f"{column_text(cell_text(one['column']), after)} instead of {before}")
-    called = f"called {_class(report, flip['prediction'])}"
-    if report["is_alert"] is not None:
-        called = "no alert" if report["is_alert"] else "an alert"
-    return f"It would be {called} with {' and '.join(changes)}."
+    texts = [(cell_text(one["column"]), *change_texts(one)) for one in flips[0]["changes"]]
+    changes = [f"{column_text(name, after)} instead of {before}" for name, before, after in texts]
+    return f"It would be {_otherwise(report, flips[0]['prediction'])} with {' and '.join(changes)}."

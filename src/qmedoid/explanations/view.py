@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from qmedoid.explanations.sentences import change_texts, term_text, toward_text
 from qmedoid.markup import charts
-from qmedoid.markup.html import Html
+from qmedoid.markup.html import Html, element
 from qmedoid.markup.page import render
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 
@@ -88,47 +88,35 @@ def picture(made: Made) -> Html:
     return charts.waterfall(about, said, drawn, total, unit, above, marks)
 
 
-def as_page(made: Made) -> str:
-    """One page that loads nothing and runs nothing."""
-    heading = f"{PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
-    return render("explanation.html", title=heading, **_shown(made), is_open=True)
+def as_html(made: Made, template: str, title: str, *, is_open: bool) -> str:
+    """A page that loads nothing and runs nothing, or a view within a notebook, whose tables are folded."""
+    medoids, record = made["medoids"], made["record"]
+    groups = [(_group_name(one),) for one in made["groups"]]
+    rows = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
+    return render(
+        template, title=title, is_open=is_open, drawing=picture(made), toward=toward_text(made), parts=steps(made),
+        is_pair=made["threshold"] is not None, has_odds=made.get("probabilities") is not None,
+        margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
+        flips=[_flip(one) for one in made["flips"]],
+        classes=[cell_text(one["class"]) for one in medoids],
+        cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
+        groups=_listed(made, "groups", groups, "other group"), rows=_listed(made, "rows", rows, "other row"),
+        **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
+    )  # fmt: skip
 
 
-def as_fragment(made: Made) -> str:
-    """A view within a notebook, whose tables are folded."""
-    return render("notebook/explanation.html", title=made["sentences"][0], **_shown(made), is_open=False)
+def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
+    changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
+    chance = "" if flip["probability"] is None else percent_text(flip["probability"])
+    return " and ".join(changes), cell_text(flip["prediction"]), chance
 
 
-def _shown(made: Made) -> dict[str, Any]:
-    """Everything that is shown, in plain values."""
-    sections = [_columns(made), _flips(made), _medoids(made)]
-    names: list[Sequence[str]] = [(_group_name(one),) for one in made["groups"]]
-    sections.append(_listed(made, "groups", "The same by group of columns", ("group",), names, "other group"))
-    names = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
-    head = ("training row", "class")
-    sections.append(_listed(made, "rows", "The same by training row", head, names, "other row"))
-    return {
-        "sentences": made["sentences"], "similar": [one["sentence"] for one in made["similar"]],
-        "difference": made["difference"], "drawing": picture(made), "toward": toward_text(made),
-        "is_pair": made["threshold"] is not None, "has_odds": made.get("probabilities") is not None,
-        "sections": [one for one in sections if one is not None],
-        "model": made["model"], "time": made["time"],
-    }  # fmt: skip
-
-
-def _section(
-    caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int]
-) -> dict[str, Any]:
-    return {"caption": caption, "head": head, "rows": rows, "numbers": numbers}
-
-
-def _columns(made: Made) -> dict[str, Any]:
-    """Every bar with its printed value, and what it does to the odds."""
-    parts, has_odds = steps(made), made.get("probabilities") is not None
-    rows = [(one.label, one.text, *([one.effect] if has_odds else [])) for one in parts]
-    rows.append(("margin", signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS), *([""] if has_odds else [])))
-    head = ("part", "log-odds", "odds") if has_odds else ("part", "contribution")
-    return _section(f"What each column adds for {toward_text(made)}", head, rows, [1, 2])
+def _cell(medoid: Mapping[str, Any], name: str) -> str:
+    """The cell of a medoid, marked where it differs from that of the record."""
+    if medoid["record"] is None:
+        return "not kept"
+    text = cell_text(medoid["record"][name])
+    return element("span", text, class_="differs") if name in medoid["differs"] else text
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
@@ -137,48 +125,21 @@ def _group_name(group: Mapping[str, Any]) -> str:
     return f"{names}: {group['name']}" if "name" in group else names
 
 
-def _listed(
-    made: Made, level: str, caption: str, head: Sequence[str], names: Sequence[Sequence[str]], rest: str
-) -> dict[str, Any] | None:
+def _listed(made: Made, level: str, names: Sequence[tuple[str, ...]], rest: str) -> list[tuple[str, ...]]:
     """Contributions of one level, whose printed digits add up."""
-    if not made[level]:
-        return None
+    if not names:
+        return []
     others = made["rest"][level]
     values = [*(one["contribution"] for one in made[level]), others["contribution"]]
     printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
     rows = [(*name, text) for name, text in zip(names, printed, strict=False)]
     if others["count"]:
-        rows.append((_counted(others["count"], rest), *[""] * (len(head) - 1), printed[-1]))
-    return _section(caption, (*head, "contribution"), rows, [len(head)])
+        rows.append((_counted(others["count"], rest), *[""] * (len(names[0]) - 1), printed[-1]))
+    return rows
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _medoids(made: Made) -> dict[str, Any]:
-    """The record beside the nearest medoid of each class, with the cells that differ marked."""
-    medoids = made["medoids"]
-    head = ["column", "this record", *(f"row {one['training_row']}: {cell_text(one['class'])}" for one in medoids)]
-    rows: list[list[Any]] = [["distance", "", *(plain(one["distance"]) for one in medoids)]]
-    for name, cell in made["record"].items():
-        cells = [
-            "not kept" if one["record"] is None
-            else {"text": cell_text(one["record"][name]), "differs": name in one["differs"]}
-            for one in medoids
-        ]  # fmt: skip
-        rows.append([name, cell_text(cell), *cells])
-    return _section("The nearest real rows of each class; cells that differ are underlined", head, rows, [])
-
-
-def _flips(made: Made) -> dict[str, Any] | None:
-    rows = []
-    for flip in made["flips"]:
-        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        probability = "" if flip["probability"] is None else percent_text(flip["probability"])
-        rows.append((" and ".join(changes), cell_text(flip["prediction"]), probability))
-    caption = "The smallest changes that lead to another class"
-    return _section(caption, ("change", "called", "probability"), rows, [2]) if rows else None
 
 
 def rounded_to_sum(values: Sequence[float], digits: int) -> list[float]:
@@ -200,8 +161,3 @@ def signed(value: float, digits: int) -> str:
     """A number with its sign and so many decimals; a zero has none."""
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", "−")
-
-
-def plain(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits."""
-    return f"{value:.{digits}g}".replace("-", "−")

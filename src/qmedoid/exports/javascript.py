@@ -11,7 +11,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import FlatModel
 from qmedoid.exports.packing import packed
 from qmedoid.geometry.scaling import RankScaling, Scaling
-from qmedoid.markup.policy import script_json
+from qmedoid.markup.html import script_json
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from qmedoid.markup.html import Html, element, plain, shortened
-from qmedoid.markup.svg import Axis, Point, area_path, axes, count, line, path, percent, picture, short, spanning, text
+from qmedoid.markup.svg import Axis, Point, area_path, axes, line, path, percent, picture, short, spanning, text
 
 Layer = tuple[str, Sequence[Sequence[float]], str]
 WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
@@ -103,66 +103,24 @@ def bars(
     return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
-def operating_curve(kind: str, points: Sequence[Sequence[float]], share: float) -> Html:
-    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows.
-
-    The axis of alert rates is logarithmic where they are small.
-    """
+def is_log_rate(kind: str, points: Sequence[Sequence[float]]) -> bool:
+    """Whether the axis of a curve is that of alert rates, and logarithmic because they begin small."""
     lowest = min((point[0] for point in points if point[0] > 0), default=1.0)
-    is_log = kind == "recall_by_alert_rate" and lowest < LOW_RATE
-    x, y = across(lowest if is_log else 0.0, 1.0, is_log=is_log), upward(0.0, 1.0)
-    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
-    title, names = {
-        "pr": ("Precision and recall", ("recall", "precision")),
-        "roc": ("ROC", ("false alert rate", "recall")),
-        "recall_by_alert_rate": ("Recall by alert rate", ("alert rate", "recall")),
-    }[kind]
-    chance = [(step, share if kind == "pr" else step) for step in steps]
+    return kind == "recall_by_alert_rate" and lowest < LOW_RATE
+
+
+def operating_curve(
+    kind: str, title: str, names: tuple[str, str], points: Sequence[Sequence[float]], share: float
+) -> Html:
+    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows."""
+    is_log = is_log_rate(kind, points)
     shown = [point for point in points if not is_log or point[0] > 0]
+    lowest = shown[0][0] if is_log else 0.0
+    x, y = across(lowest, 1.0, is_log=is_log), upward(0.0, 1.0)
+    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
+    chance = [(step, share if kind == "pr" else step) for step in steps]
     layers: list[Layer] = [("line", chance, "by-chance"), ("line", shown, "curve"), ("marker", (), kind)]
     return chart(f"{title}: {names[1]} against {names[0]}", x, y, names, *layers, number=percent)
-
-
-def net_benefit(curves: Mapping[str, Sequence[Sequence[float]]]) -> Html:
-    """Net benefit of the model, of acting on all records and on none, against the threshold."""
-    best = max((benefit for name in ("model", "all") for _, benefit in curves[name]), default=1.0)
-    best = best if best > 0 else 0.01
-    x = across(0.0, max((threshold for threshold, _ in curves["model"]), default=1.0))
-    y = upward(-best / 4, best * 1.08)
-    lines: list[Layer] = [
-        ("line", [point for point in curves[name] if point[1] >= y.low], class_)
-        for name, class_ in (("all", "by-chance"), ("none", "dotted"), ("model", "curve"))
-    ]
-    about = "Net benefit: of the model, of acting on all records and on none, against the threshold"
-    return chart(about, x, y, ("threshold", "net benefit"), *lines, ("marker", (), "net_benefit"))
-
-
-def is_near_zero(bins: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether half of the bins of a calibration lie near zero, so that its axes are logarithmic."""
-    means = sorted(one["mean"] for one in bins)
-    return bool(means) and bool(means[len(means) // 2] < 0.01)
-
-
-def calibration(bins: Sequence[Mapping[str, Any]]) -> Html:
-    """Shares of records that came true by their probability; logarithmic where half of the bins lie near zero."""
-    is_log = is_near_zero(bins)
-    low = max(min((one["mean"] for one in bins if one["mean"] > 0), default=1.0) / 2, 1e-9) if is_log else 0.0
-    dots = [(one["mean"], one["share"]) for one in bins]
-    layers: list[Layer] = [
-        ("line", [(low, low), (1.0, 1.0)], "by-chance"),
-        ("line", dots, "thin"),
-        ("whiskers", [(one["mean"], one["low"], one["high"]) for one in bins], "whisker"),
-        ("dots", dots, "dot"),
-    ]
-    about = "Calibration: share that came true against mean probability, with 95 % intervals"
-    x, y = across(low, 1.0, is_log=is_log), upward(low, 1.0, is_log=is_log)
-    return chart(about, x, y, ("mean probability", "share"), *layers, number=percent)
-
-
-def steps(about: str, names: tuple[str, str], values: Sequence[float]) -> Html:
-    """A value at each step, such as the loss of a training."""
-    x, y = across(0.0, max(len(values) - 1.0, 1.0)), spanning(values, BOTTOM, TOP)
-    return chart(about, x, y, names, ("line", list(enumerate(values)), "curve"))
 
 
 def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Html:
@@ -201,7 +159,26 @@ def effect(shape: Mapping[str, Any]) -> Html:
     about = f"Mean contribution of {shape['column']} toward {shape['toward']} against its value, in {shape['unit']}"
     if len(shape["bins"]) > 1 and all(one["x"] is not None for one in shape["bins"]):
         return _number_effect(about, shape, missing, ends)
-    return _level_effect(about, shape["unit"], bins, ends)
+    # A line for each level: its mean as a bar from zero, its spread, its rows.
+    step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
+    x, bottom = spanning(ends, left, right, zero=True), top + step * len(bins)
+    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
+    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
+    drawn.append(text(2, bottom + 15, shape["unit"], class_="what"))
+    if shape["unit"] == ODDS:
+        drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
+        drawn.append(text(2, bottom + 31, "odds", class_="what"))
+    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
+    for place, one in enumerate(bins):
+        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
+        drawn += [
+            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
+            rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
+            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
+            text(WIDTH - 4, middle + 4, f"{one['count']:,}", "end", "quiet"),
+        ]
+    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
+    return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
 
 
 def _number_effect(
@@ -223,14 +200,14 @@ def _number_effect(
     for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
         drawn += [line(LEFT, at, right, at, "grid"), text(LEFT - 6, at + 4, said, "end")]
         drawn += [text(right + 4, at + 4, odds_factor(tick))] if shape["unit"] == ODDS else []
-    places = [*((x.place(one["x"]), 4.0, one) for one in own), *((right + 46, 6.0, one) for one in missing)]
-    for at, wide, one in places:
+    beyond = right + 46
+    for at, wide, one in [*((x.place(one["x"]), 4.0, one) for one in own), *((beyond, 6.0, one) for one in missing)]:
         height = 26.0 * one["count"] / most
         drawn.append(rectangle(at - wide / 2, BOTTOM - height, wide, height, "count"))
     drawn += [piece for layer in layers for piece in _layer(*layer, x, y)]
     for one in missing:
-        drawn.append(line(right + 46, y.place(one["low"]), right + 46, y.place(one["high"]), "whisker"))
-        drawn += [_dot(right + 46, y.place(one["mean"]), 4, "dot"), text(right + 46, BOTTOM + 16, "missing", "middle")]
+        drawn.append(line(beyond, y.place(one["low"]), beyond, y.place(one["high"]), "whisker"))
+        drawn += [_dot(beyond, y.place(one["mean"]), 4, "dot"), text(beyond, BOTTOM + 16, "missing", "middle")]
     if shape["kind"] == "date" and max(abs(x.low), abs(x.high)) < _DAYS:
         first, last = (str(date(1970, 1, 1) + timedelta(days=math.floor(day))) for day in (x.low, x.high))
         drawn += [text(x.start, BOTTOM + 16, first), text(x.end, BOTTOM + 16, last, "end")]
@@ -241,29 +218,6 @@ def _number_effect(
     return picture(WIDTH, HEIGHT, about, *drawn)
 
 
-def _level_effect(about: str, unit: str, bins: Sequence[Mapping[str, Any]], ends: Sequence[float]) -> Html:
-    """A line for each level: its mean as a bar from zero, its spread, its rows."""
-    step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
-    x, bottom = spanning(ends, left, right, zero=True), top + step * len(bins)
-    drawn = [line(x.place(tick), top, x.place(tick), bottom, "grid") for tick in x.ticks(4)]
-    drawn += [text(at, bottom + 15, said, "middle") for at, said in x.marks(4)]
-    drawn.append(text(2, bottom + 15, unit, class_="what"))
-    if unit == ODDS:
-        drawn += [text(x.place(tick), bottom + 31, odds_factor(tick), "middle", "quiet") for tick in x.ticks(4)]
-        drawn.append(text(2, bottom + 31, "odds", class_="what"))
-    drawn.append(text(WIDTH - 4, top - 8, "rows", "end", "what"))
-    for place, one in enumerate(bins):
-        middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
-        drawn += [
-            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
-            rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
-            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
-            text(WIDTH - 4, middle + 4, count(one["count"]), "end", "quiet"),
-        ]
-    drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
-    return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
-
-
 def odds_factor(log_odds: float) -> str:
     """What the odds are multiplied or divided by, such as ×2 or ÷2."""
     factor = math.exp(min(abs(log_odds), 700.0))
@@ -271,14 +225,6 @@ def odds_factor(log_odds: float) -> str:
     if factor >= 10_000:
         said = f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
     return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
-
-
-def against_exact(about: str, what: str, points: Sequence[Sequence[float]], low: float, high: float) -> Html:
-    """Measured numbers against exact ones, points (exact, measured); exact ones are between two ends."""
-    measured = [point[1] for point in points]
-    x, y = across(low, high), upward(min([low, *measured]), max([high, *measured]))
-    names = f"exact {what}", f"measured {what}"
-    return chart(about, x, y, names, ("line", [(low, low), (high, high)], "by-chance"), ("dots", points, "plainly"))
 
 
 def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
@@ -318,7 +264,8 @@ def waterfall(
     ends = [0.0, total[1], *(end for _, *both, _ in given for end in both)]
     x = spanning([float(end) for end in ends], _LABELS, _DECISION - _NUMBERS, room=0.04)
     top, bottom = 46.0, 46.0 + _STEP * (len(given) + 1)
-    drawn = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance"), text(_LABELS - 8, bottom + 24, unit, "end")]
+    drawn: list[Html | None] = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance")]
+    drawn.append(text(_LABELS - 8, bottom + 24, unit, "end"))
     for at, said in x.marks(6):
         drawn += [line(at, bottom, at, bottom + 5, "axis"), text(at, bottom + 24, said, "middle")]
     # No mark stands next to the label: "HeartDisease = 1" and "25 %" would read as one number.
@@ -328,19 +275,15 @@ def waterfall(
         if x.low <= value <= x.high and x.place(value) - last > 40:
             last = x.place(value)
             drawn += [line(last, top - 16, last, top - 11, "axis"), text(last, 22, said, "middle")]
-    for place, (name, start, end, said) in enumerate(given):
+    for place, (name, start, end, said) in enumerate([*given, (total[0], 0.0, total[1], total[2])]):
         y, near, far = top + _STEP * place, *sorted((x.place(start), x.place(end)))
+        is_total = place == len(given)
+        kind, strong = "toward" if end >= start else "against", "strong" if is_total else None
         drawn += [
-            text(_LABELS - 8, y + 15, shortened(name, 32), "end"),
-            rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "toward" if end >= start else "against"),
-            line(x.place(end), y + 4, x.place(end), y + _STEP + 4, "grid"),
-            text(_DECISION - 4, y + 15, said, "end"),
+            text(_LABELS - 8, y + 15, name if is_total else shortened(name, 32), "end", strong),
+            rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "total" if is_total else kind),
+            None if is_total else line(x.place(end), y + 4, x.place(end), y + _STEP + 4, "grid"),
+            text(_DECISION - 4, y + 15, said, "end", strong),
         ]
-    y, near, far = top + _STEP * len(given), *sorted((x.place(0.0), x.place(total[1])))
-    drawn += [
-        text(_LABELS - 8, y + 15, total[0], "end", "strong"),
-        rectangle(near, y + 4, max(far - near, 1.0), _STEP - 8, "total"),
-        text(_DECISION - 4, y + 15, total[2], "end", "strong"),
-    ]
     words = [element("title", plain(about)), element("desc", plain(description, 2_000))]
     return picture(_DECISION, bottom + 40, about, *words, *drawn, class_="decision")

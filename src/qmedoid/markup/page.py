@@ -1,14 +1,16 @@
-"""Pages and views of pages: a template with plain values becomes text of HTML that loads nothing."""
+"""Pages and views of pages: a template with plain values becomes text of HTML that loads nothing.
+
+A page may show the little Markdown that model cards use: headings, lists, tables, blocks of code, code and bold words.
+"""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.markup import charts, svg
-from qmedoid.markup.html import Html, escape, plain
-from qmedoid.markup.policy import check_raw, content_policy, script_json
+from qmedoid.markup.html import Html, check_raw, content_policy, element, escape, join, plain, script_json
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,6 +20,16 @@ LONGEST = 2_000
 _WHOLE = 1_000_000
 # What a template shows only where it is given.
 _OPTIONAL: dict[str, Any] = {"notes": (), "settings": (), "importances": (), "columns": (), "more": 0}
+_INLINE = re.compile(r"\\(?P<plain>[^A-Za-z0-9\s])|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*")
+_RULE = re.compile(r"\|[\s:|-]+\|?")
+_BLOCK = re.compile(
+    r"""^(?: ```[^\n]*\n (?P<code>.*?) (?:^```[^\n]*$ | \Z)
+      | (?P<depth>\#+) (?P<title>[^\n]*)
+      | -\  (?P<items>[^\n]* (?:\n(?:-\ |\ \ )[^\n]*)*)
+      | (?P<rows>\|[^\n]* (?:\n\|[^\n]*)*)
+      | (?P<words>[^\n]*\S[^\n]* (?:\n(?!\#|-\ |\||```)[^\n]*\S[^\n]*)*) )""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
 _DRAWINGS = "/* Drawings: "
 _NOTEBOOK_ENDS = "/* Pages: "
 
@@ -81,18 +93,17 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_shown,
     )
-    filters: dict[str, Callable[..., Any]] = {
+    made.filters.update({
         "number": svg.label,
-        "known": svg.known,
+        "known": lambda value: "–" if value is None else svg.label(value),
         "percent": lambda share: "–" if share is None else svg.percent(share),
         "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
-        "count": svg.count,
+        "count": "{:,}".format,
         "short": svg.short,
         "cut": lambda text, most: plain(str(text), most),
         "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
         "json": lambda value: Html(script_json(value)),
-    }
-    made.filters.update(filters)
+    })  # fmt: skip
     sheet = style()
     made.globals.update(
         charts=charts,
@@ -112,3 +123,39 @@ def _shown(value: Any) -> Any:
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return plain(value, LONGEST, keep="\n")
+
+
+def inline(text: str) -> Html:
+    """Words of a line: code, bold ones, and signs after a backslash, which mean themselves."""
+    made, end = [], 0
+    for found in _INLINE.finditer(text):
+        made.append(escape(text[end : found.start()]))
+        if found["code"] is not None:
+            made.append(element("code", found["code"]))
+        elif found["bold"] is not None:
+            made.append(element("strong", found["bold"]))
+        else:
+            made.append(escape(found["plain"]))
+        end = found.end()
+    return join([*made, escape(text[end:])])
+
+
+def html_of_markdown(text: str, level: int = 3) -> Html:
+    """A text of Markdown as HTML; its first headings are of this level."""
+    made, title = list[Html](), "Table"
+    for found in _BLOCK.finditer(text):
+        if found["code"] is not None:
+            made.append(element("pre", element("code", found["code"].removesuffix("\n")), tabindex=0))
+        elif found["depth"]:
+            title = found["title"].strip("# ")
+            made.append(element(f"h{min(level + max(len(found['depth']) - 2, 0), 6)}", inline(title)))
+        elif found["items"] is not None:
+            items = [" ".join(map(str.strip, item.split("\n"))) for item in found["items"].split("\n- ")]
+            made.append(element("ul", *(element("li", inline(item)) for item in items)))
+        elif found["rows"]:
+            rows = [row.strip() for row in found["rows"].split("\n") if not _RULE.fullmatch(row.strip())]
+            head, *cells = ([inline(one.strip()) for one in re.split(r"(?<!\\)\|", row.strip("|"))] for row in rows)
+            made.append(Html(render("table.html", caption=title, head=head, rows=cells)))
+        else:
+            made.append(element("p", inline(" ".join(found["words"].split("\n")))))
+    return join(made, "\n")

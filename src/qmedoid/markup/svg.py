@@ -30,16 +30,6 @@ def percent(value: float) -> str:
     return f"{100 * value:.4g} %".replace("-", "−")
 
 
-def count(number: int) -> str:
-    """A whole number with commas."""
-    return f"{number:,}"
-
-
-def known(value: float | None) -> str:
-    """A number, or a dash for none."""
-    return "–" if value is None else label(value)
-
-
 @dataclass(frozen=True)
 class Axis:
     """Places of values along a chart.
@@ -78,12 +68,16 @@ class Axis:
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]
 
-    def marks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Coordinates of the ticks with their values as text, in as many digits as tell them apart."""
+    def marks(self, most: int = 6, log_text: Callable[[float], str] | None = None) -> list[tuple[float, str]]:
+        """Coordinates of the ticks with their values as text, in as many digits as tell them apart.
+
+        Values on a logarithmic axis are written by `log_text`.
+        """
         ticks = self.ticks(most)
         step = min((b - a for a, b in pairwise(ticks)), default=0.0)
         if self.is_log or not _SMALLEST_STEP <= step < _TOO_MANY:
-            return [(self.place(tick), label(tick)) for tick in ticks]
+            write = (log_text if self.is_log else None) or label
+            return [(self.place(tick), write(tick)) for tick in ticks]
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         comma = "," if max(map(abs, ticks)) >= _MANY else ""
         texts = [f"{tick if abs(tick) > step / 2 else 0.0:{comma}.{digits}f}" for tick in ticks]
@@ -149,21 +143,15 @@ def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float],
     Values on a logarithmic axis are written by `number`.
     """
     drawn = []
-    for at, said in _marks(y, number):
+    for at, said in y.marks(5, number):
         drawn += [line(x.start, at, x.end, at, "grid"), text(x.start - 6, at + 4, said, "end")]
-    for at, said in _marks(x, number):
+    for at, said in x.marks(5, number):
         drawn += [line(at, y.start, at, y.end, "grid"), text(at, y.start + 16, said, "middle")]
     drawn.append(line(x.start, y.start, x.end, y.start, "axis"))
     drawn.append(line(x.start, y.start, x.start, y.end, "axis"))
     drawn.append(text((x.start + x.end) / 2, y.start + 33, x_label, "middle", "what"))
     drawn.append(text(2, y.end - 9, y_label, "start", "what"))
     return join(drawn)
-
-
-def _marks(axis: Axis, number: Callable[[float], str] | None) -> list[tuple[float, str]]:
-    if number is None or not axis.is_log:
-        return axis.marks(5)
-    return [(axis.place(tick), number(tick)) for tick in axis.ticks(5)]
 
 
 def picture(width: float, height: float, about: str, *children: Child, class_: str | None = None) -> Html:

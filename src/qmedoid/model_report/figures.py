@@ -11,14 +11,24 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
 from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, count_text, figure_text, odds_text, percent_text
+from qmedoid.metrics.texts import (
+    CALIBRATION_NAMES,
+    FIGURE_NAMES,
+    SMALLEST_FACTOR,
+    count_text,
+    figure_text,
+    odds_text,
+    percent_text,
+)
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.tables.verdict import verdict
+from qmedoid.tables.verdict import RARE, verdict
 
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
 _SMALLEST = float(np.finfo(np.float64).eps)
+# Figures of an operating point that have intervals of their own.
+_OF_CUT = ("alert_rate", "precision", "recall")
 
 
 def figure(name: str, value: float | None, interval: Interval | None = None) -> dict[str, Any]:
@@ -35,11 +45,7 @@ def table_figures(
     report: Mapping[str, Any], decision: Decision, codes: Codes, margins: Array, scores: Array
 ) -> list[dict[str, Any]]:
     """The figures of `decision_report` over rows with classes, with intervals."""
-    confusion = np.array(report["confusion"], dtype=np.float64)
-    found = {
-        **of_confusion(confusion, len(decision.classes) == 2),
-        "macro_f1": normal_interval(report["macro_f1"], macro_f1_error(confusion[None])),
-    }
+    found = dict[str, Interval | None]()
     if decision.probabilistic:
         of_true = decision.probabilities(scores)[np.arange(len(codes)), codes]
         found["log_loss"] = mean_interval(-np.log(np.maximum(of_true, _SMALLEST)))
@@ -47,88 +53,68 @@ def table_figures(
         found["roc_auc"] = roc_auc_interval(codes == 1, margins)
         found["pr_auc"] = pr_auc_interval(codes == 1, margins)
     # Where no circuit decides there is nothing to say of it.
-    names = [name for name in FIGURE_NAMES if name in report and (name != "by_circuit" or report[name])]
-    return [figure(name, report[name], found.get(name)) for name in names]
+    known = {name: one for name, one in report.items() if name != "by_circuit" or one}
+    return stored_figures(known, len(decision.classes), found)
 
 
-def of_confusion(confusion: Array, is_two: bool) -> dict[str, Interval | None]:
-    """Intervals of the figures that are shares of counted rows."""
+def stored_figures(
+    report: Mapping[str, Any], n_classes: int, intervals: Mapping[str, Interval | None] | None = None
+) -> list[dict[str, Any]]:
+    """The figures of a report, with intervals: these and those that follow from its counts."""
+    confusion = np.array(report["confusion"], dtype=np.float64)
     n = float(confusion.sum())
-    found: dict[str, Interval | None] = {"accuracy": share_interval(float(np.trace(confusion)), n)}
-    if is_two:
-        (tn, fp), (fn, tp) = confusion.tolist()
-        counts = OperatingSummary("likeliest", None, 0.0, Counts(int(tp), int(fp), int(fn), int(tn)))
-        found |= {
-            "prevalence": share_interval(tp + fn, n), "alert_rate": counts.alert_rate, "precision": counts.precision,
-            "recall": counts.recall,
-        }  # fmt: skip
-    return found
+    found: dict[str, Interval | None] = {
+        "accuracy": share_interval(float(np.trace(confusion)), n),
+        "macro_f1": normal_interval(report["macro_f1"], macro_f1_error(confusion[None])),
+        **(intervals or {}),
+    }
+    if n_classes == 2:
+        (tn, fp), (fn, tp) = confusion.astype(int).tolist()
+        counts = OperatingSummary("likeliest", None, 0.0, Counts(tp, fp, fn, tn))
+        found["prevalence"] = share_interval(tp + fn, n)
+        found |= {name: getattr(counts, name) for name in _OF_CUT}
+    return [figure(name, report[name], found.get(name)) for name in FIGURE_NAMES if name in report]
 
 
 def held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array) -> list[dict[str, Any]]:
     """The figures of two classes on held-out rows, from their curve."""
     tp, fp, fn, tn = summary.counts or (0, 0, 0, 0)
     metrics = ClassMetrics(np.array([[tn, fp], [fn, tp]], dtype=np.float64))
-    known: dict[str, tuple[float | None, Interval | None]] = {}
-    for name in ("alert_rate", "precision", "recall"):
-        found: Interval | None = getattr(summary, name)
-        known[name] = (None if found is None else found.value, found)
+    found: dict[str, Interval | None] = {name: getattr(summary, name) for name in _OF_CUT}
+    values: dict[str, float | None] = {}
     if summary.prevalence is None:
         per_row, n = summary.draws_per_row, tp + fp + fn + tn
-        known["accuracy"] = metrics.accuracy, share_interval(per_row * (tp + tn), per_row * n)
-        known["prevalence"] = (tp + fn) / max(n, 1), share_interval(per_row * (tp + fn), per_row * n)
-        known["f1"] = (float(metrics.f1[1]) if tp + fn + fp else None), None
-        known["macro_f1"] = (
-            float(metrics.f1.mean()),
-            normal_interval(float(metrics.f1.mean()), macro_f1_error(metrics.confusion[None])),
-        )
-        area = pr_auc_interval(positive, log_odds)
-        known["pr_auc"] = (None if area is None else area.value), area
-    area = roc_auc_interval(positive, log_odds)
-    known["roc_auc"] = (None if area is None else area.value), area
-    return [figure(name, *known[name]) for name in FIGURE_NAMES if name in known]
-
-
-def stored_figures(report: Mapping[str, Any], n_classes: int) -> list[dict[str, Any]]:
-    """The figures that a fit kept of its held-out rows, with the intervals that follow from its counts."""
-    confusion = np.array(report["confusion"], dtype=np.float64)
-    found = of_confusion(confusion, n_classes == 2)
-    found["macro_f1"] = normal_interval(report["macro_f1"], macro_f1_error(confusion[None]))
-    return [figure(name, report.get(name), found.get(name)) for name in FIGURE_NAMES if name in report]
+        values["accuracy"], values["prevalence"] = metrics.accuracy, (tp + fn) / max(n, 1)
+        values["f1"] = float(metrics.f1[1]) if tp + fn + fp else None
+        found["accuracy"] = share_interval(per_row * (tp + tn), per_row * n)
+        found["prevalence"] = share_interval(per_row * (tp + fn), per_row * n)
+        found["f1"] = None
+        found["macro_f1"] = normal_interval(float(metrics.f1.mean()), macro_f1_error(metrics.confusion[None]))
+        found["pr_auc"] = pr_auc_interval(positive, log_odds)
+    found["roc_auc"] = roc_auc_interval(positive, log_odds)
+    values = {name: None if one is None else one.value for name, one in found.items()} | values
+    return [figure(name, values[name], found[name]) for name in FIGURE_NAMES if name in found]
 
 
 def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, scores: Array) -> dict[str, Any] | None:
     """Probabilities and what happened, in bins of about equally many rows."""
-    if not decision.probabilistic or "calibration" not in report:
+    if not decision.probabilistic:
         return None
     happened, probabilities = confidence_outcomes(codes, decision.probabilities(scores))
-    found = report["calibration"]
-    return {
-        "of": None if len(decision.classes) > 2 else str(decision.classes[1]),
-        "bins": _bins(happened, probabilities),
-        "error": found["error"],
-        "by_chance": found["by_chance"],
-        "by_chance_high": found["by_chance_high"],
-    }
-
-
-def _bins(happened: Flags, probabilities: Array) -> list[dict[str, Any]]:
     order = np.argsort(probabilities, kind="stable")
-    ranked, outcomes = probabilities[order], happened[order]
+    ranked, outcomes, bins = probabilities[order], happened[order], []
     wanted = np.arange(N_BINS) * len(ranked) // N_BINS
     starts = np.unique(np.searchsorted(ranked, ranked[wanted], side="left")).tolist()
-    made = []
     for begin, end in zip(starts, [*starts[1:], len(ranked)], strict=True):
         share = share_interval(int(outcomes[begin:end].sum()), end - begin)
         mean = float(ranked[begin:end].mean())
-        made.append({"mean": mean, "share": share.value, "low": share.low, "high": share.high, "count": end - begin})
-    return made
+        bins.append({"mean": mean, "share": share.value, "low": share.low, "high": share.high, "count": end - begin})
+    errors = {name: report["calibration"][name] for name in CALIBRATION_NAMES}
+    return {"of": None if len(decision.classes) > 2 else str(decision.classes[1]), "bins": bins, **errors}
 
 
 MOST_DIRECTIONS = 8
 MOST_LOOKED_AT = 3
-RARE = 0.1
-"""Share of the positive class below which accuracy says little, and the area below precision and recall is shown."""
 _FEW = 100
 """Rows below which shares are not said as so many of 100."""
 _LEAST_ROWS = 5
@@ -138,11 +124,13 @@ Summary = Mapping[str, Any]
 
 def opening(summary: Summary) -> dict[str, Any]:
     """What a report opens with, from the other parts of its summary."""
-    confusion, model = summary["confusion"], summary["model"]
+    confusion, model, made, figures = (summary[part] for part in ("confusion", "model", "made", "figures"))
     counts = None if confusion is None else confusion["counts"]
     found = [one for one in summary["findings"] if one["status"] in ("problem", "tip")]
+    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
+    day = datetime.fromisoformat(made["time"])
     return {
-        "about": _eyebrow(summary),
+        "about": ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"],
         "headline": _headline(model, counts),
         "sentences": [] if counts is None else _sentences(summary, counts),
         "cards": [] if counts is None else _cards(summary, counts),
@@ -153,25 +141,10 @@ def opening(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _eyebrow(summary: Summary) -> list[str]:
-    """What is reported on, of which rows, and when."""
-    made, figures = summary["made"], summary["figures"]
-    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
-    day = datetime.fromisoformat(made["time"])
-    return ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"]
-
-
-def _is(model: Mapping[str, Any], label: Any) -> str:
-    """Of which rows a sentence is, in the words of the table: ``rows where Sick is 1``."""
-    return f"rows of {str(label)!r}" if model["target"] is None else f"rows where {model['target']} is {label}"
-
-
 def _of_100(hits: int, n: int) -> str:
-    """A share as so many of 100, or of the rows themselves where they are few."""
-    if n < _FEW:
-        return f"{count_text(hits)} of {count_text(n)}"
+    """A share as so many of 100, or of the rows themselves where they are few, or where it would read as 0 or 100."""
     per = round(100 * hits / n)
-    if (per == 0 and hits) or (per == 100 and hits < n):
+    if n < _FEW or (per == 0 and hits) or (per == 100 and hits < n):
         return f"{count_text(hits)} of {count_text(n)}"
     return f"{per} of 100"
 
@@ -179,11 +152,12 @@ def _of_100(hits: int, n: int) -> str:
 def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) -> str:
     """One sentence on what the model finds and how often it is wrong."""
     if counts is None:
-        target = "the class" if model["target"] is None else model["target"]
-        return f"A model of {target}, not yet judged by rows with a known class."
+        return f"A model of {model['target'] or 'the class'}, not yet judged by rows with a known class."
     if len(counts) == 2:
         (_, false), (missed, found) = counts
-        rows = _is(model, model["positive"])
+        # In the words of the table, such as: rows where Sick is 1.
+        label, target = model["positive"], model["target"]
+        rows = f"rows of {str(label)!r}" if target is None else f"rows where {target} is {label}"
         if found + missed == 0:
             return f"There are no {rows} to find; {count_text(false)} of {count_text(sum(counts[0]))} are called so."
         finds = "It finds all" if not missed else f"It finds {_of_100(found, found + missed)}"
@@ -210,10 +184,8 @@ def _weakest(counts: Sequence[Sequence[int]]) -> int | None:
 
 def _sentences(summary: Summary, counts: Sequence[Sequence[int]]) -> list[str]:
     """Next to a guess, next to plain baselines, and whether probabilities are to be trusted."""
-    area = _figure(summary, "roc_auc")
-    report = {
-        "classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"],
-    }  # fmt: skip
+    area = known_figure(summary, "roc_auc")
+    report = {"classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"]}
     said = verdict(report, alerts=summary["model"]["rule"] not in (None, "likeliest"))[1:]
     return [*said, *_beside_baselines(summary["baselines"]), *_calibrated(summary["calibration"])]
 
@@ -224,18 +196,16 @@ def _beside_baselines(baselines: Mapping[str, Any] | None) -> list[str]:
     if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
         return [baselines["verdict"]]
     ours, *others = baselines["rows"]
-    values = [_short(one["values"][0]) for one in (ours, *others)]
-    names = [one["name"] for one in others]
-    figure = f"{baselines['figures'][0]} {values[0]} against {', '.join(values[1:])}"
+    figure, values = baselines["figures"][0], [_short(one["values"][0]) for one in baselines["rows"]]
     if ours["best"][0] and not baselines["better"]:
-        return [f"Better than {_listed(names)} on the same rows ({figure})."]
-    best = next((one for one in others if one["best"][0]), None)
+        names = _listed([one["name"] for one in others])
+        return [f"Better than {names} on the same rows ({figure} {values[0]} against {', '.join(values[1:])})."]
+    best = next((place for place, one in enumerate(others, 1) if one["best"][0]), None)
     if best is None:
         return [baselines["verdict"]]
-    against = f"{baselines['figures'][0]} {_short(best['values'][0])} against {values[0]}"
-    if baselines["better"]:
-        return [f"{best['name']} is better on the same rows ({against})."]
-    return [f"{best['name']} is as good on the same rows, within error ({against})."]
+    how, error = ("better", "") if baselines["better"] else ("as good", ", within error")
+    name, against = baselines["rows"][best]["name"], f"{figure} {values[best]} against {values[0]}"
+    return [f"{name} is {how} on the same rows{error} ({against})."]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -254,18 +224,14 @@ def _short(text: str) -> str:
 def _calibrated(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return []
+    error, chance = (f"{found[name]:.2g}" for name in ("error", "by_chance"))
     if found["error"] <= found["by_chance_high"]:
-        return [
-            f"Its probabilities are as good as chance allows (calibration error {found['error']:.2g}; "
-            f"{found['by_chance']:.2g} by chance)."
-        ]
-    return [
-        f"Its probabilities are off by {found['error']:.2g} on average, more than chance explains "
-        f"({found['by_chance']:.2g})."
-    ]
+        return [f"Its probabilities are as good as chance allows (calibration error {error}; {chance} by chance)."]
+    return [f"Its probabilities are off by {error} on average, more than chance explains ({chance})."]
 
 
-def _figure(summary: Summary, key: str) -> Mapping[str, Any] | None:
+def known_figure(summary: Summary, key: str) -> Mapping[str, Any] | None:
+    """A figure of a summary that has a value."""
     figures = (summary["figures"] or {}).get("figures", ())
     return next((one for one in figures if one["key"] == key and one["value"] is not None), None)
 
@@ -274,7 +240,21 @@ def _card(name: str, value: str, *notes: str | None) -> dict[str, str]:
     return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
 
 
-def _bounds(found: Interval) -> str:
+def _number_card(name: str, found: Mapping[str, Any], against: str | None = None, digits: int = 2) -> dict[str, str]:
+    bounds = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
+    return _card(name, f"{found['value']:.{digits}f}", bounds, against)
+
+
+def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> dict[str, str]:
+    share = share_interval(hits, n)
+    if not n:
+        return _card(name, "none", nothing)
+    note = f"{words}{percent_text(share.value)}, {bounds_text(share)}"
+    return _card(name, f"{count_text(shown)} of {count_text(n)}", note)
+
+
+def bounds_text(found: Interval) -> str:
+    """The bounds of an interval in percent."""
     return f"{percent_text(found.low).removesuffix(' %')} to {percent_text(found.high)}"
 
 
@@ -282,36 +262,29 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, 
     """Four figures, each with its interval and what guessing or a baseline reaches."""
     total, right = sum(map(sum, counts)), sum(row[code] for code, row in enumerate(counts))
     share, guess = share_interval(right, total), max(map(sum, counts)) / max(total, 1)
-    accuracy = _card("Right", percent_text(share.value), _bounds(share), f"guessing: {percent_text(guess)}")
+    accuracy = _card("Right", percent_text(share.value), bounds_text(share), f"guessing: {percent_text(guess)}")
     if len(counts) > 2:
         return [accuracy, *_many_cards(summary, counts)]
     (_, false), (missed, found) = counts
-    recall, called = share_interval(found, found + missed), found + false
-    precision = share_interval(found, called)
+    positive, called = found + missed, found + false
     cards = [
-        _card("Found (recall)", f"{count_text(found)} of {count_text(found + missed)}" if found + missed else "none",
-              f"{percent_text(recall.value)}, {_bounds(recall)}" if found + missed else "there are none to find"),
-        _card("False alerts", f"{count_text(false)} of {count_text(called)}" if called else "none",
-              f"precision {percent_text(precision.value)}, {_bounds(precision)}" if called else "there is no alert"),
-    ]  # fmt: skip
-    if found + missed < RARE * total:
-        chance = f"by chance {percent_text((found + missed) / total)}"
-        cards.insert(0, _area(summary, "pr_auc", "Precision over all cuts (PR-AUC)", chance) or accuracy)
-    else:
-        cards.insert(0, accuracy)
+        _share_card("Found (recall)", found, found, positive, "", "there are none to find"),
+        _share_card("False alerts", false, found, called, "precision ", "there is no alert"),
+    ]
+    first, chance = None, f"by chance {percent_text(positive / max(total, 1))}"
+    if positive < RARE * total:
+        first = _area(summary, "pr_auc", "Precision over all cuts (PR-AUC)", chance)
     ranking = _area(summary, "roc_auc", "Ranking (ROC-AUC)", "by chance 0.5")
-    return [*cards, *([] if ranking is None else [ranking])]
+    return [first or accuracy, *cards, *([] if ranking is None else [ranking])]
 
 
 def _area(summary: Summary, key: str, name: str, chance: str) -> dict[str, str] | None:
     """An area with its interval, next to the best plain baseline's or to what chance reaches."""
-    found = _figure(summary, key)
+    found = known_figure(summary, key)
     if found is None:
         return None
-    digits = 3 if found["value"] >= 0.995 else 2
-    interval = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
-    baseline = _best_baseline(summary["baselines"], {"roc_auc": "ROC-AUC", "pr_auc": "PR-AUC"}[key])
-    return _card(name, f"{found['value']:.{digits}f}", interval, baseline or chance)
+    baseline = _best_baseline(summary["baselines"], FIGURE_NAMES[key])
+    return _number_card(name, found, baseline or chance, digits=3 if found["value"] >= 0.995 else 2)
 
 
 def _best_baseline(baselines: Mapping[str, Any] | None, figure: str) -> str | None:
@@ -325,22 +298,16 @@ def _best_baseline(baselines: Mapping[str, Any] | None, figure: str) -> str | No
 
 def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, str]]:
     cards, labels, totals = [], summary["confusion"]["labels"], [sum(row) for row in counts]
-    macro, weakest, loss = _figure(summary, "macro_f1"), _weakest(counts), _figure(summary, "log_loss")
+    macro, weakest, loss = known_figure(summary, "macro_f1"), _weakest(counts), known_figure(summary, "log_loss")
     if macro is not None:
-        bounds = None if macro["low"] is None else f"{macro['low']:.2f} to {macro['high']:.2f}"
-        cards.append(_card("All classes alike (macro-F1)", f"{macro['value']:.2f}", bounds))
+        cards.append(_number_card("All classes alike (macro-F1)", macro))
     if weakest is not None and counts[weakest][weakest] < totals[weakest]:
-        share = share_interval(counts[weakest][weakest], totals[weakest])
-        cards.append(
-            _card(f"Weakest class: {labels[weakest]}",
-                  f"{count_text(counts[weakest][weakest])} of {count_text(totals[weakest])}",
-                  f"found {percent_text(share.value)}, {_bounds(share)}")
-        )  # fmt: skip
+        hits = counts[weakest][weakest]
+        cards.append(_share_card(f"Weakest class: {labels[weakest]}", hits, hits, totals[weakest], "found ", ""))
     if loss is not None:
         shares = [total / sum(totals) for total in totals if total]
         guess = -sum(share * math.log(share) for share in shares)
-        bounds = None if loss["low"] is None else f"{loss['low']:.2f} to {loss['high']:.2f}"
-        cards.append(_card("Probabilities (log-loss)", f"{loss['value']:.2f}", bounds, f"class shares: {guess:.2f}"))
+        cards.append(_number_card("Probabilities (log-loss)", loss, f"class shares: {guess:.2f}"))
     return cards
 
 
@@ -349,33 +316,31 @@ def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
     A factor of the odds that would be printed as 1.000 lowers and raises nothing, and such a column is left out.
     """
-    rows = []
+    rows, ends = [], list[dict[str, Any]]()
     for effect in effects[:MOST_DIRECTIONS]:
-        named = _named_bins(effect)
+        named = sorted(_named_bins(effect), key=lambda one: one[1])
         if not named:
             continue
-        low, high = (pick(named, key=lambda one: one[1]) for pick in (min, max))
+        row: dict[str, Any] = {"column": effect["column"], "lower": None, "raise": None}
         is_odds = effect["unit"] == "log-odds"
         least = math.log(SMALLEST_FACTOR) if is_odds else 0.0
-        rows.append({
-            "column": effect["column"],
-            "lower": _end(low, is_odds=is_odds) if low[1] < -least else None,
-            "raise": _end(high, is_odds=is_odds) if high[1] > least else None,
-        })  # fmt: skip
+        # Of equal values the first one.
+        for side, sign, (label, value) in (("lower", -1, named[0]), ("raise", 1, max(named, key=lambda one: one[1]))):
+            if sign * value > least:
+                row[side] = {"label": label, "value": value, "text": added_text(value, odds=is_odds)}
+                ends.append(row[side])
+        rows.append(row)
+    for end in ends:
+        end["share"] = abs(end["value"]) / max(abs(one["value"]) for one in ends)
     if not rows:
         return None
     rows = [row for row in rows if row["lower"] is not None or row["raise"] is not None]
-    largest = max((abs(row[side]["value"]) for row in rows for side in ("lower", "raise") if row[side]), default=0.0)
-    for row in rows:
-        for side in ("lower", "raise"):
-            if row[side] is not None:
-                row[side]["share"] = abs(row[side]["value"]) / largest
     return {"toward": effects[0]["toward"], "unit": effects[0]["unit"], "rows": rows}
 
 
-def _end(found: tuple[str, float], *, is_odds: bool) -> dict[str, Any]:
-    text = odds_text(found[1]) if is_odds else f"{found[1]:+.2g}".replace("-", "−")
-    return {"label": found[0], "value": found[1], "text": text}
+def added_text(value: float, *, odds: bool) -> str:
+    """A contribution as a factor of the odds, or a score where the model has no probabilities."""
+    return odds_text(value) if odds else f"{value:+.2g}".replace("-", "−")
 
 
 def _number(value: float) -> str:
@@ -389,12 +354,10 @@ def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
     found = []
     for place, one in enumerate(bins):
         label = one["label"]
-        if is_number and one["x_low"] is not None and one["x_low"] == one["x_high"]:
-            label = _number(one["x_low"])
-        elif is_number and one["x_low"] is not None:
+        if is_number and one["x_low"] is not None:
             low, high = _number(one["x_low"]), _number(one["x_high"])
-            label = f"{low} to {high}" if place else f"up to {high}"
-            label = f"{low} or more" if place == len(bins) - 1 else label
+            label = f"{low} or more" if place == len(bins) - 1 else f"{low} to {high}" if place else f"up to {high}"
+            label = low if one["x_low"] == one["x_high"] else label
         if one["count"] >= _LEAST_ROWS:
             found.append((label, one["mean"]))
     missing = effect["missing"]

@@ -1,8 +1,8 @@
 """The stops of the operating-point slider: alerts, thresholds that reproduce them, counts and texts; and the curves."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.texts import count_text, figure_text, interval_text
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 
 ONE_BY_ONE = 1_000
@@ -24,6 +24,8 @@ SAME_LOG_ODDS = 0.001
 MOST_POINTS = 200
 """Points of a curve at most."""
 _LARGEST = math.nextafter(1.0, 0.0)
+# Log-odds whose probability is still above 0.
+_LOWEST = -740.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ def threshold_text(low: float, high: float, first: float | None = None) -> str |
         return next((text for text in texts if _is_between(text, *around)), repr(first))
     middle = low / 2 + high / 2 if math.isfinite(low) and math.isfinite(high) else (high if math.isinf(low) else low)
     for odds in (middle, low, math.nextafter(high, -math.inf)):
-        chance = min(max(_probability(odds), 5e-324), _LARGEST)
+        chance = min(probability(max(odds, _LOWEST)), _LARGEST)
         for digits in range(1, 18):
             text = f"{chance:.{digits}g}"
             if _is_between(text, low, high):
@@ -75,31 +77,23 @@ def threshold_text(low: float, high: float, first: float | None = None) -> str |
 
 
 def _is_between(text: str, low: float, high: float) -> bool:
+    return 0.0 < float(text) < 1.0 and low <= _log_odds(text) < high
+
+
+def _log_odds(text: str) -> float:
     chance = float(text)
-    return 0.0 < chance < 1.0 and low <= math.log(chance) - math.log1p(-chance) < high
-
-
-def _probability(log_odds: float) -> float:
-    if log_odds > 0:
-        return 1.0 / (1.0 + math.exp(-min(log_odds, 700.0)))
-    grown = math.exp(max(log_odds, -740.0))
-    return grown / (1.0 + grown)
+    return math.log(chance) - math.log1p(-chance)
 
 
 def wanted_alerts(n_rows: int) -> Codes:
     """Numbers of alerts that are stops: 0 to `ONE_BY_ONE` one by one, then evenly on a log scale, and all rows."""
     few = np.arange(min(n_rows, ONE_BY_ONE) + 1)
-    if n_rows <= ONE_BY_ONE:
-        return few
-    return np.unique(np.concatenate([few, np.geomspace(ONE_BY_ONE, n_rows, MORE_STOPS).round().astype(np.intp)]))
+    many = np.geomspace(ONE_BY_ONE, max(n_rows, ONE_BY_ONE), MORE_STOPS).round().astype(np.intp)
+    return np.union1d(few, many[many <= n_rows])
 
 
 def operating(
-    rows: RankedRows,
-    decision: Decision,
-    *,
-    cost: float | None = None,
-    rows_per_day: float | None = None,
+    rows: RankedRows, decision: Decision, *, cost: float | None = None, rows_per_day: float | None = None
 ) -> dict[str, Any]:
     """The operating part of a summary, without its sentence; see `summary`."""
     order = np.argsort(-rows.log_odds, kind="stable")
@@ -109,26 +103,18 @@ def operating(
     possible = np.concatenate([[0], np.flatnonzero(falling[1:] < falling[:-1]) + 1, [n]])
     present = 0.0 if decision.cut is None else decision.cut
     here = int((rows.log_odds > present).sum())
-    chosen = np.union1d(possible[np.searchsorted(possible, wanted_alerts(n), side="right") - 1], [here])
-    stops = [_stop(rows, falling, int(alerts), present) for alerts in chosen]
-    kept = [(int(alerts), stop) for alerts, stop in zip(chosen, stops, strict=True) if stop is not None]
-    counts = [
-        Counts(int(hits[alerts]), alerts - int(hits[alerts]), n_positive - int(hits[alerts]),
-               n - n_positive - alerts + int(hits[alerts]))
-        for alerts, _ in kept
-    ]  # fmt: skip
-    summaries = [
-        at_counts(decision, log_odds, one, is_held_out=rows.is_held_out)
-        for (_, (_, log_odds)), one in zip(kept, counts, strict=True)
-    ]
-    texts = [_texts(one, of) for one, of in zip(counts, summaries, strict=True)]
-    if rows_per_day is not None:
-        for of, one in zip(texts, summaries, strict=True):
-            rate = one.alert_rate
-            of["per_day"] = "–" if rate is None else per_day_text(rate.value * rows_per_day)
-    if cost is not None:
-        for of, counted in zip(texts, counts, strict=True):
-            of["cost"] = cost_text(cost * counted.fn + counted.fp)
+    chosen = np.union1d(possible[np.searchsorted(possible, wanted_alerts(n), side="right") - 1], [here]).tolist()
+    stops, texts = list[dict[str, Any]](), list[dict[str, str]]()
+    for alerts in chosen:
+        text = _stop(rows, falling, alerts, present)
+        if text is None:
+            continue
+        tp = int(hits[alerts])
+        counts = Counts(tp, alerts - tp, n_positive - tp, n - n_positive - alerts + tp)
+        summary = at_counts(decision, _log_odds(text), counts, is_held_out=rows.is_held_out)
+        stops.append({"alerts": alerts, "threshold": float(text), "threshold_text": text, **counts._asdict()})
+        texts.append(_texts(counts, summary, cost, rows_per_day))
+    columns = _columns(stops)
     drawn = curves(rows.positive[order], falling, hits, possible)
     # Held-out rows have the training prevalence: these curves would mix it with the expected one.
     is_shifted = rows.is_held_out and decision.shift is not None
@@ -139,63 +125,61 @@ def operating(
         "positives": n_positive,
         "per_day": rows_per_day,
         "cost": cost,
-        "start": [alerts for alerts, _ in kept].index(here) if here in [alerts for alerts, _ in kept] else 0,
+        "start": columns["alerts"].index(here) if here in columns["alerts"] else 0,
         "stops": {
-            "alerts": [alerts for alerts, _ in kept],
-            "threshold": [float(text) for _, (text, _) in kept],
-            "threshold_text": [text for _, (text, _) in kept],
-            **{name: [getattr(one, name) for one in counts] for name in Counts._fields},
-            "texts": {name: [one[name] for one in texts] for name in (texts[0] if texts else {})},
-            "command": [f"--threshold {text}" for _, (text, _) in kept],
+            **columns,
+            "texts": _columns(texts),
+            "command": [f"--threshold {text}" for text in columns["threshold_text"]],
         },
         "curves": {**drawn, **({"pr": [], "net_benefit": None} if is_shifted else {})},
     }
 
 
-def _stop(rows: RankedRows, falling: Array, alerts: int, present: float) -> tuple[str, float] | None:
-    """The threshold of a stop as text and as log-odds; None where no probability has it."""
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows by name as lists by name."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _stop(rows: RankedRows, falling: Array, alerts: int, present: float) -> str | None:
+    """The threshold of a stop as text; None where no probability has it."""
     n = len(falling)
     high = math.inf if alerts == 0 else float(falling[alerts - 1])
     low = -math.inf if alerts == n else float(falling[alerts])
     if rows.is_compressed and math.isfinite(low) and math.isfinite(high):
         # Rows were counted at the upper threshold: the cut belongs just below it.
         low = high - (high - low) / 64.0
-    first = _probability(present) if low <= present < high else None
-    text = threshold_text(low, high, first)
-    if text is None:
-        return None
-    chance = float(text)
-    return text, math.log(chance) - math.log1p(-chance)
+    return threshold_text(low, high, probability(present) if low <= present < high else None)
 
 
 def at_counts(decision: Decision, log_odds: float, counts: Counts, *, is_held_out: bool) -> OperatingSummary:
     """An operating point by its counts; of held-out rows with their draws per row and at the expected prevalence."""
-    plain = OperatingSummary("probability", None, log_odds, counts)
-    if not is_held_out:
-        return plain
-    per_row = 1.0 if decision.operating is None else decision.operating.draws_per_row
-    expected = None if decision.shift is None else decision.shift.prevalence
-    return replace(plain, draws_per_row=per_row, prevalence=expected)
+    per_row, expected = 1.0, None
+    if is_held_out:
+        per_row = 1.0 if decision.operating is None else decision.operating.draws_per_row
+        expected = None if decision.shift is None else decision.shift.prevalence
+    return OperatingSummary("probability", None, log_odds, counts, expected, per_row)
 
 
-def _texts(counts: Counts, summary: OperatingSummary) -> dict[str, str]:
+def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_per_day: float | None) -> dict[str, str]:
     tp, fp, fn, tn = counts
     metrics = ClassMetrics(np.array([[tn, fp], [fn, tp]], dtype=np.float64))
     is_shifted = summary.prevalence is not None
-    rate, precision, recall = summary.alert_rate, summary.precision, summary.recall
+    figures = {name: getattr(summary, name) for name in ("alert_rate", "precision", "recall")}
     f1 = float(metrics.f1[1]) if tp + fn + fp else None
-    return {
+    rate = figures["alert_rate"]
+    texts = {
         "alerts": count_text(tp + fp),
-        "alert_rate": figure_text(None if rate is None else rate.value),
-        "precision": figure_text(None if precision is None else precision.value),
-        "recall": figure_text(None if recall is None else recall.value),
-        "alert_rate_interval": interval_text(rate),
-        "precision_interval": interval_text(precision),
-        "recall_interval": interval_text(recall),
+        **{name: figure_text(None if one is None else one.value) for name, one in figures.items()},
+        **{f"{name}_interval": interval_text(one) for name, one in figures.items()},
         # Counts are of the rows as they were, and these figures have no meaning at another prevalence.
         "f1": figure_text(None if is_shifted else f1),
         "accuracy": figure_text(None if is_shifted else metrics.accuracy),
     }
+    if rows_per_day is not None:
+        texts["per_day"] = "–" if rate is None else per_day_text(rate.value * rows_per_day)
+    if cost is not None:
+        texts["cost"] = cost_text(cost * fn + fp)
+    return texts
 
 
 def cost_text(cost: float) -> str:
@@ -210,8 +194,7 @@ def per_day_text(alerts: float) -> str:
 
 def curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> dict[str, Any]:
     """ROC, precision against recall, recall against alert rate, and net benefit; rows have falling log-odds."""
-    n, n_positive = len(falling), int(hits[-1])
-    n_negative = n - n_positive
+    n, n_positive, n_negative = len(falling), int(hits[-1]), len(falling) - int(hits[-1])
     if n_positive == 0 or n_negative == 0:
         return {"roc": [], "pr": [], "recall_by_alert_rate": [], "net_benefit": None}
     found = hits[possible]
@@ -231,11 +214,11 @@ def _points(x: Array, y: Array, along: Array) -> list[list[float]]:
     if len(x) > MOST_POINTS:
         steps = np.linspace(along[0], along[-1], MOST_POINTS)
         places = np.unique(np.minimum(np.searchsorted(along, steps), len(x) - 1))
-    return [[_short(a), _short(b)] for a, b in zip(x[places].tolist(), y[places].tolist(), strict=True)]
+    return _pairs(x[places], y[places])
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
+def _pairs(x: Array, y: Array) -> list[list[float]]:
+    return [[float(f"{one:.6g}") for one in pair] for pair in zip(x.tolist(), y.tolist(), strict=True)]
 
 
 def net_benefit(positive: Flags, falling: Array) -> Mapping[str, list[list[float]]]:
@@ -251,9 +234,5 @@ def net_benefit(positive: Flags, falling: Array) -> Mapping[str, list[list[float
     odds = grid / (1.0 - grid)
     model = hits[alerts] / n - (alerts - hits[alerts]) / n * odds
     acting = share - (1.0 - share) * odds
-
-    def pairs(values: Array) -> list[list[float]]:
-        near = values >= -share
-        return [[_short(p), _short(b)] for p, b in zip(grid[near].tolist(), values[near].tolist(), strict=True)]
-
-    return {"model": pairs(model), "all": pairs(acting), "none": pairs(np.zeros(len(grid)))}
+    drawn = {"model": model, "all": acting, "none": np.zeros(len(grid))}
+    return {name: _pairs(grid[benefit >= -share], benefit[benefit >= -share]) for name, benefit in drawn.items()}

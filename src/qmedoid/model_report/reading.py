@@ -1,7 +1,7 @@
 """What a report looks at in a table: decisions about all rows, and a random sample of the rows, in one pass."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
-from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
+from qmedoid.tables.targets import MISSING, label_codes
 
 MOST_SAMPLED = 5_000
 """Rows of the sample at most; fewer of a table with many columns."""
@@ -27,6 +27,11 @@ MOST_CELLS = 5_000_000
 """Encoded cells of the sample at most."""
 MOST_RARE = 400
 """Rows of the positive class, or called so, that are kept in any case: of a rare class a sample has too few."""
+
+
+def evenly(n: int, most: int) -> Codes:
+    """Places of evenly spread rows, at most so many."""
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
 
 
 class Sample(NamedTuple):
@@ -53,6 +58,10 @@ class Sample(NamedTuple):
         encoded = [np.asarray(column)[places].astype(np.float64, copy=False) for column in self.encoded]
         return Sample(self.table.take(pa.array(places)), encoded, self.codes[places], self.rows[places])
 
+    def first(self, n_rows: int) -> "Sample":
+        """Evenly spread rows of them, at most so many."""
+        return self if len(self.table) <= n_rows else self.take(evenly(len(self.table), n_rows))
+
     def joined(self, others: Sequence["Sample"]) -> "Sample":
         """These rows and then others."""
         parts = [self, *others]
@@ -76,13 +85,10 @@ class Drawn:
         places = np.flatnonzero(is_wanted & (chances < self._limit))
         self._parts.append((chances[places], batch.take(places)))
         if sum(len(chance) for chance, _ in self._parts) > 2 * self.most:
-            self._parts = [self._kept()]
+            self._parts = [self.kept()]
 
-    def sample(self) -> Sample:
-        """The rows that are kept, in their order."""
-        return self._kept()[1]
-
-    def _kept(self) -> tuple[Array, Sample]:
+    def kept(self) -> tuple[Array, Sample]:
+        """The rows that are kept, in their order, with their random numbers."""
         chances = np.concatenate([chance for chance, _ in self._parts])
         first, *others = (part for _, part in self._parts)
         every = first.joined(others)
@@ -134,26 +140,16 @@ class Looked:
         """Whether some rows have a class of the model."""
         return bool((self.codes >= 0).any())
 
-    @property
-    def n_unknown(self) -> int:
-        """Rows whose label is no class of the model."""
-        return int((self.codes == UNKNOWN).sum())
 
-
-@dataclass
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""
 
-    model: TableModel
-    target: str | None
-    most: int = MOST_SAMPLED
-    rows: int = 0
-    _parts: list[tuple[Codes, Decisions, Hashes | None]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: TableModel, target: str | None, most: int = MOST_SAMPLED) -> None:
+        self.model, self.target, self.rows = model, target, 0
+        self._parts: list[tuple[Codes, Decisions, Hashes | None]] = []
         self._rng = np.random.default_rng(0)
-        self.most = max(200, min(self.most, MOST_CELLS // max(len(self.model.layout.names), 1)))
-        self._drawn, self._rare = Drawn(self.most), Drawn(min(self.most, MOST_RARE))
+        most = max(200, min(most, MOST_CELLS // max(len(model.layout.names), 1)))
+        self._drawn, self._rare = Drawn(most), Drawn(min(most, MOST_RARE))
 
     def add(self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally) -> None:
         """Look at a batch, with the cells of its target column if there is one."""
@@ -176,15 +172,16 @@ class LookTally:
         codes, decided, hashes = zip(*self._parts, strict=True)
         known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
         target = self.target
-        if target is not None and target != self.model.contract.target and not (np.concatenate(codes) >= 0).any():
+        found = Looked(
+            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
+            self._drawn.kept()[1], self._rare.kept()[1],
+        )  # fmt: skip
+        if target is not None and target != self.model.contract.target and not found.is_labeled:
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
             )
-        return Looked(
-            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
-            self._drawn.sample(), self._rare.sample(),
-        )  # fmt: skip
+        return found
 
 
 def look_at_file(
@@ -227,21 +224,15 @@ def look_at_data(
     name = _target(model, target, table.column_names)
     tally = LookTally(model, name)
     labels = None if name is None else table.column(name)
-    read = [column.name for place, column in enumerate(model.contract.columns) if place in set(model.layout.used)]
-    for batch, start in _slices(_selected(difference.renamed(table), read)):
+    renamed = difference.renamed(table)
+    read = [names[place] for place in sorted(model.layout.used) if names[place] in renamed.column_names]
+    renamed = renamed.select(read or renamed.column_names[:1])
+    for start in range(0, len(renamed), BATCH_ROWS):
+        batch = renamed.slice(start, BATCH_ROWS).combine_chunks()
         tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
     difference = replace(difference, issues=issues)
     difference.raise_or_warn(on_mismatch)
     return tally.found(novelty.report(), difference)
-
-
-def _selected(table: pa.Table, names: list[str]) -> pa.Table:
-    return table.select([name for name in names if name in table.column_names] or table.column_names[:1])
-
-
-def _slices(table: pa.Table) -> Iterator[tuple[pa.Table, int]]:
-    for start in range(0, len(table), BATCH_ROWS):
-        yield table.slice(start, BATCH_ROWS).combine_chunks(), start
 
 
 def _target(model: TableModel, asked: str | None, names: Any) -> str | None:

@@ -12,60 +12,37 @@ from qmedoid.arrays import Codes
 from qmedoid.exceptions import MissingExtraError
 from qmedoid.metrics.texts import count_text
 from qmedoid.model.cut import curve_counts
+from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import seen_in_words
-from qmedoid.model.table import Decisions, TableModel
-from qmedoid.model_report.columns import (
-    KnownRows,
+from qmedoid.model.table import TableModel
+from qmedoid.model_report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
+from qmedoid.model_report.findings import Facts, judged
+from qmedoid.model_report.operating import RankedRows, at_counts, operating
+from qmedoid.model_report.parts import (
+    ReportSettings,
     column_list,
     effects,
     graph,
+    holds,
     importances,
-    left_out_list,
+    kept_rows,
+    live,
+    medoid_rows,
     pairs,
+    start_record,
     together,
 )
-from qmedoid.model_report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
-from qmedoid.model_report.findings import gather, judged
-from qmedoid.model_report.operating import RankedRows, at_counts, operating
 from qmedoid.model_report.reading import Looked
-from qmedoid.model_report.rows import holds, kept_rows, live, medoid_rows, start_record
 from qmedoid.model_report.unseen import curve_squares, errors, judges, slices, squares
 from qmedoid.storage.card import model_card
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
+from qmedoid.tables.targets import UNKNOWN
 from qmedoid.variational.model import VariationalModel
 
 FORMAT = 1
 """Of the summary."""
-MOST_BYTES = 3_000_000
-"""Size of a page at most, with its live model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportSettings:
-    """What a report is asked for.
-
-    Attributes
-    ----------
-    cost : float or None
-        What a missed positive costs, in false alerts.
-    rows : bool
-        Whether real rows are shown: medoids, and a live model, which holds rows.
-    live : bool
-        Whether the model itself is in the page.
-    max_bytes : int
-        Size of the page from which on the live model is left out.
-    ignore : tuple of str
-        Codes of findings that are not judged.
-    all_rows : bool
-        Whether rows of a table that the fit has seen are counted as well.
-    """
-
-    cost: float | None = None
-    rows: bool = True
-    live: bool = True
-    max_bytes: int = MOST_BYTES
-    ignore: tuple[str, ...] = ()
-    all_rows: bool = False
+MOST_LEFT_OUT = 200
+"""Columns that were left out and are listed at most, and letters of the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,21 +79,21 @@ def summarize(
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    known, importance = None, model.importances
-    if model.method is not None and looked is not None:
-        known = KnownRows(looked.sample.table, looked.sample.encoded)
-        importance = importances(model, known)
-    elif model.method is not None:
-        known = kept_rows(model)
+    known = None if model.method is None else kept_rows(model) if looked is None else looked.sample
+    importance = model.importances if looked is None or known is None else importances(model, known)
     sets, found = together(model, known), None if counted is None else judges(model, counted)
+    held_out = _held_out(model)
     summary: dict[str, Any] = {
         "format": FORMAT,
-        "made": _made(names),
+        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **vars(names)},
         "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
-        "left_out": left_out_list(model),
-        **_judged(model, counted, settings),
+        "left_out": [
+            {"name": name, "reason": reason[:MOST_LEFT_OUT]}
+            for name, reason in list(model.contract.left_out.items())[:MOST_LEFT_OUT]
+        ],
+        **_evaluation(model, counted, held_out, settings),
         "baselines": None if baselines is None else dict(baselines),
         "effects": [] if known is None or importance is None else effects(model, known, importance),
         "pairs": pairs(model, sets),
@@ -129,7 +106,7 @@ def summarize(
         "errors": None,
         "slices": [],
         "start_record": start_record(model, with_rows=settings.rows),
-        "expected": _expected(model),
+        "expected": None,
     }
     if counted is not None and found is not None:
         summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
@@ -138,35 +115,29 @@ def summarize(
         if settings.rows and summary["squares"] is not None:
             n_rows = len(summary["squares"]["rank"])
             summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
-    elif summary["operating"] is not None:
-        summary["squares"] = _held_out_squares(model)
-    summary["findings"] = judged(gather(model, looked, summary, importance), settings.ignore)
+    elif held_out is not None and not held_out[0].is_compressed:
+        summary["squares"] = curve_squares(model, held_out[0])
+    point = model.decision.operating
+    if point is not None and point.counts is not None and point.prevalence is None:
+        # Counts of the held-out rows at the present cut, of two classes.
+        summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
+    summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
     summary["opening"] = opening(summary)
-    summary["live"] = live(
-        model, names.sha256, is_wanted=settings.live, with_rows=settings.rows, max_bytes=settings.max_bytes,
-        summary=summary,
-    )  # fmt: skip
+    summary["live"] = live(model, names.sha256, settings, summary)
     return summary
-
-
-def _made(names: Names) -> dict[str, Any]:
-    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    return {
-        "qmedoid": __version__, "time": now, "model": names.model, "sha256": names.sha256, "table": names.table,
-        "command": names.command,
-    }  # fmt: skip
 
 
 def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
     decision, method, training = model.decision, model.method, model.training
     raw_rows = model.records is not None and settings.rows
+    weights = {"circuit": 1.0} if method is None else method.facts.get("weights") or {method.name: 1.0}
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
         "positive": decision.classes[1] if len(decision.classes) == 2 else None,
         "probabilistic": decision.probabilistic,
         "decided_by": _decided_by(model),
-        "parts": _parts(model),
+        "parts": [{"name": name, "weight": weight} for name, weight in weights.items()],
         "n_medoids": 0 if method is None else len(method.medoid_rows),
         "n_neighbors": model.n_neighbors,
         "training_rows": None if training is None else training.n_rows,
@@ -175,7 +146,7 @@ def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
         "rule": None if decision.operating is None else decision.operating.rule,
         "parameters": dict(model.parameters),
         "card": model_card(model, raw_rows=raw_rows),
-        "holds": holds(model, settings.rows, settings.live),
+        "holds": holds(model, settings),
     }
 
 
@@ -188,54 +159,72 @@ def _decided_by(model: TableModel) -> str:
     return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
 
 
-def _parts(model: TableModel) -> list[dict[str, Any]]:
-    method = model.method
-    if method is None:
-        return [{"name": "circuit", "weight": 1.0}]
-    weights = method.facts.get("weights") or {method.name: 1.0}
-    return [{"name": name, "weight": weight} for name, weight in weights.items()]
+def _held_out(model: TableModel) -> tuple[RankedRows, Counts] | None:
+    """The out-of-fold rows of two classes, and their counts at the present cut."""
+    decision, curve = model.decision, None if model.training is None else model.training.curve
+    if curve is None or not decision.probabilistic or len(decision.classes) != 2:
+        return None
+    shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
+    return RankedRows.of_curve(curve, shift), curve_counts(curve, (decision.cut or 0.0) - shift)
 
 
-def _judged(model: TableModel, looked: Looked | None, settings: ReportSettings) -> dict[str, Any]:
-    """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
-    days = None if model.training is None else model.training.days
-    per_day = None if days is None else float(days.counts.sum()) / len(days.days)
-    if looked is not None and looked.is_labeled:
-        report = labeled_report(model, looked.codes, looked.decided, looked.hashes)
-        return _of_table(model, looked, report, settings, per_day)
-    seen = 0 if looked is None else int((looked.codes == SEEN).sum())
-    said = (
-        f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new." if seen else ""
-    )
-    return _of_held_out(model, settings, per_day, said)
-
-
-def _of_table(
-    model: TableModel, looked: Looked, report: dict[str, Any], settings: ReportSettings, per_day: float | None
+def _evaluation(
+    model: TableModel, looked: Looked | None, held_out: tuple[RankedRows, Counts] | None, settings: ReportSettings
 ) -> dict[str, Any]:
-    decision, known = model.decision, looked.codes >= 0
-    codes = looked.codes[known]
-    decided = Decisions._make([*(array[known] for array in looked.decided[:4]), None])
-    about = _about_table(report)
+    """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
+    decision, days = model.decision, None if model.training is None else model.training.days
+    per_day = None if days is None else float(days.counts.sum()) / len(days.days)
     labels = [str(label) for label in decision.classes]
-    cuttable = len(labels) == 2 and decision.probabilistic
+    source, ranked, curve = "held-out", None, None
+    is_new: bool | None = True
+    seen = 0 if looked is None else int((looked.codes == SEEN).sum())
+    said = f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
+    stored = model.metrics.get("held_out")
+    if looked is not None and looked.is_labeled:
+        report, known = labeled_report(model, looked.codes, looked.decided, looked.hashes), looked.codes >= 0
+        codes, scores, margins = looked.codes[known], looked.decided.scores[known], looked.decided.margins[known]
+        # Whether the fit has seen none of the rows that are counted; None where that is not known.
+        is_new = None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
+        source, on, about, n, confusion = (
+            "table",
+            _rows_on(report),
+            _about_table(report),
+            len(codes),
+            report["confusion"],
+        )
+        figures, curve = (
+            table_figures(report, decision, codes, margins, scores),
+            calibration(report, decision, codes, scores),
+        )
+        if len(labels) == 2 and decision.probabilistic:
+            ranked, stops = RankedRows(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
+    elif held_out is not None:
+        ranked, (tp, fp, fn, tn) = held_out
+        n, confusion, stops = tp + fp + fn + tn, [[tn, fp], [fn, tp]], "out-of-fold rows of the fit"
+        on = f"{n:,} training rows, each decided by a fit that had not seen it (out-of-fold)"
+        about = f"{on}, at the present cut.{said if seen else ''}"
+        at_cut = at_counts(decision, decision.cut or 0.0, held_out[1], is_held_out=True)
+        figures = held_out_figures(at_cut, ranked.positive, ranked.log_odds)
+    elif isinstance(stored, Mapping) and "confusion" in stored:
+        n, confusion, figures = stored["rows"], stored["confusion"], stored_figures(stored, len(labels))
+        on = f"{n:,} rows that the fit held out"
+        about = f"{on}, from the model file.{said if seen else ''}"
+    else:
+        return {"figures": None, "confusion": None, "operating": None, "calibration": None}
+    about = f"{about[0].upper()}{about[1:]}"
     point = None
-    if cuttable:
-        rows = RankedRows(codes == 1, decided.scores[:, 1] - decided.scores[:, 0])
-        point = {
-            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
-            "source": "table", "about": _about_stops(f"{len(codes):,} rows of the table", per_day),
-        }  # fmt: skip
+    if ranked is not None:
+        counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
+        if per_day is not None:
+            counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
+        point = operating(ranked, decision, cost=settings.cost, rows_per_day=per_day)
+        point |= {"source": source, "about": counted}
     return {
-        "figures": {
-            "source": "table", "on": _rows_on(report), "is_new": _is_new(report), "about": about,
-            "rows": report["rows"],
-            "figures": table_figures(report, decision, codes, decided.margins, decided.scores),
-        },
-        "confusion": {"labels": labels, "counts": report["confusion"], "about": about},
+        "figures": {"source": source, "on": on, "is_new": is_new, "about": about, "rows": n, "figures": figures},
+        "confusion": {"labels": labels, "counts": confusion, "about": about},
         "operating": point,
-        "calibration": calibration(report, decision, codes, decided.scores),
-    }  # fmt: skip
+        "calibration": curve,
+    }
 
 
 def _rows_on(report: Mapping[str, Any]) -> str:
@@ -249,82 +238,17 @@ def _rows_on(report: Mapping[str, Any]) -> str:
     return f"{rows} rows the model has never seen{checked}"
 
 
-def _is_new(report: Mapping[str, Any]) -> bool | None:
-    """Whether the fit has seen none of the rows that are counted; None where that is not known."""
-    return None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
-
-
 def _about_table(report: dict[str, Any]) -> str:
     left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
     kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
              "unknown": "of other classes"}  # fmt: skip
-    parts = [f"{_rows_on(report)}."[0].upper() + f"{_rows_on(report)}."[1:]]
+    about = f"{_rows_on(report)}."
     if any(left_out.values()):
         said = [f"{count_text(left_out[key])} rows {words}" for key, words in kinds.items() if left_out[key]]
-        parts.append(f"Left out: {', '.join(said)}.")
+        about += f" Left out: {', '.join(said)}."
     if seen is not None and not left_out["seen"]:
-        parts.append(seen[0].upper() + seen[1:])
-    return " ".join(parts)
-
-
-def _held_out_squares(model: TableModel) -> dict[str, Any] | None:
-    """Squares of the held-out curve, where it has every row."""
-    curve = None if model.training is None else model.training.curve
-    if curve is None:
-        return None
-    rows = RankedRows.of_curve(curve, 0.0 if model.decision.shift is None else model.decision.shift.of_log_odds)
-    return None if rows.is_compressed else curve_squares(model, rows.positive, rows.log_odds)
-
-
-def _about_stops(rows: str, per_day: float | None) -> str:
-    about = f"Counted on {rows}; intervals are Clopper and Pearson's, at 95 %."
-    if per_day is not None:
-        about += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
+        about += f" {seen[0].upper()}{seen[1:]}"
     return about
-
-
-def _of_held_out(model: TableModel, settings: ReportSettings, per_day: float | None, said: str) -> dict[str, Any]:
-    decision, training = model.decision, model.training
-    nothing: dict[str, Any] = {"figures": None, "confusion": None, "operating": None, "calibration": None}
-    labels = [str(label) for label in decision.classes]
-    curve = None if training is None else training.curve
-    if curve is not None and decision.probabilistic and len(labels) == 2:
-        shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
-        rows = RankedRows.of_curve(curve, shift)
-        cut = 0.0 if decision.cut is None else decision.cut
-        counts = curve_counts(curve, cut - shift)
-        summary = at_counts(decision, cut, counts, is_held_out=True)
-        on = f"{sum(counts):,} training rows, each decided by a fit that had not seen it (out-of-fold)"
-        about = f"{on[0].upper()}{on[1:]}, at the present cut.{said}"
-        nothing["figures"] = {
-            "source": "held-out", "on": on, "is_new": True, "about": about, "rows": sum(counts),
-            "figures": held_out_figures(summary, rows.positive, rows.log_odds),
-        }  # fmt: skip
-        tp, fp, fn, tn = counts
-        nothing["confusion"] = {"labels": labels, "counts": [[tn, fp], [fn, tp]], "about": about}
-        nothing["operating"] = {
-            **operating(rows, decision, cost=settings.cost, rows_per_day=per_day),
-            "source": "held-out",
-            "about": _about_stops(f"{sum(counts):,} out-of-fold rows of the fit", per_day),
-        }
-    stored = model.metrics.get("held_out")
-    if isinstance(stored, Mapping) and "confusion" in stored and nothing["figures"] is None:
-        on = f"{stored['rows']:,} rows that the fit held out"
-        about = f"{on[0].upper()}{on[1:]}, from the model file.{said}"
-        nothing["figures"] = {
-            "source": "held-out", "on": on, "is_new": True, "about": about, "rows": stored["rows"],
-            "figures": stored_figures(stored, len(labels)),
-        }  # fmt: skip
-        nothing["confusion"] = {"labels": labels, "counts": stored["confusion"], "about": about}
-    return nothing
-
-
-def _expected(model: TableModel) -> dict[str, Any] | None:
-    """Counts of the held-out rows at the present cut, of two classes."""
-    point = model.decision.operating
-    if point is None or point.counts is None or point.prevalence is not None:
-        return None
-    return {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
 
 
 def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> dict[str, Any]:
@@ -332,27 +256,23 @@ def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSe
 
     Decisions are counted without rows that `counted` says were seen in fitting, unless there are no others.
     """
+    labels, labeled = model.decision.classes, looked.codes >= 0
     codes, is_new = looked.decided.codes, counted != SEEN
     codes = codes[is_new] if is_new.any() else codes
-    called = np.bincount(codes, minlength=len(model.decision.classes)).tolist()
-    operating_point = model.decision.operating
-    drift = None
-    if operating_point is not None and len(model.decision.classes) == 2:
-        found = operating_point.drift(int(called[1]), len(codes))
-        drift = None if found is None else found._asdict()
-    labeled, seen = looked.codes >= 0, None
+    called = np.bincount(codes, minlength=len(labels)).tolist()
+    drift = seen = None
+    if model.decision.operating is not None and len(labels) == 2:
+        drift = model.decision.operating.drift(int(called[1]), len(codes))
     if model.seen is not None and looked.hashes is not None and labeled.any():
-        seen = model.seen.among(looked.hashes[labeled])._asdict()
+        seen = model.seen.among(looked.hashes[labeled])
     return {
         "rows": looked.rows,
         "target": looked.target,
         "labeled": int(labeled.sum()),
-        "unknown_labels": looked.n_unknown,
-        "called": [
-            {"class": str(label), "rows": int(n)} for label, n in zip(model.decision.classes, called, strict=True)
-        ],
-        "drift": drift,
-        "seen": seen,
+        "unknown_labels": int((looked.codes == UNKNOWN).sum()),
+        "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
+        "drift": None if drift is None else drift._asdict(),
+        "seen": None if seen is None else seen._asdict(),
         "counts_seen": settings.all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
@@ -376,25 +296,14 @@ def trained_circuit(model: TableModel) -> dict[str, Any] | None:
             model.refinement, "It takes part in decisions."
         ),
     ]
-    drawn = _drawing(circuit)
-    if drawn is None:
-        about.append("To see it drawn, install the extra 'quantum'.")
-    loss = _loss(model)
-    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
-    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}
-
-
-def _drawing(circuit: VariationalModel) -> str | None:
+    drawn, loss, kept = None, None, model.metrics.get("loss_curve")
     try:
         from qmedoid.circuits import export
+
+        drawn = export.drawing(export.trained_circuit(circuit))
     except (ImportError, MissingExtraError):
-        return None
-    return export.drawing(export.trained_circuit(circuit))
-
-
-def _loss(model: TableModel) -> list[float] | None:
-    kept = model.metrics.get("loss_curve")
-    if not isinstance(kept, list | tuple) or not kept:
-        return None
-    step = -(-len(kept) // MOST_STEPS)
-    return [float(value) for value in kept[::step]]
+        about.append("To see it drawn, install the extra 'quantum'.")
+    if isinstance(kept, list | tuple) and kept:
+        loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]
+    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
+    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}

@@ -1,5 +1,6 @@
 """The rows that judge a model: a square for each, the worst errors with their reasons, and figures by level."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,19 +8,21 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.intervals import share_change, share_interval
-from qmedoid.metrics.texts import count_text, odds_text, percent_text
+from qmedoid.metrics.texts import count_text, percent_text
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.reading import Looked, Sample
-from qmedoid.model_report.rows import cell_text, plain_cells
+from qmedoid.model_report.figures import added_text, bounds_text
+from qmedoid.model_report.operating import RankedRows
+from qmedoid.model_report.parts import cell_text, plain_cells
+from qmedoid.model_report.reading import Looked, Sample, evenly
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import one_chunk
+from qmedoid.tables.verdict import RARE
 
 MOST_SQUARES = 400
 """Squares of a page at most."""
-RARE = 0.1
-"""Share of the positive class below which squares show more of its rows than an even sample would."""
 MOST_RARE = 150
+"""Squares of the positive class where it is rare and an even sample would show few of its rows."""
 MOST_ERRORS = 20
 MOST_REASONS = 6
 MOST_CELLS, MOST_CHARACTERS = 20_000, 500_000
@@ -67,13 +70,17 @@ def judges(model: TableModel, looked: Looked) -> Judges | None:
     strength = scores[:, 1] - scores[:, 0] if is_two else looked.decided.margins
     if not is_two and model.decision.probabilistic:
         strength = model.decision.probabilities(scores)[np.arange(len(called)), called]
-    right = called == looked.codes
-    outcome = np.where(right, 3, 1)
-    if is_two:
-        outcome = np.where(right, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
+    outcome = _outcomes(looked.codes, called, is_two=is_two)
     order = counted[np.argsort(-strength[counted], kind="stable")]
     rows = sample.rows
     return Judges(sample, strength[rows], outcome[rows], strength[order], outcome[order])
+
+
+def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
+    """Places in `OUTCOMES`; of more than two classes a row is right or wrong."""
+    if not is_two:
+        return np.where(called == true, 3, 1)
+    return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
 
 
 def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> dict[str, Any] | None:
@@ -82,58 +89,37 @@ def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool
         return None
     chosen, about = _chosen(model, found)
     order = chosen[np.argsort(-found.strength[chosen], kind="stable")]
-    rows, names = found.sample.rows[order], model.contract.names
-    cells = _cells(model, found.sample, order) if with_rows else None
+    rows, names, used = found.sample.rows[order], model.contract.names, model.layout.used
+    cells = plain_cells(model, plain_records(found.sample.table, order)) if with_rows else None
     shown = None
-    if cells is not None and len(order) * len(model.layout.used) <= MOST_CELLS:
-        shown = [[record.get(names[place]) for place in model.layout.used] for record in cells]
+    if cells is not None and len(order) * len(used) <= MOST_CELLS:
+        shown = [[record.get(names[place]) for place in used] for record in cells]
         # A what-if starts from whole cells or from none: a level that is cut short is another level.
         if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
             shown = None
-    return {
-        **_frame(model, found.all_strengths, found.all_outcomes),
-        "about": about,
-        "rank": np.searchsorted(-found.all_strengths, -found.strength[order], side="left").tolist(),
-        "outcome": found.outcome[order].tolist(),
-        "row": rows.tolist(),
-        "class": looked.codes[rows].tolist(),
-        "called": looked.decided.codes[rows].tolist(),
-        "chance": _chances(model, found.strength[order]),
-        "columns": list(names),
-        "why": reasons(model, looked, found.sample, order, cells),
-        "used": list(model.layout.used),
-        "cells": shown,
-    }
+    made = _squares(
+        model, found.all_strengths, found.all_outcomes, found.strength[order], found.outcome[order],
+        looked.codes[rows], looked.decided.codes[rows], about,
+    )  # fmt: skip
+    why = reasons(model, looked, found.sample, order, cells)
+    return {**made, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used), "cells": shown}
 
 
-def curve_squares(model: TableModel, positive: Flags, log_odds: Array) -> dict[str, Any]:
+def curve_squares(model: TableModel, rows: RankedRows) -> dict[str, Any]:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
-    order = np.argsort(-log_odds, kind="stable")
-    cut = 0.0 if model.decision.cut is None else model.decision.cut
-    called = log_odds > cut
-    outcome = np.where(positive, np.where(called, 0, 1), np.where(called, 2, 3))[order]
-    places = _evenly(len(order), MOST_SQUARES)
+    order = np.argsort(-rows.log_odds, kind="stable")
+    strength, true = rows.log_odds[order], rows.positive[order].astype(int)
+    called = (strength > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
+    outcome, places = _outcomes(true, called, is_two=True), evenly(len(order), MOST_SQUARES)
     about = None if len(places) == len(order) else _even_sample(len(places), len(order))
-    strength = log_odds[order]
-    return {
-        **_frame(model, strength, outcome),
-        "about": about,
-        "rank": np.searchsorted(-strength, -strength[places], side="left").tolist(),
-        "outcome": outcome[places].tolist(),
-        "row": None,
-        "class": positive[order][places].astype(int).tolist(),
-        "called": called[order][places].astype(int).tolist(),
-        "chance": _chances(model, strength[places]),
-        "columns": [],
-        "why": None,
-        "used": [],
-        "cells": None,
-    }
+    return _squares(model, strength, outcome, strength[places], outcome[places], true[places], called[places], about)
 
 
-def _frame(model: TableModel, strengths: Array, outcomes: Codes) -> dict[str, Any]:
-    """Classes, counts of all rows by what became of them, and the same in tenths of the rows."""
-    labels = [str(label) for label in model.decision.classes]
+def _squares(
+    model: TableModel, strengths: Array, outcomes: Codes, strength: Array, outcome: Codes, true: Codes, called: Codes,
+    about: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Squares of some rows, and counts of all rows by what became of them, also by tenths of the rows."""
     bounds = np.unique(np.linspace(0, len(strengths), min(_TENTHS, len(strengths)) + 1).round().astype(int))
     tenths = []
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -141,10 +127,21 @@ def _frame(model: TableModel, strengths: Array, outcomes: Codes) -> dict[str, An
         counts = np.bincount(outcomes[begin:end], minlength=len(OUTCOMES)).tolist()
         tenths.append({"chances": high if high == low else f"{high} to {low}", "rows": end - begin, "counts": counts})
     return {
-        "classes": labels,
+        "classes": [str(label) for label in model.decision.classes],
         "rows": len(strengths),
         "counts": np.bincount(outcomes, minlength=len(OUTCOMES)).tolist(),
         "tenths": tenths,
+        "about": about,
+        "rank": np.searchsorted(-strengths, -strength, side="left").tolist(),
+        "outcome": outcome.tolist(),
+        "row": None,
+        "class": true.tolist(),
+        "called": called.tolist(),
+        "chance": _chances(model, strength),
+        "columns": [],
+        "why": None,
+        "used": [],
+        "cells": None,
     }
 
 
@@ -154,10 +151,6 @@ def _chances(model: TableModel, strengths: Array) -> list[str]:
         return [f"{one:.3g}" for one in strengths.tolist()]
     chances = strengths if len(model.decision.classes) > 2 else 1.0 / (1.0 + np.exp(-np.clip(strengths, -700, 700)))
     return [percent_text(one) for one in chances.tolist()]
-
-
-def _evenly(n: int, most: int) -> Codes:
-    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
 
 
 def _even_sample(shown: int, rows: int) -> str:
@@ -173,21 +166,17 @@ def _chosen(model: TableModel, found: Judges) -> tuple[Codes, str | None]:
     is_rare = np.isin(found.outcome, (0, 1))
     n_rare = int(np.isin(found.all_outcomes, (0, 1)).sum())
     if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
-        places = order[_evenly(n, MOST_SQUARES)]
+        places = order[evenly(n, MOST_SQUARES)]
         return places, _even_sample(len(places), n_all)
     rare, others = order[is_rare[order]], order[~is_rare[order]]
-    rare = rare[_evenly(len(rare), MOST_RARE)]
-    others = others[_evenly(len(others), MOST_SQUARES - len(rare))]
+    rare = rare[evenly(len(rare), MOST_RARE)]
+    others = others[evenly(len(others), MOST_SQUARES - len(rare))]
     label = str(model.decision.classes[1])
     of_rare = "all" if len(rare) == n_rare else f"{count_text(len(rare))} of"
     return np.concatenate([rare, others]), (
         f"Squares are {of_rare} {count_text(n_rare)} rows of {label!r} and an even sample of "
         f"{count_text(len(others))} of the {count_text(n_all - n_rare)} others."
     )
-
-
-def _cells(model: TableModel, sample: Sample, places: Codes) -> list[dict[str, Any]]:
-    return plain_cells(model, plain_records(sample.table, places))
 
 
 def reasons(
@@ -210,15 +199,10 @@ def reasons(
         best = np.argsort(-np.abs(row), kind="stable")[:MOST_REASONS]
         made.append([
             [int(one), None if cells is None else cell_text(cells[place].get(names[one])), round(float(row[one]), 4),
-             added_text(model, float(row[one]))]
+             added_text(float(row[one]), odds=model.decision.probabilistic)]
             for one in best.tolist() if abs(row[one]) >= _SMALLEST
         ])  # fmt: skip
     return made
-
-
-def added_text(model: TableModel, value: float) -> str:
-    """A contribution as a factor of the odds, or a score where the model has no probabilities."""
-    return odds_text(value) if model.decision.probabilistic else f"{value:+.2g}".replace("-", "−")
 
 
 def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> dict[str, Any] | None:
@@ -228,7 +212,7 @@ def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool)
     sizes = np.abs(looked.decided.margins[found.sample.rows[wrong]])
     places = wrong[np.argsort(-sizes, kind="stable")[:MOST_ERRORS]]
     rows, labels = found.sample.rows[places], [str(label) for label in model.decision.classes]
-    cells = _cells(model, found.sample, places) if with_rows else None
+    cells = plain_cells(model, plain_records(found.sample.table, places)) if with_rows else None
     why = reasons(model, looked, found.sample, places, cells)
     called, true = looked.decided.codes[rows], looked.codes[rows]
     listed = [
@@ -243,8 +227,7 @@ def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool)
 
 def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
     """The reasons for the class that was called, the largest first."""
-    sign = -1.0 if len(model.decision.classes) == 2 and called == 0 else 1.0
-    names = model.contract.names
+    sign, names = -1.0 if len(model.decision.classes) == 2 and called == 0 else 1.0, model.contract.names
     said = [
         f"{names[place]}{'' if cell is None else f' {cell}'} ({text})"
         for place, cell, value, text in why if sign * value > 0
@@ -257,21 +240,17 @@ def slices(model: TableModel, found: Judges, importance: Array | None) -> list[d
     columns, used, sliced = model.contract.columns, list(model.layout.used), list[dict[str, Any]]()
     order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
     for place in order:
-        if columns[place].kind not in ("category", "boolean") or len(sliced) == MOST_SLICED:
-            continue
-        name = columns[place].name
-        if name not in found.sample.table.column_names:
+        name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
+        if not is_level or len(sliced) == MOST_SLICED or name not in found.sample.table.column_names:
             continue
         given = one_chunk(found.sample.table.column(name)).cast(pa.string())
         # No array of texts: there, each takes the room of the longest.
         cells = [cell or "missing" for cell in given.to_pylist()]
-        levels = sorted(set(cells))
-        place_of = {level: code for code, level in enumerate(levels)}
-        codes = np.array([place_of[cell] for cell in cells], dtype=np.intp)
-        counts = np.bincount(codes)
-        shown = [one for one in np.argsort(-counts, kind="stable") if counts[one] >= LEAST_ROWS][:MOST_LEVELS]
+        counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))
+        shown = [level for level, n in counts if n >= LEAST_ROWS][:MOST_LEVELS]
         if len(shown) > 1:
-            rows = [_level(cell_text(levels[one]), codes == one, found.outcome) for one in shown]
+            inside = {level: np.array([cell == level for cell in cells]) for level in shown}
+            rows = [_level(cell_text(level), inside[level], found.outcome) for level in shown]
             sliced.append({"column": name, "levels": rows})
     return sliced
 
@@ -286,8 +265,7 @@ def _level(name: str, inside: Flags, outcome: Codes) -> dict[str, Any]:
     change = share_change(hits, n, rest, max(n_rest, 1), width=WIDTH)
     is_apart = bool(n_rest) and abs(change.standard_errors) > WIDTH and abs(apart) >= LEAST_APART
     counts = np.bincount(outcome[inside], minlength=len(OUTCOMES)).tolist()
-    bounds = f"{percent_text(share.low).removesuffix(' %')} to {percent_text(share.high)}"
     return {
-        "level": name, "rows": n, "counts": counts, "right": percent_text(share.value), "interval": bounds,
+        "level": name, "rows": n, "counts": counts, "right": percent_text(share.value), "interval": bounds_text(share),
         "differs": ("better" if apart > 0 else "worse") if is_apart else None,
     }  # fmt: skip

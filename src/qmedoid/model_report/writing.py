@@ -9,24 +9,21 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.exports.javascript import engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
-from qmedoid.markup.markdown import html_of_markdown
+from qmedoid.markup.page import html_of_markdown
 from qmedoid.model.table import TableModel
+from qmedoid.model_report.parts import MOST_BYTES, ReportSettings, left_out_for_size
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.rows import left_out_for_size
-from qmedoid.model_report.summary import MOST_BYTES, Names, ReportSettings, summarize
+from qmedoid.model_report.summary import Names, summarize
 from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
 
-SUFFIXES = (".html", ".htm")
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
 """Files of the page's script, in the order in which they run."""
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
 _LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
-_SENTENCE = 1_000
-_SENTENCES = frozenset(
-    {"why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences"}
-)
+_SENTENCES = ("why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences")
+_LENGTHS = {**dict.fromkeys(_SENTENCES, 1_000), **_LONG}
 
 
 class Report(NamedTuple):
@@ -50,8 +47,7 @@ def script(*, is_live: bool) -> str:
 def shown(value: Any, key: str = "") -> Any:
     """A summary in which every text is fit to be shown: short, and without characters that steer what follows."""
     if isinstance(value, str):
-        most = _LONG.get(key, _SENTENCE if key in _SENTENCES else 120)
-        return plain(value, most, keep="\n" if key in _LONG else "")
+        return plain(value, _LENGTHS.get(key, 120), keep="\n" if key in _LONG else "")
     if isinstance(value, Mapping):
         return {plain(name): shown(one, name) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -68,18 +64,13 @@ def render(summary: Mapping[str, Any]) -> str:
     document = summary["live"].get("document")
     parts = shown({name: value for name, value in summary.items() if name not in ("live", "start_record")})
     drawn, ranked = parts["squares"], sorted(summary["columns"], key=lambda column: -(column["importance"] or 0.0))
+    start, positive = summary["start_record"], summary["model"].get("positive")
     data: dict[str, Any] = {
         "operating": parts["operating"] and {**parts["operating"], "curves": None},
         # Cells are put into the what-if panel as they are.
         "squares": drawn and {**drawn, "tenths": None, "cells": summary["squares"]["cells"]},
-        "whatIf": None,
+        "whatIf": document and {"start": start, "order": [one["name"] for one in ranked], "positive": positive},
     }
-    if document is not None:
-        data["whatIf"] = {
-            "start": summary["start_record"],
-            "order": [column["name"] for column in ranked],
-            "positive": summary["model"].get("positive"),
-        }
     return page.render(
         "report.html",
         script=script(is_live=document is not None),
@@ -97,15 +88,11 @@ def render(summary: Mapping[str, Any]) -> str:
 def check_output(path: str | Path) -> Path:
     """The path of a page; raise where it is none, or cannot be written, before long work."""
     found = Path(path)
-    if found.suffix.lower() not in SUFFIXES:
+    if found.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(f"A report is a web page: its file must end in .html. Got {str(path)!r} instead.")
-    check_target(found, is_report, "report of a model")
+    # A page that this command wrote it may write again.
+    check_target(found, lambda start: b"<title>Model report" in start, "report of a model")
     return found
-
-
-def is_report(start: bytes) -> bool:
-    """Whether a file that begins so is a page that this command wrote, and may write again."""
-    return b"<title>Model report" in start
 
 
 def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int = MOST_BYTES) -> Report:

@@ -12,7 +12,7 @@ from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.markup.html import shortened
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
-from qmedoid.model.contract import Kind, Label, Levels
+from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import class_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
@@ -159,7 +159,7 @@ class EffectTally:
     def add_contributions(self, batch: pa.RecordBatch | pa.Table, added: Array) -> None:
         """Look at a batch whose contributions (n,) toward the class are known."""
         chance = self._rng.random(len(batch))
-        self._parts.append(np.column_stack([self._values(batch), added, chance]))
+        self._parts.append(np.column_stack([column_values(batch, self._column, self._encoding), added, chance]))
         self._rows, self._kept = self._rows + len(batch), self._kept + len(batch)
         if self._kept > 2 * MOST_ROWS:
             self._parts = [self._drawn()]
@@ -186,21 +186,6 @@ class EffectTally:
         if len(rows) <= MOST_ROWS:
             return rows
         return rows[np.sort(np.argpartition(rows[:, 2], MOST_ROWS)[:MOST_ROWS])]
-
-    def _values(self, batch: pa.RecordBatch | pa.Table) -> Array:
-        """The cells of the column: numbers, microseconds of dates, or places of levels; NaN where one is missing."""
-        column, names = self._column, batch.schema.names
-        given = batch.column(column.name) if column.name in names else pa.nulls(len(batch))
-        if isinstance(self._encoding, Levels):
-            codes, _ = cells.level_codes(cells.without_missing_values(given, column), self._encoding.levels)
-            n_levels = len(self._encoding.levels)
-            # A level that the model does not know comes behind all others.
-            return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)
-        values = cells.read_as(given, column).values
-        if column.kind == "date":
-            return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
-        with np.errstate(invalid="ignore"):
-            return np.where(np.abs(values) <= cells.LARGEST, values, np.nan).astype(np.float64)
 
     def _ranges(self, values: Array, added: Array, n_bins: int) -> tuple[EffectBin, ...]:
         """Bins of about equally many rows; equal values are in one."""
@@ -234,6 +219,21 @@ class EffectTally:
         bins = [_bin(names[level], None, None, added[codes == level]) for level in shown]
         rest = ~np.isin(codes, shown)
         return (*bins, *([_bin(_OTHERS, None, None, added[rest])] if rest.any() else []))
+
+
+def column_values(batch: pa.RecordBatch | pa.Table, column: Column, encoding: Encoding) -> Array:
+    """The cells of a column: numbers, microseconds of dates, or places of levels; NaN where one is missing."""
+    given = batch.column(column.name) if column.name in batch.schema.names else pa.nulls(len(batch))
+    if isinstance(encoding, Levels):
+        codes, _ = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
+        n_levels = len(encoding.levels)
+        # A level that the model does not know comes behind all others.
+        return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)
+    values = cells.read_as(given, column).values
+    if column.kind == "date":
+        return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(values) <= cells.LARGEST, values, np.nan).astype(np.float64)
 
 
 def _edges(ordered: Array, n_bins: int) -> Array:

@@ -4,7 +4,10 @@ import math
 
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import share_change
-from qmedoid.model_report.findings.facts import Facts, Verdict, finding, not_applicable, passed
+from qmedoid.model_report.figures import known_figure
+from qmedoid.model_report.findings.facts import MOST_NAMED, TABLE_ORDER, Facts, Verdict, finding, not_applicable, passed
+from qmedoid.tables.cells import read_as
+from qmedoid.tables.sentinels import find_sentinels
 
 WIDTH = 3.0
 """Standard errors from which on a difference is no chance."""
@@ -20,17 +23,14 @@ def worse_than_expected(facts: Facts) -> Verdict:
     if expected is None or not facts.is_judged_by_table:
         return not_applicable("It compares a table with classes with the held-out rows of the fit, of two classes.")
     (_, fp), (fn, tp) = facts.summary["confusion"]["counts"]
-    pairs = {
-        "recall": ((tp, tp + fn), (expected["tp"], expected["tp"] + expected["fn"])),
-        "precision": ((tp, tp + fp), (expected["tp"], expected["tp"] + expected["fp"])),
-    }
-    worst, found = None, []
-    for name, ((hits, n), (hits_before, n_before)) in pairs.items():
+    called, called_before = tp + fp, expected["tp"] + expected["fp"]
+    totals = {"recall": (tp + fn, expected["tp"] + expected["fn"]), "precision": (called, called_before)}
+    worst, found, draws = None, [], expected["draws_per_row"]
+    for name, (n, n_before) in totals.items():
         if not n or not n_before:
             continue
-        change = share_change(hits, n, hits_before * expected["draws_per_row"], n_before * expected["draws_per_row"],
-                              width=WIDTH)  # fmt: skip
-        now, before = hits / n, hits_before / n_before
+        change = share_change(tp, n, expected["tp"] * draws, n_before * draws, width=WIDTH)
+        now, before = tp / n, expected["tp"] / n_before
         found.append(f"{name} {now:.4f} here, {before:.4f} there")
         if change.standard_errors < -WIDTH and before - now >= LEAST_WORSE:
             worst = name
@@ -64,10 +64,9 @@ def baseline_better(facts: Facts) -> Verdict:
     found = facts.summary["baselines"]
     if found is None:
         return not_applicable("No baseline was fitted: qmedoid report MODEL TABLE --baselines does.")
-    better = found["better"]
-    if better is None:
+    if found["better"] is None:
         return not_applicable("Ours and the baselines were not judged by the same new rows.")
-    if better:
+    if found["better"]:
         return Verdict("problem", found["verdict"], "Use the baseline, or fit ours with other settings and compare.")
     return passed(found["verdict"])
 
@@ -93,14 +92,11 @@ def seen_rows(facts: Facts) -> Verdict:
 @finding("QM305", "equal rows of different classes", "equal rows have the same class")
 def conflicting_rows(facts: Facts) -> Verdict:
     """Rows that no model of these columns can tell apart."""
-    table = facts.table
-    if table is None or facts.conflicting is None or not table["labeled"]:
+    table, equal = facts.table, facts.equal_rows
+    if table is None or equal is None or not table["labeled"]:
         return not_applicable("It needs a table with classes, and a model that keeps hashes of its training rows.")
-    share = facts.conflicting / max(table["labeled"], 1)
-    said = (
-        f"{facts.conflicting:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
-    )
-    if share < 0.01:
+    said = f"{equal[0]:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
+    if equal[0] < 0.01 * table["labeled"]:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}: no model can be right about all of them.",
                    "Look for a column that tells them apart, or for wrong labels.")  # fmt: skip
@@ -109,21 +105,18 @@ def conflicting_rows(facts: Facts) -> Verdict:
 @finding("QM306", "no better than the most frequent class", "better than the most frequent class")
 def no_better(facts: Facts) -> Verdict:
     """An accuracy that always naming one class has as well."""
-    accuracy, confusion = facts.figure("accuracy"), facts.summary["confusion"]
+    accuracy, confusion = known_figure(facts.summary, "accuracy"), facts.summary["confusion"]
     if accuracy is None or confusion is None or accuracy["low"] is None:
         return not_applicable("There are no figures.")
     totals = [sum(row) for row in confusion["counts"]]
     share = max(totals) / max(sum(totals), 1)
     said = f"The accuracy is {accuracy['text']}, and always the most frequent class has {share:.4f}"
-    if accuracy["low"] > share or (facts.summary["operating"] is not None and _is_cut(facts)):
+    # Where one class is rare, a ranking of alerts that is better than chance counts more than accuracy.
+    area = None if facts.summary["operating"] is None else known_figure(facts.summary, "roc_auc")
+    is_ranked = area is not None and area["low"] is not None and area["low"] > 0.6
+    if accuracy["low"] > share or is_ranked:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}.", "Where classes are rare, judge by ROC-AUC, precision and recall instead.")
-
-
-def _is_cut(facts: Facts) -> bool:
-    """Whether a ranking of alerts is better than chance, which counts more than accuracy where one class is rare."""
-    area = facts.figure("roc_auc")
-    return area is not None and area["low"] is not None and area["low"] > 0.6
 
 
 COLUMNS_WIDTH = 3.5
@@ -132,7 +125,6 @@ LEAST_MOVED = 0.15
 """Share of the rows that must have moved before that is said, however sure it is."""
 LEAST_MISSING = 0.1
 _NO_TABLE = "It is judged on a table."
-_NAMED = 5
 
 
 @finding("QM401", "a table unlike the contract", "the table is like the contract")
@@ -180,7 +172,7 @@ def prior_shift(facts: Facts) -> Verdict:
             beyond.append(f"{label!r} has {100 * here / n:.3g} % of the rows, {100 * share:.3g} % in training")
     if not beyond:
         return passed("The classes are about as frequent as in training.")
-    return Verdict("tip", "; ".join(beyond[:_NAMED]) + ".",
+    return Verdict("tip", "; ".join(beyond[:MOST_NAMED]) + ".",
                    "qmedoid score --prevalence adjusts probabilities; qmedoid recalibrate fits them anew.")  # fmt: skip
 
 
@@ -190,45 +182,42 @@ def alert_rate(facts: Facts) -> Verdict:
     found = None if facts.table is None else facts.table["drift"]
     if found is None:
         return not_applicable("It compares the alerts in a table with those of held-out rows, of two classes.")
-    said = (
-        f"{100 * found['alert_rate']:.3g} % of {found['rows']:,} rows are alerts, and {100 * found['expected']:.3g} % "
-        "were expected"
-    )
+    rate, expected, low, high = (100 * found[name] for name in ("alert_rate", "expected", "low", "high"))
+    said = f"{rate:.3g} % of {found['rows']:,} rows are alerts, and {expected:.3g} % were expected"
     if found["direction"] == "none":
         return passed(f"{said}.")
-    return Verdict("problem", f"{said} ({100 * found['low']:.3g} to {100 * found['high']:.3g} % by chance).",
+    return Verdict("problem", f"{said} ({low:.3g} to {high:.3g} % by chance).",
                    "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.")  # fmt: skip
 
 
 @finding("QM405", "the last rows differ from the first", "first and last rows are alike")
 def drift(facts: Facts) -> Verdict:
     """Classes or columns that change in the order of time."""
-    order = facts.order
-    if order is None or order.first < 50:
+    order, by = facts.row_order
+    third = len(order) // 3
+    if facts.looked is None or third < 50:
         return not_applicable("It compares the first and the last third of at least 150 rows.")
     # Kolmogorov and Smirnov's bound, for as many columns as are compared.
-    n_columns = max(len(facts.columns), 1)
-    bound = math.sqrt(-math.log(0.0005 / n_columns) / order.first)
+    bound = max(math.sqrt(-math.log(0.0005 / max(len(facts.columns), 1)) / third), LEAST_MOVED)
     beyond = sorted(
         ((one.moved, name) for name, one in facts.columns.items()
-         if one.moved is not None and one.moved > max(bound, LEAST_MOVED) and repr(name) != order.by), reverse=True
+         if one.moved is not None and one.moved > bound and repr(name) != by), reverse=True
     )  # fmt: skip
-    classes = []
-    n_first, n_last = sum(order.first_classes), sum(order.last_classes)
-    for label, first, last in zip(facts.summary["model"]["classes"], order.first_classes, order.last_classes,
-                                  strict=True):  # fmt: skip
-        if n_first and n_last:
-            change = share_change(last, n_last, first, n_first, width=COLUMNS_WIDTH)
-            if abs(change.standard_errors) > COLUMNS_WIDTH and abs(last / n_last - first / n_first) > 0.03:
-                shares = f"{100 * first / n_first:.3g} % of the first and {100 * last / n_last:.3g} % of the last third"
-                classes.append(f"{label!r} is {shares}")
+    first, last = (facts.looked.sample.codes[order[part]] for part in (slice(third), slice(-third, None)))
+    n_first, n_last, classes = int((first >= 0).sum()), int((last >= 0).sum()), list[str]()
+    for code, label in enumerate(facts.summary["model"]["classes"] if n_first and n_last else ()):
+        before, after = int((first == code).sum()), int((last == code).sum())
+        change = share_change(after, n_last, before, n_first, width=COLUMNS_WIDTH)
+        if abs(change.standard_errors) > COLUMNS_WIDTH and abs(after / n_last - before / n_first) > 0.03:
+            shares = f"{100 * before / n_first:.3g} % of the first and {100 * after / n_last:.3g} % of the last third"
+            classes.append(f"{label!r} is {shares}")
     if not beyond and not classes:
-        return passed(f"The first and the last third in the order of {order.by} are alike.")
+        return passed(f"The first and the last third in the order of {by} are alike.")
     columns = [f"{name!r} ({100 * amount:.0f} % of its rows moved)" for amount, name in beyond[:1]]
     columns += [f"{name!r} ({100 * amount:.0f} %)" for amount, name in beyond[1:]]
-    said = "; ".join([*classes[:2], *([some_of(columns, _NAMED)] if columns else [])])
+    said = "; ".join([*classes[:2], *([some_of(columns, MOST_NAMED)] if columns else [])])
     # Rows may stand in an order that is not of time.
-    return Verdict("problem" if classes and order.is_time else "tip", f"In the order of {order.by}: {said}.",
+    return Verdict("problem" if classes and by != TABLE_ORDER else "tip", f"In the order of {by}: {said}.",
                    "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
                    )  # fmt: skip
 
@@ -285,23 +274,23 @@ def more_missing(facts: Facts) -> Verdict:
         change = share_change(here.missing_rows, here.rows, column["missing"] * rows, rows, width=COLUMNS_WIDTH)
         share = here.missing_rows / here.rows
         if change.standard_errors > COLUMNS_WIDTH and share - column["missing"] >= 0.05:
-            beyond.append(
-                (share, f"{column['name']!r} ({100 * share:.3g} %, {100 * column['missing']:.3g} % in training)")
-            )
+            shares = f"{100 * share:.3g} %, {100 * column['missing']:.3g} % in training"
+            beyond.append((share, f"{column['name']!r} ({shares})"))
     if not beyond:
         return passed("No column is missing much more often than in training.")
-    texts = [text for _, text in sorted(beyond, reverse=True)]
-    return Verdict("problem" if max(beyond)[0] > 0.5 else "tip", f"More cells are missing: {some_of(texts, _NAMED)}.",
+    said = some_of([text for _, text in sorted(beyond, reverse=True)], MOST_NAMED)
+    return Verdict("problem" if max(beyond)[0] > 0.5 else "tip", f"More cells are missing: {said}.",
                    "Look why: the model fills them in as it learnt to from other cells.")  # fmt: skip
 
 
 @finding("QM409", "rows that are there more than once", "no row is there more than once")
 def repeated_rows(facts: Facts) -> Verdict:
     """Equal rows within the table, which count as several and are one."""
-    if facts.table is None or facts.repeated is None:
+    equal = facts.equal_rows
+    if facts.table is None or equal is None:
         return not_applicable("It needs a table, and a model that keeps hashes of its training rows.")
-    said = f"{facts.repeated:,} of {facts.table['rows']:,} rows equal another row in all columns that are read"
-    if facts.repeated <= 0.05 * facts.table["rows"]:
+    said = f"{equal[1]:,} of {facts.table['rows']:,} rows equal another row in all columns that are read"
+    if equal[1] <= 0.05 * facts.table["rows"]:
         return passed(f"{said}.")
     return Verdict("tip", f"{said}: intervals that count each of them are too narrow.",
                    "Leave repeated rows out, or fit with --group-column if they belong together.")  # fmt: skip
@@ -310,10 +299,14 @@ def repeated_rows(facts: Facts) -> Verdict:
 @finding("QM410", "values that may stand for missing cells", "no value stands out in many rows")
 def sentinels(facts: Facts) -> Verdict:
     """One value in many rows, far from all others, such as a cholesterol of 0."""
-    if facts.table is None:
+    if facts.looked is None or facts.model is None:
         return not_applicable(_NO_TABLE)
-    said = [one.sentinels for one in facts.columns.values() if one.sentinels]
+    said, table = list[str](), facts.looked.sample.table
+    for column in facts.model.contract.columns:
+        if column.name in facts.columns and column.name in table.column_names and column.kind in ("number", "date"):
+            found = find_sentinels(read_as(table.column(column.name), column).values, column.kind)
+            said += [] if found is None else [found.message(column.name)]
     if not said:
         return passed("No value stands in many rows and far from all others.")
-    return Verdict("tip", some_of(said, _NAMED) + ".",
+    return Verdict("tip", some_of(said, MOST_NAMED) + ".",
                    "Ask what these values mean; --missing reads them as missing cells in a fit.")  # fmt: skip
