@@ -11,7 +11,7 @@ from few_trees import few_trees
 from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import Names, summarize
+from qmedoid.model_report.summary import summarize
 from qmedoid.model_report.writing import write_report
 
 NAMES = ["<script>window.hacked = 1</script>", '"><img src=x onerror=hack()>', "javascript:hack()", "=1+1", "{{7*7}}"]
@@ -41,7 +41,7 @@ def test_report_of_a_hostile_table_shows_its_texts_as_texts(longest, open_page, 
         saved = SavedModel(MedoidClassifier(random_state=0).fit(table, y).table_model())
     data = table.append_column("<svg onload=hack()>", y)
     looked = look_at_data(saved.model, data, target="<svg onload=hack()>")
-    names = Names(model="<b>model", table="../<i>table", command="qmedoid report '<u>'")
+    names = {"model": "<b>model", "table": "../<i>table", "command": "qmedoid report '<u>'"}
     summary = summarize(saved.model, looked, names=names, settings=ReportSettings(all_rows=True))
     written = write_report(summary, tmp_path / "report.html")
     assert written.bytes <= 3_000_000

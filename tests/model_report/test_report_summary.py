@@ -29,7 +29,7 @@ from qmedoid.model_report.parts import (
     together,
 )
 from qmedoid.model_report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.model_report.summary import Names, summarize
+from qmedoid.model_report.summary import summarize
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
@@ -389,7 +389,7 @@ def test_a_table_with_a_new_level_is_told(model):
 
 
 def test_names_are_told(model):
-    made = summarize(model, names=Names(model="m.qmedoid", sha256="ab", table="t.csv", command="c"))["made"]
+    made = summarize(model, names={"model": "m.qmedoid", "sha256": "ab", "table": "t.csv", "command": "c"})["made"]
     assert (made["model"], made["sha256"], made["table"], made["command"]) == ("m.qmedoid", "ab", "t.csv", "c")
     assert made["time"].endswith("Z")
 

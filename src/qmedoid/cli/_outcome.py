@@ -74,12 +74,12 @@ def fit_verdict(model: TableModel, options: FitOptions, confusion: Sequence[Sequ
 
 
 def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
-    """What is said of test rows that get surely more alerts than were asked for."""
+    """What is said of test rows that get surely more alerts than the share that was set."""
     alerts, n_rows = sum(row[1] for row in confusion), sum(map(sum, confusion))
     if share_interval(alerts, n_rows).low <= asked:
         return []
     rate = percent_text(alerts / n_rows)
-    return [f"The test rows get more alerts ({rate}) than were asked for ({percent_text(asked)} of the training rows)."]
+    return [f"The test rows get more alerts ({rate}) than the {percent_text(asked)} of the training rows that was set."]
 
 
 def print_outcome(

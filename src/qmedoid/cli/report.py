@@ -12,7 +12,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.model_report.findings import check_codes
 from qmedoid.model_report.parts import ReportSettings
 from qmedoid.model_report.reading import Looked, look_at_data, look_at_file
-from qmedoid.model_report.summary import Names, summarize
+from qmedoid.model_report.summary import summarize
 from qmedoid.model_report.writing import Report, check_output, write_report
 from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
@@ -30,10 +30,8 @@ def run(options: ReportOptions) -> None:
         check_output(output)
     loaded = load_file(options.model)
     looked = _looked(loaded.model, options)
-    names = Names(
-        model=Path(options.model).name, sha256=loaded.sha256,
-        table=None if options.table is None else Path(options.table).name, command=_command(options, output),
-    )  # fmt: skip
+    names = {"model": Path(options.model).name, "sha256": loaded.sha256, "command": _command(options, output),
+             "table": None if options.table is None else Path(options.table).name}  # fmt: skip
     baselines = _baselines(loaded.model, looked) if options.baselines else None
     stability = _stability(loaded.model, looked, options.stability) if options.stability is not None else None
     summary = summarize(
@@ -142,9 +140,9 @@ def report_fit(options: FitOptions, model: Path, held_out: Any, baselines: dict[
     looked = None if held_out is None else look_at_data(
         loaded.model, held_out, target=options.target, on_mismatch="warn"
     )  # fmt: skip
-    names = Names(
-        model=model.name, sha256=loaded.sha256,
-        table=None if looked is None else f"held-out rows of {Path(options.table).name}",
-        command=f"qmedoid fit {options.table} --target {options.target} -o {model} --report {options.report}",
-    )  # fmt: skip
+    names = {
+        "model": model.name, "sha256": loaded.sha256,
+        "table": None if looked is None else f"held-out rows of {Path(options.table).name}",
+        "command": f"qmedoid fit {options.table} --target {options.target} -o {model} --report {options.report}",
+    }  # fmt: skip
     return write_report(summarize(loaded.model, looked, names=names, baselines=baselines), options.report)

@@ -131,13 +131,9 @@ def change_texts(change: Part) -> tuple[str, str]:
     return before, after
 
 
-def _has_odds(report: Part) -> bool:
-    return "probabilities" in report
-
-
 def _least(report: Part) -> float:
     """The smallest size of a contribution that is a reason."""
-    return math.log(SMALLEST_FACTOR) if _has_odds(report) else _NOTHING
+    return math.log(SMALLEST_FACTOR) if "probabilities" in report else _NOTHING
 
 
 def _class(report: Part, label: Any) -> str:

@@ -11,15 +11,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
 from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
-from qmedoid.metrics.texts import (
-    CALIBRATION_NAMES,
-    FIGURE_NAMES,
-    SMALLEST_FACTOR,
-    count_text,
-    figure_text,
-    odds_text,
-    percent_text,
-)
+from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, SMALLEST_FACTOR, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.tables.verdict import RARE, verdict
@@ -145,7 +137,7 @@ def _of_100(hits: int, n: int) -> str:
     """A share as so many of 100, or of the rows themselves where they are few, or where it would read as 0 or 100."""
     per = round(100 * hits / n)
     if n < _FEW or (per == 0 and hits) or (per == 100 and hits < n):
-        return f"{count_text(hits)} of {count_text(n)}"
+        return f"{hits:,} of {n:,}"
     return f"{per} of 100"
 
 
@@ -159,10 +151,10 @@ def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) 
         label, target = model["positive"], model["target"]
         rows = f"rows of {str(label)!r}" if target is None else f"rows where {target} is {label}"
         if found + missed == 0:
-            return f"There are no {rows} to find; {count_text(false)} of {count_text(sum(counts[0]))} are called so."
+            return f"There are no {rows} to find; {false:,} of {sum(counts[0]):,} are called so."
         finds = "It finds all" if not missed else f"It finds {_of_100(found, found + missed)}"
         if found + false == 0:
-            return f"It finds none of {count_text(missed)} {rows}: it raises no alert."
+            return f"It finds none of {missed:,} {rows}: it raises no alert."
         if not false:
             return f"{finds} {rows}; no alert is false."
         share = _of_100(false, found + false)
@@ -250,7 +242,7 @@ def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: s
     if not n:
         return _card(name, "none", nothing)
     note = f"{words}{percent_text(share.value)}, {bounds_text(share)}"
-    return _card(name, f"{count_text(shown)} of {count_text(n)}", note)
+    return _card(name, f"{shown:,} of {n:,}", note)
 
 
 def bounds_text(found: Interval) -> str:
@@ -312,10 +304,7 @@ def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[
 
 
 def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The values of each column that lower and raise the odds most; None without columns.
-
-    A factor of the odds that would be printed as 1.000 lowers and raises nothing, and such a column is left out.
-    """
+    """The values of each column that lower and raise the odds most, beyond a printed 1.000; None without columns."""
     rows, ends = [], list[dict[str, Any]]()
     for effect in effects[:MOST_DIRECTIONS]:
         named = sorted(_named_bins(effect), key=lambda one: one[1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.classification import ClassMetrics
-from qmedoid.metrics.texts import count_text, figure_text, interval_text
+from qmedoid.metrics.texts import figure_text, interval_text
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
@@ -168,7 +168,7 @@ def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_p
     f1 = float(metrics.f1[1]) if tp + fn + fp else None
     rate = figures["alert_rate"]
     texts = {
-        "alerts": count_text(tp + fp),
+        "alerts": f"{tp + fp:,}",
         **{name: figure_text(None if one is None else one.value) for name, one in figures.items()},
         **{f"{name}_interval": interval_text(one) for name, one in figures.items()},
         # Counts are of the rows as they were, and these figures have no meaning at another prevalence.

@@ -13,7 +13,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.exports.flat import flattened
 from qmedoid.exports.javascript import as_document
 from qmedoid.kernels.ties import stable_order
-from qmedoid.markup.html import script_json
+from qmedoid.markup.html import script_json, shortened
 from qmedoid.methods.contributions import Grouped
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
@@ -70,7 +70,7 @@ def cell_text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "missing", True: "true", False: "false"}[value]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return shortened(text, _LONGEST)
 
 
 def medoid_rows(model: TableModel) -> dict[str, Any] | None:

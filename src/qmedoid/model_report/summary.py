@@ -1,7 +1,7 @@
 """The summary of a model: everything that its page shows, as plain values fit for JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import MissingExtraError
-from qmedoid.metrics.texts import count_text
 from qmedoid.model.cut import curve_counts
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import seen_in_words
@@ -45,21 +44,11 @@ MOST_LEFT_OUT = 200
 """Columns that were left out and are listed at most, and letters of the reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Names:
-    """What a page calls its files: model and table, the hash of the model, and the command that makes the page."""
-
-    model: str | None = None
-    sha256: str | None = None
-    table: str | None = None
-    command: str | None = None
-
-
 def summarize(
     model: TableModel,
     looked: Looked | None = None,
     *,
-    names: Names | None = None,
+    names: Mapping[str, str | None] | None = None,
     settings: ReportSettings | None = None,
     baselines: Mapping[str, Any] | None = None,
     stability: Mapping[str, Any] | None = None,
@@ -70,12 +59,14 @@ def summarize(
     ----------
     model : TableModel
     looked : Looked or None
-    names : Names
+    names : mapping of str to str, optional
+        What the page calls its files: ``"model"``, its ``"sha256"``, ``"table"``, and the ``"command"`` that makes it.
     settings : ReportSettings
     baselines, stability : mapping or None
         What layers above found, in the form of the summary.
     """
-    names, settings = names or Names(), settings or ReportSettings()
+    names = {**dict.fromkeys(("model", "sha256", "table", "command")), **(names or {})}
+    settings = settings or ReportSettings()
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
@@ -85,7 +76,7 @@ def summarize(
     held_out = _held_out(model)
     summary: dict[str, Any] = {
         "format": FORMAT,
-        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **vars(names)},
+        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **names},
         "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
@@ -123,7 +114,7 @@ def summarize(
         summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
     summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
     summary["opening"] = opening(summary)
-    summary["live"] = live(model, names.sha256, settings, summary)
+    summary["live"] = live(model, names["sha256"], settings, summary)
     return summary
 
 
@@ -185,17 +176,10 @@ def _evaluation(
         codes, scores, margins = looked.codes[known], looked.decided.scores[known], looked.decided.margins[known]
         # Whether the fit has seen none of the rows that are counted; None where that is not known.
         is_new = None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
-        source, on, about, n, confusion = (
-            "table",
-            _rows_on(report),
-            _about_table(report),
-            len(codes),
-            report["confusion"],
-        )
-        figures, curve = (
-            table_figures(report, decision, codes, margins, scores),
-            calibration(report, decision, codes, scores),
-        )
+        source, n, confusion = "table", len(codes), report["confusion"]
+        on, about = _rows_on(report), _about_table(report)
+        figures = table_figures(report, decision, codes, margins, scores)
+        curve = calibration(report, decision, codes, scores)
         if len(labels) == 2 and decision.probabilistic:
             ranked, stops = RankedRows(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
     elif held_out is not None:
@@ -229,12 +213,12 @@ def _evaluation(
 
 def _rows_on(report: Mapping[str, Any]) -> str:
     """Which rows a report on a table is of, and whether the model has seen them."""
-    rows, seen, left_out = count_text(report["rows"]), report["seen"], report["left_out"]["seen"]
+    rows, seen, left_out = f"{report['rows']:,}", report["seen"], report["left_out"]["seen"]
     if seen is None:
         return f"{rows} rows of the table; whether the model has seen them is not known, as it keeps no hashes"
     if seen["rows"] and not left_out:
-        return f"{rows} rows of the table, {count_text(seen['rows'])} of which were seen in fitting"
-    checked = "" if seen["checked"] >= report["rows"] or left_out else f" ({count_text(seen['checked'])} were checked)"
+        return f"{rows} rows of the table, {seen['rows']:,} of which were seen in fitting"
+    checked = "" if seen["checked"] >= report["rows"] or left_out else f" ({seen['checked']:,} were checked)"
     return f"{rows} rows the model has never seen{checked}"
 
 
@@ -244,7 +228,7 @@ def _about_table(report: dict[str, Any]) -> str:
              "unknown": "of other classes"}  # fmt: skip
     about = f"{_rows_on(report)}."
     if any(left_out.values()):
-        said = [f"{count_text(left_out[key])} rows {words}" for key, words in kinds.items() if left_out[key]]
+        said = [f"{left_out[key]:,} rows {words}" for key, words in kinds.items() if left_out[key]]
         about += f" Left out: {', '.join(said)}."
     if seen is not None and not left_out["seen"]:
         about += f" {seen[0].upper()}{seen[1:]}"
@@ -252,10 +236,7 @@ def _about_table(report: dict[str, Any]) -> str:
 
 
 def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> dict[str, Any]:
-    """What there is to say of a table, with classes or without.
-
-    Decisions are counted without rows that `counted` says were seen in fitting, unless there are no others.
-    """
+    """What there is to say of a table; rows that `counted` calls seen are left out, unless there are no others."""
     labels, labeled = model.decision.classes, looked.codes >= 0
     codes, is_new = looked.decided.codes, counted != SEEN
     codes = codes[is_new] if is_new.any() else codes
@@ -290,11 +271,10 @@ def trained_circuit(model: TableModel) -> dict[str, Any] | None:
     if not isinstance(circuit, VariationalModel):
         return None
     ansatz = circuit.network.ansatz
+    decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
     about = [
         f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}.get(
-            model.refinement, "It takes part in decisions."
-        ),
+        decides.get(model.refinement, "It takes part in decisions."),
     ]
     drawn, loss, kept = None, None, model.metrics.get("loss_curve")
     try:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.intervals import share_change, share_interval
-from qmedoid.metrics.texts import count_text, percent_text
+from qmedoid.metrics.texts import percent_text
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.figures import added_text, bounds_text
@@ -154,7 +154,7 @@ def _chances(model: TableModel, strengths: Array) -> list[str]:
 
 
 def _even_sample(shown: int, rows: int) -> str:
-    return f"{count_text(shown)} squares are an even sample of the {count_text(rows)} rows."
+    return f"{shown:,} squares are an even sample of the {rows:,} rows."
 
 
 def _chosen(model: TableModel, found: Judges) -> tuple[Codes, str | None]:
@@ -172,10 +172,10 @@ def _chosen(model: TableModel, found: Judges) -> tuple[Codes, str | None]:
     rare = rare[evenly(len(rare), MOST_RARE)]
     others = others[evenly(len(others), MOST_SQUARES - len(rare))]
     label = str(model.decision.classes[1])
-    of_rare = "all" if len(rare) == n_rare else f"{count_text(len(rare))} of"
+    of_rare = "all" if len(rare) == n_rare else f"{len(rare):,} of"
     return np.concatenate([rare, others]), (
-        f"Squares are {of_rare} {count_text(n_rare)} rows of {label!r} and an even sample of "
-        f"{count_text(len(others))} of the {count_text(n_all - n_rare)} others."
+        f"Squares are {of_rare} {n_rare:,} rows of {label!r} and an even sample of "
+        f"{len(others):,} of the {n_all - n_rare:,} others."
     )
 
 

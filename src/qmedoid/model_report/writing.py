@@ -13,7 +13,7 @@ from qmedoid.markup.page import html_of_markdown
 from qmedoid.model.table import TableModel
 from qmedoid.model_report.parts import MOST_BYTES, ReportSettings, left_out_for_size
 from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import Names, summarize
+from qmedoid.model_report.summary import summarize
 from qmedoid.model_report.unseen import OUTCOMES
 from qmedoid.storage.atomic import atomic_file, check_target
 
@@ -34,14 +34,10 @@ class Report(NamedTuple):
     summary: dict[str, Any]
 
 
-def asset(name: str) -> str:
-    """A file of the page's script."""
-    return files("qmedoid.model_report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
 def script(*, is_live: bool) -> str:
     """The page's script, with the engine before it where a model is in the page."""
-    return "\n".join([*([engine()] if is_live else []), *map(asset, SCRIPTS)])
+    folder = files("qmedoid.model_report") / "assets"
+    return "\n".join([*([engine()] if is_live else []), *((folder / name).read_text("utf-8") for name in SCRIPTS)])
 
 
 def shown(value: Any, key: str = "") -> Any:
@@ -120,5 +116,5 @@ def report_model(
     """Write the page of a model and, if given, of data in memory; see `SavedModel.report`."""
     output, asked = check_output(path), ReportSettings(**settings)
     looked = None if data is None else look_at_data(model, data, target=target, on_mismatch=on_mismatch)
-    names = Names(sha256=sha256, table=None if looked is None else f"{looked.rows:,} rows in memory")
+    names = {"sha256": sha256, "table": None if looked is None else f"{looked.rows:,} rows in memory"}
     return write_report(summarize(model, looked, names=names, settings=asked), output, max_bytes=asked.max_bytes).path

@@ -46,8 +46,8 @@ def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str | None
     # Rows of the fit are left out, unless all were to be counted.
     is_left_out = (report.get("left_out") or {}).get("seen", 0) > 0
     seen = 0 if is_left_out else (report.get("seen") or {}).get("rows", 0)
-    rows = rows or (NEW_ROWS if not seen else f"({count_text(seen)} of them were in the fit)")
-    about = f"Of {count_text(n_rows)} row{'' if n_rows == 1 else 's'} {rows}"
+    rows = rows or (NEW_ROWS if not seen else f"({seen:,} of them were in the fit)")
+    about = f"Of {n_rows:,} row{'' if n_rows == 1 else 's'} {rows}"
     if len(labels) == 2:
         said = [_two_classes(about, labels[1], confusion, alerts=alerts)]
     else:
@@ -116,7 +116,7 @@ def _two_classes(about: str, label: str, confusion: Sequence[Sequence[int]], *, 
     if positive == 0:
         ends = f", and none is {label}" if alerts else ", and none is"
     elif called == 0:
-        ends = f", and {count_text(positive)} {'is' if positive == 1 else 'are'}" + (f" {label}" if alerts else "")
+        ends = f", and {positive:,} {'is' if positive == 1 else 'are'}" + (f" {label}" if alerts else "")
     else:
         rightly = "all" if false == 0 and called > 1 else "none" if found == 0 else count_text(found)
         rightly = f"{rightly} rightly" if called > 1 else "rightly" if found else "wrongly"
@@ -190,12 +190,12 @@ def _hits(confusion: Sequence[Sequence[int]]) -> int:
 
 
 def _rows(n_rows: int) -> str:
-    return f"{count_text(n_rows)} row{'' if n_rows == 1 else 's'}"
+    return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
 
 
 def _of(found: int, rows: int) -> str:
     """So many of the rows of a class."""
-    return f"{'none' if found == 0 else count_text(found)} of {count_text(rows)}"
+    return f"{'none' if found == 0 else count_text(found)} of {rows:,}"
 
 
 def _times(lift: float) -> str:
