@@ -48,7 +48,7 @@ def test_text_says_what_to_expect(cli, case, tmp_path):
     _, file, _, _, printed, _ = case
     outcome = cli.ok("fit", file, "--target", "y", "--refine", "never", "--min-recall", "0.9", "-o", tmp_path / "m")
     # However wide the terminal is.
-    assert "a recall of at least 0.9 on held-out rows" in " ".join(outcome.out.split())
+    assert "a recall of at least 0.9 on the rows it was chosen on" in " ".join(outcome.out.split())
     for name in ("precision", "recall", "alert_rate"):
         figure = printed["operating"][name]
         assert f"{figure['low']:.4f}" in outcome.out

@@ -97,14 +97,14 @@ def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
     table = pa.table({"x": rng.normal(size=n) + 0.3 * rare, "y": np.where(rare, "fraud", "legit")})
     file = write(table, tmp_path / "t.csv")
     fitted = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "fraud", *TINY)
-    assert "no operating point was asked for" in fitted.err
+    assert "To find more, set an operating point" in " ".join(fitted.err.split())
     assert "'alert_rate': 0.04" in fitted.err
     assert "calls none 'fraud', and 4 are" in fitted.out
     assert re.search(r"│ precision of 'fraud' *│ *– *│ *– *│", fitted.out)
     outcome = cli.ok("evaluate", tmp_path / "m", file, "--json")
     assert outcome.json["precision"] is None
     assert outcome.json["recall"] == 0
-    assert [note for note in outcome.json["notes"] if "no operating point" in note]
+    assert [note for note in outcome.json["notes"] if "set an operating point" in note]
     assert "| precision | – | – | – |" in load_file(tmp_path / "m").card
 
 

@@ -116,7 +116,7 @@ def test_extreme_log_odds_have_a_probability():
 def test_every_rule_has_words():
     words = {rule_in_words(OperatingSummary(rule, 0.25, 0.0)) for rule in RULES}
     assert len(words) == len(RULES)
-    assert "the best macro-f1 on held-out rows" in words
+    assert "the best macro-f1 on the rows it was chosen on" in words
 
 
 def test_shares_of_nothing_are_not_known():

@@ -107,7 +107,7 @@ def test_what_is_not_defined_is_none_and_not_zero(case):
         assert report["precision"] is None
         assert report_notes(model, report) == []  # the verdict says so; of a rare class it is a matter of the threshold
         (note,) = report_notes(model, {**report, "confusion": [[95, 0], [5, 0]]})
-        assert "no operating point" in note
+        assert "set an operating point" in note
         assert "--alert-rate" in note
     alone = decision_report(model, np.ones_like(codes), decided._replace(codes=np.ones_like(codes)))
     assert alone["classes"][str(model.decision.classes[0])] == {

@@ -40,7 +40,7 @@ def test_classes_that_differ_by_case_or_blanks_only_are_told(labels):
 
 def test_rare_class_that_is_hardly_ever_called():
     note = seldom_note(("legit", "fraud"), Counts(tp=1, fp=0, fn=56, tn=3798))
-    assert "57 of 3,855 rows are 'fraud', and the model calls 1 row so: it calls the likelier class." in note
+    assert "57 of 3,855 rows are 'fraud', and the model predicts 'fraud' for 1 row:" in note
     assert "--alert-rate 0.015, --min-recall or --cost (in Python operating_point={'alert_rate': 0.015})" in note
     # The same rows with the classes in the other order.
     assert seldom_note(("fraud", "legit"), Counts(tp=3798, fp=56, fn=0, tn=1)) == note

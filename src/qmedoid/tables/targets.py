@@ -281,8 +281,9 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
     if called[rare] >= _SELDOM * rows[rare] or rows[rare] > _RARE * sum(counts):
         return None
     are, rate = "is" if rows[rare] == 1 else "are", f"{max(rows[rare] / sum(counts), 1e-4):.2g}"
+    label, found = repr(labels[1 - rare]), f"{called[rare]:,} row{'' if called[rare] == 1 else 's'}"
     return (
-        f"{rows[rare]:,} of {sum(counts):,} rows {are} {labels[1 - rare]!r}, and the model calls {called[rare]:,} "
-        f"row{'' if called[rare] == 1 else 's'} so: it calls the likelier class. To find more, set an operating point: "
+        f"{rows[rare]:,} of {sum(counts):,} rows {are} {label}, and the model predicts {label} for {found}: "
+        f"it predicts the more probable class. To find more, set an operating point: "
         f"--alert-rate {rate}, --min-recall or --cost (in Python operating_point={{'alert_rate': {rate}}})."
     )
