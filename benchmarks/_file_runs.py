@@ -27,7 +27,7 @@ def score(model: str, table: str, out: str) -> Any:
     import pyarrow.csv
     import pyarrow.parquet  # noqa: F401
 
-    from qmedoid.storage.model_file import load_model
+    from qmedoid.model.storage.model_file import load_model
     from qmedoid.tables.arrow import keep_pandas_away
     from qmedoid.tables.score_file import score_file
 
@@ -41,7 +41,7 @@ def pandas(model: str, table: str, out: str) -> Any:
     import pandas as pd
     import pyarrow.parquet  # noqa: F401
 
-    from qmedoid.storage.model_file import load_model
+    from qmedoid.model.storage.model_file import load_model
 
     loaded = load_model(model)
 

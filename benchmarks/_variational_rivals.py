@@ -7,7 +7,7 @@ import numpy as np
 
 from _variational_runs import Array, Expectations
 from qmedoid.kernels.statevector import bit_signs, entangler
-from qmedoid.variational.model import Batch, Network
+from qmedoid.methods.variational.model import Batch, Network
 
 Gradient = Callable[[Array, Batch], tuple[float, Array]]
 """From a parameter vector and a batch to the loss and its gradient."""
@@ -49,7 +49,7 @@ def qiskit_expectations(network: Network) -> Expectations:
     from qiskit_machine_learning.neural_networks import SamplerQNN
     from qiskit_machine_learning.primitives import QMLSampler
 
-    from qmedoid.circuits.variational import variational_circuit
+    from qmedoid.quantum.circuits.variational import variational_circuit
 
     circuit = variational_circuit(network.ansatz)
     # Parameters in the order of their index: sorted by name, theta[10] comes before theta[2].

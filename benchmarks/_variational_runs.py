@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.kernels.cross_entropy import cross_entropy
+from qmedoid.methods.variational.ansatz import Ansatz
+from qmedoid.methods.variational.model import Batch, Network
+from qmedoid.methods.variational.readout import ReadoutKind, make_readout
 from qmedoid.optimize.minimizers import minimize_spsa
 from qmedoid.optimize.training import Stopping, TrainingState
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import Batch, Network
-from qmedoid.variational.readout import ReadoutKind, make_readout
 
 Array = npt.NDArray[np.float64]
 Expectations = Callable[[Array, Array], Array]

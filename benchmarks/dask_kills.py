@@ -31,15 +31,15 @@ import pyarrow.parquet as pq
 from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
-from qmedoid.clusters.workers import Workers
-from qmedoid.estimators._in_passes import count_rows, fit_in_passes
-from qmedoid.estimators._pass_sample import FittedSample, PassSettings, Sampled, with_places
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.passes.dask_runner import DaskRunner
-from qmedoid.passes.sizes import Sizes
-from qmedoid.storage.model_file import model_bytes
-from qmedoid.tables.partitions import file_table
-from qmedoid.tables.saved import SavedModel
+from qmedoid.large.dask_runner import DaskRunner
+from qmedoid.large.fit import count_rows, fit_in_passes
+from qmedoid.large.fit_sample import FittedSample, PassSettings, Sampled, with_places
+from qmedoid.large.partitions import file_table
+from qmedoid.large.sizes import Sizes
+from qmedoid.large.workers import Workers
+from qmedoid.model.storage.model_file import model_bytes
+from qmedoid.saved import SavedModel
 
 WORKERS, FILES, LIMIT = 4, 24, 120.0
 RESULTS = Path(__file__).parent / "results" / "dask_kills.csv"

@@ -26,9 +26,9 @@ from benchmarks import dask_kills
 from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
-from qmedoid.clusters.workers import Workers
-from qmedoid.tables.score_plan import plan_scoring
-from qmedoid.tables.shards import PartResult, Recipe, ScoreTask, score_part
+from qmedoid.large.score_plan import plan_scoring
+from qmedoid.large.shards import PartResult, Recipe, ScoreTask, score_part
+from qmedoid.large.workers import Workers
 
 RESULTS = Path(__file__).parent / "results" / "dask_scoring.csv"
 SETTINGS: dict[str, Any] = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier
+from qmedoid.saved import SavedModel
 from qmedoid.studies.catalog import table_of
 from qmedoid.tables.arrow import as_table
-from qmedoid.tables.saved import SavedModel
 
 TABLES = {"heart": "HeartDisease", "german_credit": "target", "car": "class", "stroke": "stroke",
           "electricity": "target", "creditcard-sample": "Class"}  # fmt: skip

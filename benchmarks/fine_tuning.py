@@ -24,9 +24,9 @@ from qiskit_ibm_runtime.fake_provider import FakeManilaV2, FakeTorino
 
 from _timing import RESULTS, write_table
 from qmedoid import VariationalClassifier
-from qmedoid.circuits import SamplerExpectations
-from qmedoid.devices import BlockSampler
 from qmedoid.kernels.cross_entropy import row_losses
+from qmedoid.quantum.circuits import SamplerExpectations
+from qmedoid.quantum.devices import BlockSampler
 
 Array = npt.NDArray[np.float64]
 TABLES = {

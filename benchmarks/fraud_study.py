@@ -38,9 +38,9 @@ from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._training import TrainingPlan
 from qmedoid.exceptions import QMedoidWarning
+from qmedoid.methods.variational.ansatz import SPAN
+from qmedoid.methods.variational.training import TrainingData, Watch
 from qmedoid.model.hybrid import HybridModel, score_margins
-from qmedoid.variational.ansatz import SPAN
-from qmedoid.variational.training import TrainingData, Watch
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]

@@ -2,8 +2,8 @@
 
 Run as ``python benchmarks/kills_circuit_run.py``. A model of the heart data measures some records in many small jobs.
 The command is killed (SIGKILL) 20 times and started again, on the simulator and at a stand-in for the service
-(``tests/devices/runtime_standin.py``), which also loses its client between the arrival of a job and the note of its
-name. Then 10 jobs fail at the stand-in, and 30, so that ten of them fail as often as they may.
+(``tests/quantum/devices/runtime_standin.py``), which also loses its client between the arrival of a job and
+the note of its name. Then 10 jobs fail at the stand-in, and 30, so that ten of them fail as often as they may.
 
 After every kill each file of counts should be what it is without kills, and those that were there should not have been
 written again; at the end files and decisions should be the same, and no job sent twice, but for those that failed.
@@ -73,7 +73,7 @@ def written(folder: Path) -> dict[str, int]:
 
 def sent(case: Case, *, failed: bool = False) -> list[str]:
     """Keys of the jobs that the service has, one for each time that they were sent."""
-    from tests.devices.runtime_standin import StandinService
+    from tests.quantum.devices.runtime_standin import StandinService
 
     if case.service is None:
         return []
@@ -126,7 +126,7 @@ def repeats(keys: Sequence[str]) -> int:
 
 def failing(case: Case, failures: int) -> dict[str, Any]:
     """Let jobs fail at the service, go on, and check that no other job was sent again."""
-    from tests.devices.runtime_standin import StandinService
+    from tests.quantum.devices.runtime_standin import StandinService
 
     assert case.service is not None
     took = finished(case)
@@ -173,10 +173,10 @@ def empty(case: Case) -> None:
 
 def run_at_standin(arguments: Sequence[str]) -> None:
     """A command of qmedoid whose device is one of the stand-in; a process that runs it may kill itself."""
-    from tests.devices.runtime_standin import StandinBackend, StandinJob, StandinSampler, StandinService
+    from tests.quantum.devices.runtime_standin import StandinBackend, StandinJob, StandinSampler, StandinService
 
     from qmedoid import cli
-    from qmedoid.devices import device, names
+    from qmedoid.quantum.devices import device, names
 
     backend = StandinBackend(StandinService(Path(os.environ[SERVICE])), num_qubits=12)
     left = int(os.environ.get(DIES, -1))

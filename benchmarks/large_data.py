@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qmedoid.storage.atomic import atomic_file
+from qmedoid.model.storage.atomic import atomic_file
 
 NOISE = 0.7
 """Noise in robust scales; chosen so that the average precision of LightGBM on 200,000 rows is between 0.7 and 0.85."""

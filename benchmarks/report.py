@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 
 from _timing import RESULTS, write_table
 from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.reading import look_at_file
-from qmedoid.model_report.summary import Names, summarize
-from qmedoid.model_report.writing import write_report
-from qmedoid.storage.model_file import load_file, save_model
+from qmedoid.report.reading import look_at_file
+from qmedoid.report.summary import Names, summarize
+from qmedoid.report.writing import write_report
 from qmedoid.tables.evaluating import joined, labeled_report
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import TableReading, decide_batch

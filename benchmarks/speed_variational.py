@@ -30,7 +30,7 @@ import _variational_rivals as rivals
 import _variational_runs as runs
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.kernels import statevector
-from qmedoid.variational.model import Network
+from qmedoid.methods.variational.model import Network
 
 CIRCUITS = ((2, 4), (4, 3))
 N_ROWS, THREADS = 284_807, 2

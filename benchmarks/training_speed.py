@@ -32,11 +32,11 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import delta_features
+from qmedoid.methods.variational.batches import BatchObjective, batch_objective, row_weights
+from qmedoid.methods.variational.model import Batch
+from qmedoid.methods.variational.training import CircuitSettings, fit_angle_map
 from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
 from qmedoid.optimize.training import Minimum, OnStep, Stopping, TrainingState
-from qmedoid.variational.batches import BatchObjective, batch_objective, row_weights
-from qmedoid.variational.model import Batch
-from qmedoid.variational.training import CircuitSettings, fit_angle_map
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from marked_sections import table, write_or_check
 
-from qmedoid.model_report.findings import FINDINGS
+from qmedoid.report.findings import FINDINGS
 
 PAGE = Path(__file__).parent / "how-to" / "report.md"
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "report.csv"

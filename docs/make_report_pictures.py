@@ -16,9 +16,9 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from qmedoid import MedoidClassifier
-from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import Names, summarize
-from qmedoid.model_report.writing import write_report
+from qmedoid.report.reading import look_at_data
+from qmedoid.report.summary import Names, summarize
+from qmedoid.report.writing import write_report
 
 PICTURES = Path(__file__).parent / "pictures"
 TARGET = "HeartDisease"

@@ -32,7 +32,7 @@ def start(arguments: tuple[Any, ...], printed: Path | None = None, row_bytes: in
 def _command(arguments: tuple[str, ...], printed: Path | None, row_bytes: int | None) -> None:
     from few_trees import few_trees
     from qmedoid.cli import main
-    from qmedoid.passes import sizes
+    from qmedoid.large import sizes
 
     opened = os.open(printed or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(opened, 1)

@@ -32,7 +32,7 @@ def test_picture_names_only_places_that_exist():
     picture = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL).group(1)
     places = re.findall(r"\b([a-z]+)/(\w+)?", picture)
     named = {folder for folder, _ in places}
-    assert {"cli", "tables", "estimators", "methods", "calibration", "variational", "model", "storage"} <= named
+    assert {"cli", "tables", "estimators", "methods", "model", "quantum"} <= named
     for folder, part in places:
         assert (PACKAGE / folder).is_dir(), folder
         if part:

@@ -21,7 +21,7 @@ from tests.plain_environment import distributions, hidden, missing, needs_of, ow
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.cli.data import _write
-from qmedoid.storage.model_file import save_model
+from qmedoid.model.storage.model_file import save_model
 from qmedoid.studies.catalog import table_of
 from qmedoid.studies.datasets import read_sample
 
@@ -41,7 +41,7 @@ NOT_RUN = {
     r"^qmedoid reproduce all ": "takes an hour",
     r"^qmedoid reproduce wine --quick": "runs as long as all other commands; `make smoke` runs it for all data sets",
     r"^qmedoid reproduce devices ": "takes minutes; tests/studies/test_devices_study.py runs its parts",
-    r"--dask tcp://": "needs a cluster; tests/passes/test_dask_runner.py has one",
+    r"--dask tcp://": "needs a cluster; tests/large/test_dask_runner.py has one",
     r"--backend fake_torino": "takes a quarter of a minute; `python docs/make_command_line.py --check` runs it",
     r"--medoid 77": "names a medoid of the reader's model; tests/cli/test_cli_circuit.py has one of its model",
     r"records.csv --row 3 --format qasm2": "needs a trained circuit; tests/cli/test_cli_circuit_trained.py has one",

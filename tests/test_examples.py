@@ -39,7 +39,7 @@ def test_example_runs(shown):
 
 def test_examples_of_the_circuits_run():
     pytest.importorskip("qiskit", reason="needs the extra 'quantum'")
-    for parameter in documented(importlib.import_module("qmedoid.circuits")):
+    for parameter in documented(importlib.import_module("qmedoid.quantum.circuits")):
         run_examples(*parameter.values)
 
 
@@ -48,6 +48,6 @@ def test_page_of_the_interface_names_everything():
     pytest.importorskip("qiskit_aer", reason="needs the extra 'quantum'")
     page = (Path(__file__).parents[1] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     names = [f"qmedoid.{name}" for name in qmedoid.__all__ if name != "__version__"]
-    for package in ("circuits", "devices", "measurement", "runs"):
+    for package in ("quantum.circuits", "quantum.devices", "quantum.measurement", "quantum.runs"):
         names += [f"qmedoid.{package}.{name}" for name in importlib.import_module(f"qmedoid.{package}").__all__]
     assert sorted(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)) == sorted(names)

@@ -21,46 +21,46 @@ if TYPE_CHECKING:
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
-    from qmedoid.explanations.explanation import Explanation
+    from qmedoid.explain.effect import Effect
+    from qmedoid.explain.explanation import Explanation
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
+    from qmedoid.large.arrow_scorer import ArrowScorer, arrow_scorer
     from qmedoid.model.contract import Contract
     from qmedoid.model.operating_point import OperatingSummary
+    from qmedoid.report.diff import ModelDiff
+    from qmedoid.saved import SavedModel, diff, load
     from qmedoid.studies.compare import compare
     from qmedoid.studies.comparison import Comparison
-    from qmedoid.tables.arrow_scorer import ArrowScorer, arrow_scorer
     from qmedoid.tables.checking import check_table
-    from qmedoid.tables.diff import ModelDiff, diff
-    from qmedoid.tables.effect import Effect
-    from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
-    "ArrowScorer": "qmedoid.tables.arrow_scorer",
+    "ArrowScorer": "qmedoid.large.arrow_scorer",
     "Comparison": "qmedoid.studies.comparison",
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
-    "Effect": "qmedoid.tables.effect",
+    "Effect": "qmedoid.explain.effect",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
-    "Explanation": "qmedoid.explanations.explanation",
+    "Explanation": "qmedoid.explain.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
-    "ModelDiff": "qmedoid.tables.diff",
+    "ModelDiff": "qmedoid.report.diff",
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
     "Recalibration": "qmedoid.estimators._recalibration_report",
-    "SavedModel": "qmedoid.tables.saved",
+    "SavedModel": "qmedoid.saved",
     "StabilityReport": "qmedoid.estimators._stability_report",
     "SumClassifier": "qmedoid.estimators.sum",
     "SwapTest": "qmedoid.geometry.overlap",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
-    "arrow_scorer": "qmedoid.tables.arrow_scorer",
+    "arrow_scorer": "qmedoid.large.arrow_scorer",
     "check_table": "qmedoid.tables.checking",
     "compare": "qmedoid.studies.compare",
     "compact_swap_test": "qmedoid.geometry.overlap",
-    "diff": "qmedoid.tables.diff",
-    "load": "qmedoid.tables.saved",
+    "diff": "qmedoid.saved",
+    "load": "qmedoid.saved",
     "medoid_index": "qmedoid.geometry.medoids",
     "recalibrate": "qmedoid.estimators.recalibration",
     "stability": "qmedoid.estimators.stability",

@@ -3,9 +3,9 @@
 from typing import Any
 
 from qmedoid import SavedModel
-from qmedoid.exports.flat import flattened
-from qmedoid.exports.javascript import as_document
-from qmedoid.model_report.figures import opening
+from qmedoid.export.flat import flattened
+from qmedoid.export.javascript import as_document
+from qmedoid.report.figures import opening
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",

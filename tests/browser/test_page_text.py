@@ -10,8 +10,8 @@ from qmedoid.markup.charts import effect as effect_chart
 from qmedoid.markup.charts import odds_factor, some_points
 from qmedoid.markup.html import source_hash
 from qmedoid.markup.page import style
-from qmedoid.model_report.figures import opening
-from qmedoid.model_report.writing import render, script, shown
+from qmedoid.report.figures import opening
+from qmedoid.report.writing import render, script, shown
 
 
 @pytest.fixture(scope="module")

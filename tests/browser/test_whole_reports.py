@@ -9,10 +9,10 @@ from summaries import HOSTILE, HUGE
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SavedModel
-from qmedoid.model_report.parts import ReportSettings
-from qmedoid.model_report.reading import look_at_data
-from qmedoid.model_report.summary import summarize
-from qmedoid.model_report.writing import write_report
+from qmedoid.report.parts import ReportSettings
+from qmedoid.report.reading import look_at_data
+from qmedoid.report.summary import summarize
+from qmedoid.report.writing import write_report
 
 NAMES = ["<script>window.hacked = 1</script>", '"><img src=x onerror=hack()>', "javascript:hack()", "=1+1", "{{7*7}}"]
 

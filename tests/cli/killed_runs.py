@@ -15,7 +15,7 @@ from small_tables import small_table, write
 
 import forked
 from qmedoid.exceptions import ModelError
-from qmedoid.storage.model_file import load_model
+from qmedoid.model.storage.model_file import load_model
 
 
 def run(*arguments):

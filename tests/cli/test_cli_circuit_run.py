@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("qiskit_aer", reason="needs the extra quantum")
 
 from small_tables import small_table, write
-from tests.devices.runtime_standin import StandinBackend, StandinSampler, StandinService
+from tests.quantum.devices.runtime_standin import StandinBackend, StandinSampler, StandinService
 
 import qmedoid
 from qmedoid import EvidenceClassifier
-from qmedoid.devices import Device
-from qmedoid.runs import RunFolder
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.runs import RunFolder
 
 QUICK = ("--shots", 16, "--n-qubits", 8, "--limit", 3, "--circuits-per-job", 2)
 
@@ -208,9 +208,9 @@ def test_device_of_a_service_by_its_name(cli, two, small, monkeypatch, tmp_path)
         if job.job_id() == "job0001":
             raise Killed
 
-    monkeypatch.setattr("qmedoid.devices.names._backend_named", {"standin": backend}.__getitem__)
+    monkeypatch.setattr("qmedoid.quantum.devices.names._backend_named", {"standin": backend}.__getitem__)
     sampler = StandinSampler(backend, dies)
-    monkeypatch.setattr("qmedoid.devices.device._runtime_sampler", lambda _: sampler)
+    monkeypatch.setattr("qmedoid.quantum.devices.device._runtime_sampler", lambda _: sampler)
     call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--backend", "standin")
     with pytest.raises(Killed):
         cli(*call)

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("qiskit_aer", reason="needs the extra quantum")
 
 from small_tables import write
-from tests.measurement.trained_models import alone, hybrid
+from tests.quantum.measurement.trained_models import alone, hybrid
 
 import qmedoid
 

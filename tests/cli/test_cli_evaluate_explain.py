@@ -12,7 +12,7 @@ from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
 from qmedoid.metrics.texts import odds_text
-from qmedoid.tables.verdict import verdict
+from qmedoid.report.verdict import verdict
 
 
 def decisions(cli, case, folder):

@@ -12,7 +12,7 @@ from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
 from qmedoid.cli.fit import default_output
-from qmedoid.storage.archive import archive_bytes
+from qmedoid.model.storage.archive import archive_bytes
 
 
 def fit(cli, file, model, *options):

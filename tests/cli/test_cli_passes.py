@@ -12,7 +12,7 @@ from small_tables import write
 
 import forked
 import qmedoid
-from qmedoid.passes import sizes
+from qmedoid.large import sizes
 
 N_ROWS = 20_000
 ROW_BYTES = 50_000

@@ -9,8 +9,8 @@ import pytest
 
 from qmedoid import load
 from qmedoid.cli import _in_passes
-from qmedoid.passes import sizes
-from qmedoid.passes.store import SummaryFolder
+from qmedoid.large import sizes
+from qmedoid.large.store import SummaryFolder
 
 N_ROWS = 9_000
 OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", "never", "--json")

@@ -14,10 +14,10 @@ from benchmarks.kills_score import kill_resumed, run
 from small_tables import replaced, small_table, write
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables import shards
+from qmedoid.large import shards
+from qmedoid.large.score_plan import PartTotals
+from qmedoid.large.shards import Recipe, ScoreTask, score_part
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.score_plan import PartTotals
-from qmedoid.tables.shards import Recipe, ScoreTask, score_part
 
 N_FILES = 7
 

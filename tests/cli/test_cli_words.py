@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_tables import replaced, small_table, write
 
-from qmedoid.storage.model_file import load_file
+from qmedoid.model.storage.model_file import load_file
 
 TINY = ("--refine", "never", "--medoids", "6", "--neighbors", "0")
 

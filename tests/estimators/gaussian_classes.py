@@ -5,7 +5,7 @@ import numpy as np
 from qmedoid.estimators._inputs import check_table
 from qmedoid.estimators._parameters import OPERATING_POINT
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.methods.variational.selection import OutOfFold
 
 
 def drawn(n, priors, seed=0, apart=2.0, labels=None):

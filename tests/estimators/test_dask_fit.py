@@ -7,7 +7,7 @@ import pytest
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.passes import sizes
+from qmedoid.large import sizes
 
 da = pytest.importorskip("dask.array", reason="pip install 'qmedoid[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 import qmedoid
 from qmedoid import MedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
-from qmedoid.variational.expectations import exact_expectations
+from qmedoid.methods.variational.expectations import exact_expectations
 
 
 class Shrinking:
@@ -119,7 +119,7 @@ def test_tuned_classifiers_are_saved_with_a_note(fitted, table, tmp_path):
     assert about["loss_after"] == tuned.fine_tuning_.loss_after
     assert "loss" not in saved.model.metrics
     assert "loss" in fitted.table_model().metrics
-    from qmedoid.storage.card import model_card
+    from qmedoid.model.storage.card import model_card
 
     assert "tuned for a noisy backend" in model_card(tuned.table_model(), raw_rows=True)
     assert "tuned for a noisy backend" not in model_card(fitted.table_model(), raw_rows=True)

@@ -17,8 +17,8 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassi
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
 from qmedoid.model.contract import Levels
+from qmedoid.saved import load
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.saved import load
 
 N = 240
 FAST = MedoidClassifier(method=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")

@@ -11,11 +11,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import qmedoid
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._methods import auto_method
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.methods.calibration import fit_calibration
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X2 = X2[:, :6]

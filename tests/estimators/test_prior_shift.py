@@ -6,7 +6,7 @@ from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.tables.saved import SavedModel
+from qmedoid.saved import SavedModel
 
 FIFTY = [(0.5, 0.01), (0.01, 0.5), (0.3, 0.006)]
 MOVED = ({"alert_rate": 0.1}, {"min_precision": 0.5}, {"min_recall": 0.8}, "macro_f1")

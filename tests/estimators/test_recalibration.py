@@ -8,12 +8,12 @@ from tests.few_trees import few_trees
 
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.metrics.classification import calibration_error
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.storage.forms import write
+from qmedoid.model.storage.forms import write
 
 LABELS = {2: ["no", "yes"], 3: ["a", "b", "c"]}
 

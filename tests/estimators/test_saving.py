@@ -18,7 +18,7 @@ from qmedoid import (
     load,
 )
 from qmedoid.exceptions import ModelError
-from qmedoid.storage.model_file import load_model
+from qmedoid.model.storage.model_file import load_model
 
 WINE, WINE_CLASSES = (array for array in load_wine(return_X_y=True))
 CANCER = load_breast_cancer(as_frame=True)

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.methods.sum.fit import fit_sum
-from qmedoid.storage.card import model_card
+from qmedoid.model.storage.card import model_card
 
 
 def stepped(n=1500, seed=0):

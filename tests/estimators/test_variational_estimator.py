@@ -26,10 +26,10 @@ from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels._backend import compiled
+from qmedoid.methods.variational import model as variational_model
+from qmedoid.methods.variational import selection as variational_selection
+from qmedoid.methods.variational.readout import DirectReadout, ParityReadout
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, steady_threshold
-from qmedoid.variational import model as variational_model
-from qmedoid.variational import selection as variational_selection
-from qmedoid.variational.readout import DirectReadout, ParityReadout
 
 rng = np.random.default_rng(0)
 NAMES = ["delta", "angle", "fused"]
@@ -381,7 +381,7 @@ def test_circuit_in_qiskit_gives_the_same_probabilities(readout):
     pytest.importorskip("qiskit")
     from qiskit.quantum_info import Statevector
 
-    from qmedoid.circuits import StatevectorExpectations
+    from qmedoid.quantum.circuits import StatevectorExpectations
 
     fitted = quick(readout=readout, n_reps=2).fit(X2, Y2)
     rows, expected = X2[:8], fitted.predict_proba(X2[:8])

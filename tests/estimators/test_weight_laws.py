@@ -5,10 +5,10 @@ import pytest
 from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._inputs import loss_weights
-from qmedoid.estimators._operating import choose_point
 from qmedoid.estimators._search import multiplier_options
-from qmedoid.variational.batches import row_weights
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.methods.variational.batches import row_weights
+from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.model.choose_point import choose_point
 
 
 def test_weight_of_k_counts_a_row_k_times_in_a_loss():

@@ -14,8 +14,8 @@ from qmedoid.geometry.channels import Channels
 from qmedoid.methods.base import Measured, MeasuredMethod, measured_distances
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.registry import MethodEntry
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.schema import Values
-from qmedoid.variational.selection import OutOfFold
 
 ENTRY = MethodEntry("toy_method:ToyModel", "toy_method:ToyClassifier")
 

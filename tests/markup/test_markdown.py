@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.markup.page import html_of_markdown, inline
-from qmedoid.storage.card import cell
+from qmedoid.model.storage.card import cell
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=60))

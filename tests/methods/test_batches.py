@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.variational.batches import SAMPLINGS, batch_counts, batch_objective, row_weights
-from qmedoid.variational.model import Batch
-from qmedoid.variational.training import CircuitSettings
+from qmedoid.methods.variational.batches import SAMPLINGS, batch_counts, batch_objective, row_weights
+from qmedoid.methods.variational.model import Batch
+from qmedoid.methods.variational.training import CircuitSettings
 
 
 def problem(sizes, class_weights=None, seed=0):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from qmedoid.calibration.curve import Calibration
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration import fit_calibration
+from qmedoid.methods.calibration_curve import Calibration
 
 
 def drawn(n, slope, biases, seed=0):

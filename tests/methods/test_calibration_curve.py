@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from qmedoid.calibration.curve import Calibration
-from qmedoid.calibration.fit import (
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration import (
     _knots,
     _likeliest,
     _Rows,
@@ -16,7 +16,7 @@ from qmedoid.calibration.fit import (
     fit_class_curve,
     fit_curve,
 )
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.metrics.classification import calibration_error
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._encoding import Category, target_statistics
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.logistic import fit_logistic
 from qmedoid.methods.evidence.multinomial import fit_multinomial
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge

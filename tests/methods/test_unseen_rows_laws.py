@@ -6,13 +6,13 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Measured
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit import fit_evidence

@@ -11,12 +11,10 @@ from sklearn.metrics import f1_score, recall_score
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
-from qmedoid.optimize.training import Stopping
-from qmedoid.variational import selection as variational_selection
-from qmedoid.variational.batches import row_weights
-from qmedoid.variational.model import Batch
-from qmedoid.variational.selection import (
+from qmedoid.methods.variational import selection as variational_selection
+from qmedoid.methods.variational.batches import row_weights
+from qmedoid.methods.variational.model import Batch
+from qmedoid.methods.variational.selection import (
     Candidate,
     OutOfFold,
     out_of_fold,
@@ -24,7 +22,7 @@ from qmedoid.variational.selection import (
     select_variational,
     train_candidate,
 )
-from qmedoid.variational.training import (
+from qmedoid.methods.variational.training import (
     CircuitSettings,
     Trained,
     TrainingData,
@@ -32,6 +30,8 @@ from qmedoid.variational.training import (
     Watch,
     train_variational,
 )
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
+from qmedoid.optimize.training import Stopping
 
 CIRCUIT = CircuitSettings(n_reps=1)
 SEEDS = [[7, 0], [7, 1], [7, 2]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.calibration.curve import Calibration
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.evidence.contributions import contributions
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test
-from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.exceptions import DataError
 from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP, root_distances
+from qmedoid.quantum.circuits.backends import StatevectorSwapTest
 
 SMALL = EvidenceSettings(n_medoids=24, n_pairs=3, n_triples=2)
 

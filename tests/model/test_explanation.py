@@ -13,9 +13,9 @@ from qmedoid import (
     RareEventClassifier,
     VariationalClassifier,
 )
-from qmedoid.calibration.curve import Calibration
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.exceptions import ModelError
+from qmedoid.methods.calibration import fit_calibration
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.explanation import column_contributions, explain

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.calibration.curve import Calibration
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
 from qmedoid.model.hybrid import (
     DeltaSettings,
     HybridModel,
@@ -19,7 +20,6 @@ from qmedoid.model.hybrid import (
     two_nearest_scores,
 )
 from qmedoid.model.refinement import CalibratedMethod, circuit_pays
-from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 
 @st.composite

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
-from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP
 from qmedoid.methods.evidence.neighbors import added, weights
-from qmedoid.storage.archive import CARD
+from qmedoid.model.storage.archive import CARD
+from qmedoid.quantum.circuits.backends import StatevectorSwapTest
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 

@@ -23,10 +23,10 @@ pytest.importorskip("qiskit_ibm_runtime", reason='needs the runtime: pip install
 from qiskit.primitives import StatevectorSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
 
-import qmedoid.devices
+import qmedoid.quantum.devices
 from qmedoid import NearestMedoidClassifier
-from qmedoid.devices import Device
-from qmedoid.measurement.running import run_jobs
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.measurement.running import run_jobs
 
 N_QUBITS = 5
 CELL = Cell("devices", "wine", "random", 0, "a method")
@@ -56,7 +56,7 @@ def measured(name, **settings):
 def noisy(backend):
     """A cell on the small device, which has no name among those of the study."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(qmedoid.devices, "as_device", lambda _, **settings: Device(backend, **settings))
+        patch.setattr(qmedoid.quantum.devices, "as_device", lambda _, **settings: Device(backend, **settings))
         return measured("fake")
 
 

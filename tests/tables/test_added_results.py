@@ -5,14 +5,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from fitted_tables import fitted, with_column
 
+from fitted_tables import fitted, with_column
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.explanations.sentences import reason_text
-from qmedoid.tables.explaining import explain_record
+from qmedoid.explain.explaining import explain_record
+from qmedoid.explain.sentences import reason_text
+from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ADDED, ResultColumns
-from qmedoid.tables.saved import SavedModel
 from qmedoid.tables.score_file import score_file
 
 

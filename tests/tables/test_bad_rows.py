@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from fitted_tables import fitted, raw_table, with_column
 
+from fitted_tables import fitted, raw_table, with_column
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Numbers
+from qmedoid.saved import SavedModel
 from qmedoid.tables import _csv
 from qmedoid.tables.bad_rows import NAMES, _bad_cells, find_bad_rows
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.saved import SavedModel
 from qmedoid.tables.score_file import estimate_in_file, score_file
 from qmedoid.tables.source import open_table
 

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from fitted_tables import fitted
 from sklearn import metrics
 
+from fitted_tables import fitted
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.classification import calibration_error, confidence_outcomes
 from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from outside import Convex, Evidence, Outside, Part, Rare
 from test_explanations_from_outside import fitted
 
+from outside import Convex, Evidence, Outside, Part, Rare
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import ModelError, QMedoidWarning
+from qmedoid.explain.explaining import N_SHOWN, NearestRows
 from qmedoid.model.contract import Contract
-from qmedoid.tables.explaining import N_SHOWN, NearestRows
-from qmedoid.tables.saved import SavedModel, load
+from qmedoid.saved import SavedModel, load
 
 
 def place(outside, record):

@@ -11,10 +11,10 @@ from few_trees import few_trees
 from missing_tables import MISSING, both_tables
 from qmedoid import MedoidClassifier, arrow_scorer, check_table
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.explanations.flips import nearest_flips
+from qmedoid.explain.flips import nearest_flips
 from qmedoid.model.contract import Column, Contract
+from qmedoid.model.storage.card import model_card
 from qmedoid.schema import RefusedError
-from qmedoid.storage.card import model_card
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.sentinels import find_sentinels

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from outside import Outside
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from few_trees import few_trees
+from outside import Outside
 from qmedoid import MedoidClassifier, load
-from qmedoid.explanations.sentences import sentences
+from qmedoid.explain.sentences import sentences
 from qmedoid.metrics.texts import column_text, odds_text
 from qmedoid.studies.datasets import shipped_path
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from fitted_tables import fitted, with_column
 
 import qmedoid
+from fitted_tables import fitted, with_column
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, SavedModel
 from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError, QMedoidWarning
 

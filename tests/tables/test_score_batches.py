@@ -3,10 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from fitted_tables import fitted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fitted_tables import fitted
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.tables.issues import Issues

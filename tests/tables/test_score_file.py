@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from fitted_tables import fitted, raw_table, with_column
 
+from fitted_tables import fitted, raw_table, with_column
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.results import ADDED

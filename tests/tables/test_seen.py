@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
-from fitted_tables import raw_table, with_column
 
 import qmedoid
+from fitted_tables import raw_table, with_column
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.model.seen_rows import SeenRows, seen_in_words
-from qmedoid.storage.model_file import load_file, load_model, save_model
+from qmedoid.model.storage.model_file import load_file, load_model, save_model
 from qmedoid.tables.row_hashes import remember_rows, row_hashes
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from qmedoid import MedoidClassifier
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import DATE_SPELLINGS, Contract, is_spelling
+from qmedoid.model.storage.forms import read
 from qmedoid.schema import RefusedError
-from qmedoid.storage.forms import read
 from qmedoid.tables import cells
 from qmedoid.tables._dates import find_dates
 from qmedoid.tables._numbers import find_spelling

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from fitted_tables import fitted, raw_table
 
+from fitted_tables import fitted, raw_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.issues import Issues

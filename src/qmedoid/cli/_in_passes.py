@@ -24,8 +24,8 @@ from qmedoid.cli._training_rows import (
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
+from qmedoid.model.storage.model_file import model_bytes, read_model
 from qmedoid.spelling import number_of
-from qmedoid.storage.model_file import model_bytes, read_model
 from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import refuse_quantity
 
@@ -47,10 +47,10 @@ class Asked(NamedTuple):
 @contextmanager
 def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.estimators._in_passes import count_rows
-    from qmedoid.estimators._pass_sample import PassSettings
-    from qmedoid.passes.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
-    from qmedoid.tables.partitions import file_table
+    from qmedoid.large.fit import count_rows
+    from qmedoid.large.fit_sample import PassSettings
+    from qmedoid.large.partitions import file_table
+    from qmedoid.large.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
 
     memory = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory)
     is_asked = options.memory is not None or options.resume or options.dask is not None
@@ -82,7 +82,7 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         check_group_type(options.group_column, table.schema.field(options.group_column).type)
     folder = None
     if options.resume:
-        from qmedoid.passes.store import SummaryFolder
+        from qmedoid.large.store import SummaryFolder
 
         folder = SummaryFolder(parts_folder(output))
         keeps(f"finished partitions are in {folder.path}, and the same command goes on from there")
@@ -165,16 +165,16 @@ def _test_share(options: FitOptions) -> float:
 @contextmanager
 def _runner(options: FitOptions, table: Any, folder: Any, on_rows: Any) -> Iterator[Any]:
     if options.dask is not None:
-        from qmedoid.clusters.extra import require_dask
+        from qmedoid.extras import require_dask
 
         require_dask("--dask")
-        from qmedoid.clusters.connect import connected
-        from qmedoid.passes.dask_runner import DaskRunner
+        from qmedoid.large.connect import connected
+        from qmedoid.large.dask_runner import DaskRunner
 
         with connected(options.dask) as client:
             yield DaskRunner.of_files(table, client, folder=folder, on_rows=on_rows)
         return
-    from qmedoid.passes.runner import LocalRunner
+    from qmedoid.large.runner import LocalRunner
 
     yield LocalRunner(table, folder, on_rows)
 
@@ -200,8 +200,8 @@ def _bar() -> Iterator[Any]:
 
 def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLimit) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
-    from qmedoid.estimators._in_passes import fit_in_passes
-    from qmedoid.estimators._pass_sample import FittedSample, Sampled
+    from qmedoid.large.fit import fit_in_passes
+    from qmedoid.large.fit_sample import FittedSample, Sampled
 
     def fit_sample(sampled: Sampled) -> FittedSample:
         key = sampled.digest(__version__, _asked_of(options))

@@ -14,7 +14,7 @@ from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_te
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.model.table import TableModel
-from qmedoid.tables.verdict import alert_ceiling, verdict
+from qmedoid.report.verdict import alert_ceiling, verdict
 
 # Classes whose figures are shown one by one without --verbose.
 _FEW_CLASSES = range(3, 11)

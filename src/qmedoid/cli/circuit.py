@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from qmedoid.cli._output import print_json
 from qmedoid.cli.more_options import CircuitExportOptions
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.circuit_export import export_circuit
-from qmedoid.storage.atomic import atomic_file, check_unchanged
-from qmedoid.storage.model_file import load_file
+from qmedoid.model.storage.atomic import atomic_file, check_unchanged
+from qmedoid.model.storage.model_file import load_file
+from qmedoid.quantum.circuit_export import export_circuit
+from qmedoid.quantum.record_circuits import circuit_of_record
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.circuits import circuit_of_record
 from qmedoid.tables.scoring import TableReading
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def export(options: CircuitExportOptions) -> None:
     """Write a circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
-    from qmedoid.circuits.export import METADATA, drawing, qasm2_text, qasm_text, qpy_bytes
+    from qmedoid.quantum.circuits.export import METADATA, drawing, qasm2_text, qasm_text, qpy_bytes
 
     if (options.table is None) != (options.row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, reading_bar, shown, tell
 from qmedoid.cli.more_options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.model.measuring import plan_measurement
-from qmedoid.storage.model_file import ModelFile, load_file
+from qmedoid.model.storage.model_file import ModelFile, load_file
+from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
-    from qmedoid.devices import Device
-    from qmedoid.measurement import MeasurementPlan, MeasurementSettings
-    from qmedoid.runs.folder import RunFolder
-    from qmedoid.runs.records import Records
+    from qmedoid.quantum.devices import Device
+    from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings
+    from qmedoid.quantum.runs.folder import RunFolder
+    from qmedoid.quantum.runs.records import Records
 
 # Undecided rows that are listed.
 _LISTED = 10
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
 
 def plan(options: CircuitPlanOptions) -> None:
     """Print what a measurement takes."""
-    from qmedoid.devices import as_device
+    from qmedoid.quantum.devices import as_device
 
     asked = _asked(options)
     _tell_plan(options, asked.plan(as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)))
@@ -47,12 +47,12 @@ def plan(options: CircuitPlanOptions) -> None:
 
 def run(options: CircuitRunOptions) -> None:
     """Measure, and print what was found; a finished run is printed again."""
-    from qmedoid.runs.folder import RunFolder
-    from qmedoid.runs.manifest import asked_for
+    from qmedoid.quantum.runs.folder import RunFolder
+    from qmedoid.quantum.runs.manifest import asked_for
 
     asked = _asked(options)
     if options.dry_run:
-        from qmedoid.devices import as_device
+        from qmedoid.quantum.devices import as_device
 
         made = asked.plan(as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed))
         _tell_plan(options, made, for_run=True)
@@ -67,8 +67,8 @@ def run(options: CircuitRunOptions) -> None:
 
 
 def _asked(options: MeasureOptions) -> _Asked:
-    from qmedoid.measurement import MeasurementSettings
-    from qmedoid.runs.records import read_records
+    from qmedoid.quantum.measurement import MeasurementSettings
+    from qmedoid.quantum.runs.records import read_records
 
     if options.budget is not None and options.shots != "auto":
         raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
@@ -110,7 +110,7 @@ def _jobs_bar(total: int) -> Iterator[Callable[[int, int], None]]:
 
 
 def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
-    from qmedoid.runs.expected import planned, where
+    from qmedoid.quantum.runs.expected import planned, where
 
     for one in made.notes:
         note(one)
@@ -143,7 +143,7 @@ def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
-    from qmedoid.runs.writing import duration
+    from qmedoid.quantum.runs.writing import duration
 
     found, expected = document["plan"], document["plan"]["expected"]
     yield _headline(document)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from qmedoid.cli._output import grid, note, plain_console, print_json, tell
 from qmedoid.cli.more_options import DataFetchOptions, DataListOptions, DataWhereOptions
 from qmedoid.exceptions import DataError
-from qmedoid.storage.atomic import check_unchanged
+from qmedoid.model.storage.atomic import check_unchanged
 from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.tables.writing import check_output, open_sink
 

@@ -22,15 +22,15 @@ from qmedoid.cli.more_options import DemoOptions
 from qmedoid.cli.options import FitOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model_report.writing import check_output
-from qmedoid.storage.atomic import check_target, check_unchanged, write_atomic
-from qmedoid.storage.model_file import save_model
+from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
+from qmedoid.model.storage.model_file import save_model
+from qmedoid.report.verdict import verdict
+from qmedoid.report.writing import check_output
+from qmedoid.saved import SavedModel, load
 from qmedoid.studies.catalog import entry
 from qmedoid.studies.datasets import read_shipped
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.saved import SavedModel, load
-from qmedoid.tables.verdict import verdict
 
 NAME, OF_CLASS = "heart", ("has no heart disease", "has heart disease")
 """The table, and what its classes mean."""

@@ -8,11 +8,11 @@ from typing import Any
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.cli.more_options import DiffOptions
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.report.decision_diff import DecisionTally, aligned
+from qmedoid.report.diff import ModelDiff, compare_models, value_text
+from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.decision_diff import DecisionTally, aligned
-from qmedoid.tables.diff import ModelDiff, compare_models, value_text
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.saved import SavedModel, load
 from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
@@ -39,7 +39,8 @@ def run(options: DiffOptions) -> int:
     keep_pandas_away()
     before, after = load(old), load(new)
     decisions = None if table is None else _decisions(before, after, table, options)
-    found = compare_models(before, after, decisions)
+    versions = (before.versions, after.versions)
+    found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
     if options.json:
         about = {"old": {"path": str(old), "sha256": before.sha256}, "new": {"path": str(new), "sha256": after.sha256}}
         print_json({**about, **found.as_dict()})

@@ -9,11 +9,11 @@ from qmedoid.cli._output import note, plain_console, print_json, print_metrics, 
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
-from qmedoid.storage.model_file import load_model
+from qmedoid.model.storage.model_file import load_model
+from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluate_file import EvaluatedFile, evaluate_file
 from qmedoid.tables.evaluating import SEEN, labeled_report, report_notes, without_seen
-from qmedoid.tables.verdict import verdict
 
 
 def run(options: EvaluateOptions) -> None:

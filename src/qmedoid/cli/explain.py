@@ -10,18 +10,18 @@ from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.cli.options import ExplainOptions
 from qmedoid.exceptions import ParameterError
-from qmedoid.explanations.explanation import Explanation
-from qmedoid.explanations.flips import check_fixed
-from qmedoid.explanations.sentences import change_texts, term_text, toward_text
-from qmedoid.explanations.view import PAGE_TITLE, PICTURE_TITLE
+from qmedoid.explain.explaining import NearestRows, explain_record
+from qmedoid.explain.explanation import Explanation
+from qmedoid.explain.flips import check_fixed
+from qmedoid.explain.sentences import change_texts, term_text, toward_text
+from qmedoid.explain.view import PAGE_TITLE, PICTURE_TITLE
 from qmedoid.metrics.texts import cell_text as shown_text
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
+from qmedoid.model.storage.atomic import atomic_file, check_target
+from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import atomic_file, check_target
-from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.scoring import TableReading
 
 # Groups, and columns of a group, that are named.

@@ -5,8 +5,8 @@ from pathlib import Path
 from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.more_options import ExportOptions
 from qmedoid.exceptions import ParameterError
-from qmedoid.exports.writing import export_model
-from qmedoid.tables.saved import load
+from qmedoid.export.writing import export_model
+from qmedoid.saved import load
 
 LARGE = 5_000_000
 """Bytes of a file from which on its size is noted."""

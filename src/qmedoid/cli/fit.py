@@ -27,9 +27,10 @@ from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, read
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
+from qmedoid.model.storage.atomic import check_target
+from qmedoid.model.storage.model_file import SUFFIX, save_model
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import check_target
-from qmedoid.storage.model_file import SUFFIX, save_model
+from qmedoid.quantum.circuit_export import circuit_files
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.evaluating import report_notes
@@ -98,7 +99,8 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         metrics["held_out"], found, judged = held_out_report(model, held_out, asked.judges)
         novelty = found if asked.is_new else None
     model = replace(model, metrics=metrics)
-    save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
+    circuits = circuit_files(model) if options.circuits else None
+    save_model(model, output, circuits=circuits, raw_rows=options.raw_rows)
     keeps(f"{output} was written before")
     notes = _notes(fitted, model, options)
     comparison, crossed, of_folds = None, None, None
@@ -207,7 +209,8 @@ def _run_in_passes(
     if found.report is not None:
         metrics["held_out"] = found.report
     model = replace(found.model, metrics=metrics)
-    save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
+    circuits = circuit_files(model) if options.circuits else None
+    save_model(model, output, circuits=circuits, raw_rows=options.raw_rows)
     if passes.folder is not None:
         passes.folder.remove()
     keeps(f"{output} was written before")
@@ -234,7 +237,7 @@ def _run_in_passes(
 
 def check_report(path: Path) -> None:
     """Refuse a page that cannot be written, before the fit."""
-    from qmedoid.model_report.writing import check_output
+    from qmedoid.report.writing import check_output
 
     check_output(path)
 

@@ -6,14 +6,14 @@ from typing import Any
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.more_options import EffectOptions, ImportanceOptions
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance
+from qmedoid.model.storage.atomic import atomic_file, check_unchanged
+from qmedoid.model.storage.model_file import load_model
 from qmedoid.model.table import TableModel
-from qmedoid.storage.atomic import atomic_file, check_unchanged
-from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.effect import Effect, EffectTally
 from qmedoid.tables.scoring import TableReading, decide_batch
 
 

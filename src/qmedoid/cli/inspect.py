@@ -11,10 +11,10 @@ from qmedoid.cli.more_options import InspectOptions
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
+from qmedoid.model.storage.card import model_card
+from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.model.table import TableModel
-from qmedoid.storage.card import model_card
-from qmedoid.storage.model_file import ModelFile, load_file
-from qmedoid.tables.verdict import verdict
+from qmedoid.report.verdict import verdict
 
 
 def run(options: InspectOptions) -> None:

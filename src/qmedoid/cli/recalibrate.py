@@ -17,11 +17,11 @@ from qmedoid.cli._output import (
 )
 from qmedoid.cli.more_options import RecalibrateOptions
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.model.storage.atomic import check_target
+from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean
-from qmedoid.storage.atomic import check_target
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.labeled import LabeledTally
-from qmedoid.tables.saved import SavedModel, load
 from qmedoid.tables.scoring import TableReading
 
 

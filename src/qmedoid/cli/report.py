@@ -8,13 +8,13 @@ from qmedoid.cli._cut import listed
 from qmedoid.cli._output import note, print_json, reading_bar, shown
 from qmedoid.cli.options import FitOptions, ReportOptions
 from qmedoid.exceptions import ParameterError
+from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.findings import check_codes
-from qmedoid.model_report.parts import ReportSettings
-from qmedoid.model_report.reading import Looked, look_at_data, look_at_file
-from qmedoid.model_report.summary import summarize
-from qmedoid.model_report.writing import Report, check_output, write_report
-from qmedoid.storage.model_file import load_file
+from qmedoid.report.findings import check_codes
+from qmedoid.report.parts import ReportSettings
+from qmedoid.report.reading import Looked, look_at_data, look_at_file
+from qmedoid.report.summary import summarize
+from qmedoid.report.writing import Report, check_output, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Rows of a table that baselines are fitted to at most.

@@ -17,14 +17,14 @@ from qmedoid.cli._scored import (
 )
 from qmedoid.cli.options import ScoreOptions
 from qmedoid.exceptions import ParameterError
+from qmedoid.large.shards import at_cut
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import SpentBudget, budgets_on_curve
+from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
-from qmedoid.storage.model_file import load_file
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.score_file import estimate_in_file, score_file, top_in_file
-from qmedoid.tables.shards import at_cut
 from qmedoid.tables.writing import SUFFIXES
 
 

@@ -24,11 +24,11 @@ from qmedoid.cli.score import (
     asked_reasons,
     tell_bad_rows,
 )
-from qmedoid.clusters.extra import require_dask
 from qmedoid.exceptions import ParameterError, QMedoidError
-from qmedoid.tables.result_folder import BAD_ROWS
-from qmedoid.tables.score_plan import PartTotals, ScorePlan, plan_scoring
-from qmedoid.tables.shards import PartResult, Recipe, ScoreTask, score_part
+from qmedoid.extras import require_dask
+from qmedoid.large.result_folder import BAD_ROWS
+from qmedoid.large.score_plan import PartTotals, ScorePlan, plan_scoring
+from qmedoid.large.shards import PartResult, Recipe, ScoreTask, score_part
 
 if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
@@ -109,8 +109,8 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
 def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
     """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
     require_dask("--dask")
-    from qmedoid.clusters.connect import connected
-    from qmedoid.clusters.workers import Workers
+    from qmedoid.large.connect import connected
+    from qmedoid.large.workers import Workers
 
     sizes = [Path(task.input).stat().st_size for task in tasks]
     rows = read = n_given = 0

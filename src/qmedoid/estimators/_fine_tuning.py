@@ -15,15 +15,15 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.geometry.row_groups import draw_rows, part_of
-from qmedoid.variational.fine_tuning import (
+from qmedoid.methods.variational.fine_tuning import (
     TUNING_OPTIMIZERS,
     FineTuningReport,
     TuningOptimizer,
     TuningSettings,
     fine_tune,
 )
-from qmedoid.variational.model import ExpectationFunction, VariationalModel, check_expectations
-from qmedoid.variational.training import TrainingData
+from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel, check_expectations
+from qmedoid.methods.variational.training import TrainingData
 
 _CONSTRAINTS = {
     "optimizer": allowed.choice(TUNING_OPTIMIZERS),
@@ -84,8 +84,8 @@ class FineTuningMixin:
             fits them better than new rows, they ask for weights that are too sure. A `MedoidClassifier` leaves rows of
             its fit out, with a warning: they lie nearer to their class than new rows do.
         backend : callable (ansatz, rotations, inputs, observables) -> expectation values
-            One of the variational backends of :mod:`qmedoid.circuits`, or anything with the same call. It should draw
-            new shots in every call: samplers that start afresh from a seed in every job do not.
+            One of the variational backends of :mod:`qmedoid.quantum.circuits`, or anything with the same call. It
+            should draw new shots in every call: samplers that start afresh from a seed in every job do not.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together, and tune or judge together. None takes equal rows as groups.
         optimizer : {"readout", "spsa", "adam"}, default="readout"

@@ -12,10 +12,10 @@ from qmedoid.estimators._fine_tuning import FineTuningMixin, TuningRows, known_c
 from qmedoid.estimators._inputs import check_target, loss_weights
 from qmedoid.exceptions import DataError, ModelError, warn
 from qmedoid.geometry.row_groups import given_groups, part_of, row_groups
+from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 from qmedoid.tables.row_hashes import row_hashes
-from qmedoid.variational.model import VariationalModel
 
 
 class HybridTuningMixin(FineTuningMixin):

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.explain.effect import N_BINS, Effect, EffectTally, check_bins
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
 from qmedoid.model.table import TableModel
-from qmedoid.tables.effect import N_BINS, Effect, EffectTally, check_bins
-from qmedoid.variational.selection import OutOfFold
 
 
 def keep_importances(estimator: Any, X: Array, held_out: OutOfFold | None, places: Codes) -> None:

@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._described import described
 from qmedoid.estimators._fit_report import FitReport
@@ -43,12 +42,13 @@ from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
 from qmedoid.methods.base import Method, Scorer
+from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.registry import METHODS, estimator_class
+from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
 from qmedoid.model.table import TableModel
-from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 Refine = Literal["auto", "always", "never"]
 LARGE = 10_000
@@ -217,7 +217,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose distances a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
+        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
         measured.model_ = self.models_[0].with_swap_test(swap_test)

@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import class_codes
 from qmedoid.estimators._number_columns import fit_numbers, number_columns
-from qmedoid.estimators._operating import asked_rule, choose_point
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import part_of
+from qmedoid.large.lazy_scoring import takes_collections
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.model.choose_point import asked_rule, choose_point
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
 from qmedoid.model.operating_point import probability
 from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.tables.lazy_scoring import takes_collections
-from qmedoid.variational.selection import OutOfFold
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):

@@ -24,7 +24,6 @@ from qmedoid.estimators._inputs import (
     column_names,
     known_codes,
 )
-from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._raw_reading import asked_roles, left_out_note, left_out_warning, place_of, read_table
 from qmedoid.estimators._row_order import validation_order
@@ -35,6 +34,8 @@ from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_group
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
+from qmedoid.methods.variational.model import MeasuredVariational
+from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.contract import Contract
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
@@ -51,7 +52,6 @@ from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import choose_positive, label_codes, rest_label, seldom_note, target_notes
 from qmedoid.tables.units import find_units
-from qmedoid.variational.model import MeasuredVariational
 
 _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "

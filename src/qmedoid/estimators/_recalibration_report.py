@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmedoid.metrics.intervals import Interval
-from qmedoid.tables.saved import SavedModel
+from qmedoid.saved import SavedModel
 
 
 @dataclass(frozen=True, eq=False)

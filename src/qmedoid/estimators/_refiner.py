@@ -16,10 +16,10 @@ from qmedoid.estimators._training import TrainingPlan, grid_candidates, reportin
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.kernels.ties import tolerance
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.model.refinement import CalibratedMethod, circuit_pays
-from qmedoid.storage.checkpoints import CheckpointFolder
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.model.storage.checkpoints import CheckpointFolder
 
 if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier

@@ -19,9 +19,9 @@ from qmedoid.model.table import Record, TableModel
 from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
-    from qmedoid.explanations.explanation import Explanation
-    from qmedoid.measurement.plan import MeasurementPlan
-    from qmedoid.tables.saved import SavedModel
+    from qmedoid.explain.explanation import Explanation
+    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.saved import SavedModel
 
 # Longest parameter that is saved value by value.
 _LONGEST = 100
@@ -69,7 +69,7 @@ class SavingMixin:
         ModelError
             The classifier is not fitted, or cannot be saved.
         """
-        from qmedoid.tables.saved import SavedModel
+        from qmedoid.saved import SavedModel
 
         try:
             check_is_fitted(self)

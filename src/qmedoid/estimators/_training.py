@@ -14,13 +14,11 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._time_limit import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
-from qmedoid.optimize.training import Stopping
-from qmedoid.storage.checkpoints import CheckpointFolder
-from qmedoid.variational.batches import SAMPLINGS
-from qmedoid.variational.model import PRECISIONS
-from qmedoid.variational.readout import READOUT_KINDS
-from qmedoid.variational.selection import Candidate, Selection, Split, select_variational, train_candidate
-from qmedoid.variational.training import (
+from qmedoid.methods.variational.batches import SAMPLINGS
+from qmedoid.methods.variational.model import PRECISIONS
+from qmedoid.methods.variational.readout import READOUT_KINDS
+from qmedoid.methods.variational.selection import Candidate, Selection, Split, select_variational, train_candidate
+from qmedoid.methods.variational.training import (
     OPTIMIZERS,
     CircuitSettings,
     Report,
@@ -29,6 +27,8 @@ from qmedoid.variational.training import (
     TrainingSettings,
     Watch,
 )
+from qmedoid.model.storage.checkpoints import CheckpointFolder
+from qmedoid.optimize.training import Stopping
 
 if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier

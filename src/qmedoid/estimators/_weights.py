@@ -15,8 +15,6 @@ from qmedoid.exceptions import DataError, ParameterError
 
 MOST_COPIES = 10
 """Whole weights are copies of rows up to so many times the rows of a table; beyond, they are factors."""
-# Copies of a row of mean weight where rows that are judged are repeated in proportion to their weights, and of all.
-_COPIES, _MOST_ROWS = 20, 2_000_000
 # Weights that differ by less than this share are equal.
 _SAME = 1e-12
 
@@ -102,10 +100,3 @@ def refuse_factors(factors: Array | None, who: str) -> None:
             f"{who} takes weights that are copies of rows: whole numbers, at most {MOST_COPIES} times as many in all "
             "as there are rows. Round sample_weight and class_weight to such, or use another method."
         )
-
-
-def copies_for(factors: Array) -> Codes:
-    """Places of rows, repeated in proportion to their weights: a row of weight 1 about 20 times."""
-    total = max(len(factors), min(_COPIES * len(factors), _MOST_ROWS))
-    ends = np.round(np.cumsum(factors) * (total / factors.sum())).astype(np.intp)
-    return np.repeat(np.arange(len(factors)), np.diff(ends, prepend=0))

@@ -6,15 +6,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators._parameters import AUTO, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.methods.base import Method
+from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.methods.variational.selection import OutOfFold
 
 
 class EvidenceClassifier(MethodClassifier):

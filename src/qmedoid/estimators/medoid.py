@@ -10,24 +10,24 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
-from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.clusters.extra import is_collection
 from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._collections import fit_collection, score_collection
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
 from qmedoid.estimators._raw_tables import RawTableClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
+from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.large.fit_collections import fit_collection, score_collection
+from qmedoid.large.lazy_scoring import takes_collections
+from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.registry import METHODS
-from qmedoid.model.measuring import measured_hybrid
-from qmedoid.tables.lazy_scoring import takes_collections
+from qmedoid.methods.variational.model import ExpectationFunction
+from qmedoid.quantum.measuring import measured_hybrid
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
-from qmedoid.variational.model import ExpectationFunction
 
 
 class MedoidClassifier(RawTableClassifier):
@@ -375,9 +375,9 @@ class MedoidClassifier(RawTableClassifier):
         Parameters
         ----------
         swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.circuits.SamplerSwapTest`.
+            Measures the overlaps, for example `qmedoid.quantum.circuits.SamplerSwapTest`.
         expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.circuits.SamplerExpectations`.
+            Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
         """
         check_is_fitted(self)
         model = measured_hybrid(self.model_, swap_test, expectations)

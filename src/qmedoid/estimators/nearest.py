@@ -11,7 +11,6 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.curve import Calibration
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
@@ -41,6 +40,7 @@ from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.nearest.fit import Best, Selected, Selection
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.model.decision import Decision
@@ -312,7 +312,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         return self.model_.channels(read_numbers(self, X))
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose overlaps a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
+        """A copy whose overlaps a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
         measured.model_ = MeasuredNearest(self.models_[0], swap_test)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
@@ -13,12 +12,13 @@ from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whol
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
+from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.variational.selection import OutOfFold
 
 # Progress when the prototypes are fitted.
 _RARE_SHARE = 0.6

@@ -8,24 +8,24 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.curve import Calibration
-from qmedoid.calibration.fit import CalibrationKind, fit_calibration
 from qmedoid.estimators._folds import stratified_splits
-from qmedoid.estimators._operating import ChosenPoint, asked_rule, choose_point
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
 from qmedoid.estimators._recalibration_report import Recalibration
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.calibration import CalibrationKind, fit_calibration
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.metrics.intervals import Interval
+from qmedoid.model.choose_point import ChosenPoint, asked_rule, choose_point
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.saved import SavedModel, check_saved
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.evaluating import decision_report
 from qmedoid.tables.labeled import LabeledRows, LabeledTally
-from qmedoid.tables.saved import SavedModel, check_saved
 
 LEAST_ROWS = 10
 """Rows of every class without which nothing is calibrated; rows that are equal count once."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import FLAG, Constraint
@@ -17,12 +16,13 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
+from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
 from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.methods.variational.selection import OutOfFold
 
 LEAST_ROWS = 300
 """Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""

@@ -19,7 +19,6 @@ from qmedoid.estimators._number_columns import (
     number_encodings,
     read_numbers,
 )
-from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._row_order import ordered_table
@@ -28,17 +27,18 @@ from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, rep
 from qmedoid.estimators._weights import refuse_factors, weighted_rows
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
+from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
+from qmedoid.methods.variational.batches import Sampling
+from qmedoid.methods.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
+from qmedoid.methods.variational.readout import ReadoutKind
+from qmedoid.methods.variational.selection import OutOfFold, Selection
+from qmedoid.methods.variational.training import Optimizer, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
+from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.table import TableModel
 from qmedoid.optimize.minimizers import GAINS
-from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
-from qmedoid.variational.batches import Sampling
-from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
-from qmedoid.variational.readout import ReadoutKind
-from qmedoid.variational.selection import OutOfFold, Selection
-from qmedoid.variational.training import Optimizer, Trained, TrainingData
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -291,7 +291,7 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
         `model_.encoded(features)` are the values of x for given records.
         """
         check_is_fitted(self)
-        from qmedoid.circuits import variational_circuit
+        from qmedoid.quantum.circuits import variational_circuit
 
         model = self._plain_model
         return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
@@ -302,7 +302,7 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
         Parameters
         ----------
         backend : callable (ansatz, rotations, inputs, observables) -> expectation values
-            One of the variational backends of :mod:`qmedoid.circuits`, or anything with the same call.
+            One of the variational backends of :mod:`qmedoid.quantum.circuits`, or anything with the same call.
 
         Returns
         -------

@@ -6,7 +6,6 @@ asks for the twin on purpose.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -131,7 +130,9 @@ class FoldSearch:
         signed: bool,
         backend: ModuleType | None = None,
     ) -> None:
-        self.backend = backend or compiled("search") or import_module("qmedoid.kernels._search_numpy")
+        from qmedoid.kernels import _search_numpy  # the twin imports this module
+
+        self.backend = backend or compiled("search") or _search_numpy
         sampled = np.concatenate(samples)
         others = np.setdiff1d(np.arange(len(train)), sampled)
         by_class = np.argsort(codes_val, kind="stable")

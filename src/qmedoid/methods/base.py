@@ -274,7 +274,7 @@ class MeasuredMethod:
 
     def __post_init__(self) -> None:
         check_callable(
-            "'swap_test' parameter of measured_by", self.swap_test, "qmedoid.circuits.SamplerSwapTest(seed=0)",
+            "'swap_test' parameter of measured_by", self.swap_test, "qmedoid.quantum.circuits.SamplerSwapTest(seed=0)",
             "measurement_plan(X, backend)",
         )  # fmt: skip
 

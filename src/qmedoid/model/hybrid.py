@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer
+from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.registry import METHODS, model_class
+from qmedoid.methods.variational.model import MeasuredVariational, VariationalModel
+from qmedoid.methods.variational.training import TrainingData
 from qmedoid.schema import Given, RefusedError, Tagged, Values
-from qmedoid.variational.model import MeasuredVariational, VariationalModel
-from qmedoid.variational.training import TrainingData
 
 
 @dataclass(frozen=True)

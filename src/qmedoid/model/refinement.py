@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import CalibrationKind, fit_calibration
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Method
+from qmedoid.methods.calibration import CalibrationKind, fit_calibration
+from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.variational.training import TrainingData
 from qmedoid.model.hybrid import (
     DeltaSettings,
     HybridModel,
     shared_out,
 )
-from qmedoid.variational.selection import OutOfFold
-from qmedoid.variational.training import TrainingData
 
 
 @dataclass(frozen=True, eq=False)

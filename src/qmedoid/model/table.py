@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.base import Method, refuse_overflow
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
@@ -20,7 +21,6 @@ from qmedoid.model.novelty import Novelty
 from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
-from qmedoid.variational.model import VariationalModel
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""

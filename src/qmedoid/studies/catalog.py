@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.model.storage.atomic import atomic_file
 from qmedoid.spelling import did_you_mean
-from qmedoid.storage.atomic import atomic_file
 from qmedoid.studies.datasets import (
     FILE,
     HOW_TO_GET,

@@ -20,8 +20,8 @@ from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.splits import Cell, Result, Split, paper_split
 
 if TYPE_CHECKING:
-    from qmedoid.measurement.plan import MeasurementPlan
-    from qmedoid.measurement.result import MeasurementResult
+    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum.measurement.result import MeasurementResult
 
 NO_SHOT_NOISE = 2**38
 """Shots that stand for infinitely many: counts are the chances themselves, to 1e-11, and weights stay within range."""
@@ -57,7 +57,7 @@ def run_measured(
     model : {"default", "printed"}
         What the package does by default, or the paper's nearest medoids.
     register : {"column", "group", "paper"}
-        The kind of circuit, see `qmedoid.measurement.MeasurementSettings`.
+        The kind of circuit, see `qmedoid.quantum.measurement.MeasurementSettings`.
     backend : str
         Name of a simulated device.
     shots : sequence of int
@@ -72,7 +72,7 @@ def run_measured(
     n_qubits : int
         Qubits that are used at most.
     """
-    from qmedoid.devices import as_device
+    from qmedoid.quantum.devices import as_device
 
     split = paper_split(data.y, cell.seed)
     fitted = _fitted(model, data, split, cell.seed)

@@ -12,7 +12,7 @@ from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.table import TableModel
-from qmedoid.model_report.reading import Sample
+from qmedoid.report.reading import Sample
 from qmedoid.studies.comparison import OURS, Comparison, Fold, Outcome, Spread, compared
 from qmedoid.studies.plain_baselines import plain_rows, run_baselines
 from qmedoid.tables.cells import cell_codes

@@ -16,7 +16,7 @@ from typing import Any
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.markup.html import Html
 from qmedoid.markup.page import picture_file, render
-from qmedoid.storage.atomic import atomic_file, cannot_write
+from qmedoid.model.storage.atomic import atomic_file, cannot_write
 from qmedoid.studies.document import Document, Picture, Table
 
 PAGE, FINDINGS = "index.html", "findings.txt"

@@ -17,7 +17,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
-from qmedoid.storage.atomic import cannot_write, write_atomic
+from qmedoid.model.storage.atomic import cannot_write, write_atomic
 from qmedoid.studies.code import module_digest, version_of, versions
 from qmedoid.studies.splits import Cell, Result, StudyMethod
 from qmedoid.studies.workers import WorkerKilledError, run_tasks

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.clusters.extra import is_collection
 from qmedoid.exceptions import DataError, some_of
+from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables._dialect import check_unique
 

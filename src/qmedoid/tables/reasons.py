@@ -39,7 +39,7 @@ def reason_texts(
 
     The same words as in an explanation: × raises the odds of the positive class of two, of more those of the predicted
     class against the next best one. Of equal contributions the first by name comes first, as in
-    `qmedoid.tables.explaining`. Columns that contributed nothing are left out.
+    `qmedoid.explain.explaining`. Columns that contributed nothing are left out.
 
     Parameters
     ----------

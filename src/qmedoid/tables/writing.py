@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from qmedoid.exceptions import ParameterError, QMedoidError
-from qmedoid.storage.atomic import atomic_file, would_be_lost
+from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables.cells import as_text
 from qmedoid.tables.source import find_files, open_table
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import draws_per_row, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.kernels.ties import first_largest
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.design import Scaled
 from qmedoid.methods.evidence.neighbors import added
 from qmedoid.methods.evidence.ridge import RowGroups

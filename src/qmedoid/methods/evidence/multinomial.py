@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
-from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import group_folds, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.optimize.newton import Stored, stored_slices
 
 Weights = tuple[Array, Array]

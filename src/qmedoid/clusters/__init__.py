@@ -1,1 +1,0 @@
-"""Dask, and nothing else of the package knows it: tasks that survive the death of workers, and lazy collections."""

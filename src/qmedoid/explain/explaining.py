@@ -1,0 +1,247 @@
+"""One decision as a plain dictionary: contributions by column and group, and the rows that are near or similar."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError, ModelError
+from qmedoid.explain.similar import SimilarRows
+from qmedoid.kernels.ties import stable_order
+from qmedoid.methods.base import usable_coordinates
+from qmedoid.methods.contributions import GroupContribution, RowContribution
+from qmedoid.model.explanation import DecisionParts, explain
+from qmedoid.model.operating_point import probability
+from qmedoid.model.table import TableModel
+from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import with_missing_values_out
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.scoring import refused_by_column
+from qmedoid.tables.targets import label_codes
+
+
+def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[str, Any]:
+    """Explain the decision about the only row of a table; all numbers and texts are fit for JSON.
+
+    Contributions above 0 are for the class ``"toward"``: the positive one of two, of more the predicted one. They add
+    up to the margin, by which it is ahead of the other class and above the threshold; without the operating point, the
+    start, the columns and what varies add up to its log-odds.
+    """
+    if len(record) != 1:
+        raise DataError(f"One record is explained at a time. Got a table of {len(record)} rows.")
+    record = with_missing_values_out(record, model.contract.columns)  # they are shown as they are read
+    columns = encode_batch(record, model.contract, model.encodings, issues=issues)
+    decision = model.decision
+    with refused_by_column(model, record, issues):
+        decided = model.decide(columns)
+        why = explain(model, columns, (1, 0) if len(decision.classes) == 2 else None)
+    winner, other = int(decided.codes[0]), int(decision.runners_up(decided.scores, decided.codes)[0])
+    given = set(record.column_names)
+    known = [name for name in model.contract.names if name in given]
+    cells = plain_records(record.select(known))[0] if known else {}
+    report = {
+        "prediction": decision.classes[winner],
+        "against": decision.classes[other],
+        "toward": decision.classes[why.winner],
+        "target": model.contract.target,
+        "margin": why.margin,
+        "start": why.start,
+        "threshold": None,
+        "is_alert": None,
+        "decided_by": model.deciders[int(why.by_circuit)],
+        "record": cells,
+        "columns": _columns(model, why, cells),
+        "medoids": _medoids(model, why, (winner, other)),
+        "similar": similar_medoids(model, record, by_column(model, why)),
+        "groups": _largest_first([_group(model, share) for share in why.groups]),
+        "terms": dict(why.terms),
+        "varying": dict(why.varying),
+    }
+    if why.neighbors:
+        report["neighbors"] = [_record(model, one) for one in why.neighbors]
+    if decision.probabilistic:
+        probabilities = decision.probabilities(decided.scores)[0].tolist()
+        report["probabilities"] = dict(zip(map(str, decision.classes), probabilities, strict=True))
+    if len(decision.classes) == 2:
+        report["threshold"] = probability(decision.cut or 0.0) if decision.probabilistic else decision.cut or 0.0
+        # Whoever asked for an operating point asked for alerts.
+        report["is_alert"] = winner == 1 if decision.probabilistic and decision.cut is not None else None
+    return report
+
+
+def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What every column of the table contributed, the largest first; of equal ones by name.
+
+    Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
+    missing, count together.
+    """
+    columns = sorted(by_column(model, why).items())
+    return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
+
+
+def by_column(model: TableModel, why: DecisionParts) -> dict[str, float]:
+    """What every column of the table contributed to the margin, by name."""
+    added = np.bincount(model.source, weights=why.columns, minlength=len(model.encodings)).tolist()
+    return dict(zip(model.contract.names, added, strict=True))
+
+
+def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts by the size of their contribution; those that are equal up to rounding keep their order."""
+    order = stable_order(-np.abs(np.array([part["contribution"] for part in parts])))
+    return [parts[place] for place in order]
+
+
+def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
+    """The nearest medoid of each class, those of the predicted class and of the next one first."""
+    method = model.method
+    assert method is not None, "explain() refuses models without medoids"
+    records = model.records[0] if model.records else ()
+    order = sorted(range(len(model.decision.classes)), key=lambda code: (code != first[0], code != first[1], code))
+    return [
+        {
+            "class": model.decision.classes[code],
+            "training_row": int(method.medoid_rows[why.nearest[code]]),
+            "distance": float(why.distances[code]),
+            "angle": float(why.angles[code]),
+            "record": dict(records[why.nearest[code]]) if records else None,
+        }
+        for code in order
+    ]
+
+
+def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
+    names = model.layout.names
+    group: dict[str, Any] = {"columns": [names[column] for column in share.columns], "contribution": share.contribution}
+    if share.name is not None:
+        group["name"] = share.name
+    if share.value is not None:
+        group["value"] = share.value
+        group["medoid_values"] = {
+            str(model.decision.classes[code]): value for code, value in share.medoid_values.items()
+        }
+    if share.records:
+        group["records"] = [_record(model, one) for one in share.records]
+    return group
+
+
+def _record(model: TableModel, share: RowContribution) -> dict[str, Any]:
+    code = model.decision.classes[share.code]
+    return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
+
+
+N_SHOWN = 5
+"""Rows that are shown at most."""
+
+
+class Found(NamedTuple):
+    """A row that was found: how far it is from the record, where it stands, its class and its cells."""
+
+    size: float
+    row: int
+    label: Any
+    record: dict[str, Any]
+
+
+class NearestRows:
+    """The rows nearest to one record, and the most similar of each class, found in one pass over a table.
+
+    The nearest are those by the distance that the model measures, the most similar those by the columns that decide
+    (`SimilarRows`). Of rows that are equally near the first are kept. Rows with cells that the model cannot read are
+    passed over.
+
+    Parameters
+    ----------
+    model : TableModel
+    record : pyarrow.Table
+    contributions : mapping of str to float
+        What every column contributes to the decision about the record.
+    n_shown : int
+        Nearest rows that are kept at most.
+    skip : int or None
+        The row of the table that is the record itself.
+    """
+
+    def __init__(
+        self,
+        model: TableModel,
+        record: pa.Table,
+        contributions: Mapping[str, float],
+        n_shown: int = N_SHOWN,
+        skip: int | None = None,
+    ) -> None:
+        method = model.method
+        if method is None:
+            raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
+        self._model, self._method, self._n_shown, self._skip = model, method, n_shown, skip
+        self._at = self._places(encode_batch(record, model.contract, model.encodings))
+        self._similar = SimilarRows(model, record, contributions)
+        self._kept: list[Found] = []
+        self._of_class: dict[int, Found] = {}
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray | None, issues: Issues) -> None:
+        """Look at a batch; `labels` are its cells of the target column, if it has one."""
+        columns = encode_batch(batch, self._model.contract, self._model.encodings, issues=issues)
+        offsets = self._places(columns) - self._at
+        distances = np.sqrt((offsets * offsets).sum(axis=1))
+        distances[np.isnan(distances)] = np.inf
+        if self._skip is not None and self._rows <= self._skip < self._rows + len(batch):
+            distances[self._skip - self._rows] = np.inf
+        codes = np.full(len(batch), -1) if labels is None else label_codes(labels, self._model.decision.classes)
+        names = [name for name in self._model.contract.names if name in batch.schema.names]
+        part = pa.table(batch.select(names).columns, names)
+        part = with_missing_values_out(part, self._model.contract.columns)
+
+        def found(measured: Array, rows: Codes) -> list[Found]:
+            rows = rows[np.isfinite(measured[rows])]
+            records = plain_records(part.take(pa.array(rows)))
+            return [
+                Found(float(measured[row]), self._rows + row, self._label(int(codes[row])), one)
+                for row, one in zip(rows.tolist(), records, strict=True)
+            ]
+
+        self._kept += found(distances, np.argsort(distances, kind="stable")[: self._n_shown])
+        self._kept = sorted(self._kept, key=lambda one: one[:2])[: self._n_shown]
+        differences = np.where(np.isfinite(distances), self._similar.of_encoded(columns), np.inf)
+        for code in np.unique(codes).tolist():
+            of_class = np.flatnonzero(codes == code)
+            for one in found(differences, of_class[[differences[of_class].argmin()]]):
+                self._of_class[code] = min(self._of_class.get(code, one), one, key=lambda either: either[:2])
+        self._rows += len(batch)
+
+    def report(self) -> dict[str, Any]:
+        """The nearest rows and the most similar of each class, fit for JSON; the nearest first."""
+        if not self._kept:
+            raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
+        names = ("distance", "row", "class", "record")
+        nearest = [dict(zip(names, one, strict=True)) for one in self._kept]
+        names = ("difference", "row", "class", "record")
+        similar = [dict(zip(names, self._of_class[code], strict=True)) for code in sorted(self._of_class)]
+        return {"distance": self._method.distance_name, "rows": self._rows, "nearest": nearest, "similar": similar}
+
+    def _label(self, code: int) -> Any:
+        return None if code < 0 else self._model.decision.classes[code]
+
+    def _places(self, columns: Sequence[Array]) -> Array:
+        return usable_coordinates(self._method, np.column_stack(columns).astype(np.float64))
+
+
+def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The medoid of each class that is most similar by the columns that decide; empty without their cells."""
+    method = model.method
+    records = model.records[0] if model.records else ()
+    if method is None or not records:
+        return []
+    differences, found = SimilarRows(model, record, contributions).of_records(records), []
+    for code, label in enumerate(model.decision.classes):
+        of_class = np.flatnonzero(method.medoid_classes == code)
+        if len(of_class):
+            place = int(of_class[differences[of_class].argmin()])
+            row, cells = int(method.medoid_rows[place]), dict(records[place])
+            found.append(
+                {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
+            )
+    return found

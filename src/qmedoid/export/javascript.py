@@ -1,0 +1,221 @@
+"""A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from qmedoid._version import __version__
+from qmedoid.exceptions import ModelError
+from qmedoid.export.flat import FlatModel
+from qmedoid.export.packing import packed
+from qmedoid.geometry.scaling import RankScaling, Scaling
+from qmedoid.markup.html import script_json
+from qmedoid.methods.base import Method, Part
+from qmedoid.methods.comparisons.model import ComparisonsModel
+from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.neighbors.model import NeighborsModel
+from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.decision import Decision
+
+FORMAT = 2
+"""Of the JSON; `engine.js` reads this one."""
+
+
+def engine() -> str:
+    """The JavaScript that reads the JSON of a model and scores records."""
+    return files("qmedoid.export").joinpath("engine.js").read_text(encoding="utf-8")
+
+
+def javascript_file(flat: FlatModel) -> bytes:
+    """`as_javascript` as bytes of a file."""
+    return as_javascript(flat).encode()
+
+
+def as_javascript(flat: FlatModel) -> str:
+    """A model as one file: `require` it in Node, or load it by a script tag as the global name ``model``."""
+    lines = [
+        f"// A model of qmedoid {__version__}, SHA-256 {flat.sha256 or 'not known'}.",
+        '// const { score } = require("./model.js"); score({ "column": 1.5, ... }).probabilities',
+        engine().rstrip(),
+        # Parsed, for within a literal the name __proto__ would be no cell of a record.
+        f"const model = qmedoid.load(JSON.parse({script_json(script_json(as_document(flat)))}));",
+        'if (typeof module !== "undefined") module.exports = model;',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_document(flat: FlatModel) -> dict[str, Any]:
+    """A model as plain values, fit for JSON."""
+    table, method = flat.table, flat.base
+    used = set(table.layout.used)
+    columns = zip(table.contract.columns, table.encodings, strict=True)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "sha256": flat.sha256,
+        "target": table.contract.target,
+        "classes": list(table.decision.classes),
+        "columns": [_column(column, encoding, place in used) for place, (column, encoding) in enumerate(columns)],
+        "base": _part(method),
+        "parts": [_part(part) for part in flat.parts],
+        "weights": packed(flat.weights),
+        "biases": packed(flat.biases),
+        "calibration": {
+            "slope": flat.calibration.slope,
+            **{name: packed(getattr(flat.calibration, name)) for name in ("biases", "knots", "heights")},
+        },
+        "decision": _decision(table.decision),
+        "medoids": {
+            "rows": method.medoid_rows.tolist(),
+            "classes": method.medoid_classes.tolist(),
+            "records": None if not table.records else [dict(one) for one in table.records[0]],
+        },
+    }
+
+
+def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]:
+    about = {"name": column.name, "kind": column.kind, "missing": column.missing, "open": column.is_open}
+    return {
+        **about,
+        "levels": list(column.levels),
+        "spelling": column.spelling,
+        "missingValues": list(column.missing_values),
+        "read": is_read,
+        "outputs": len(encoding.outputs),
+        "encoding": _encoding(encoding),
+    }
+
+
+def _encoding(encoding: Encoding) -> dict[str, Any]:
+    if isinstance(encoding, Levels):
+        return {"type": "levels", "levels": list(encoding.levels), "values": packed(encoding.values)}
+    if isinstance(encoding, Dates):
+        fills = packed(encoding.fills)
+        return {"type": "dates", "parts": list(encoding.parts), "fills": fills, "indicator": encoding.indicator}
+    fill = None if np.isnan(encoding.fill) else encoding.fill
+    return {"type": "numbers", "fill": fill, "indicator": encoding.indicator}
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    return {
+        "cut": decision.cut,
+        "probabilistic": decision.probabilistic,
+        "shift": None if decision.shift is None else packed(decision.shift.log_ratios),
+        "biases": None if decision.biases is None else packed(decision.biases),
+    }
+
+
+def _part(part: Method | Part) -> dict[str, Any]:
+    if type(part) not in _PARTS:
+        raise ModelError(f"The method {part.name!r} cannot be written in JavaScript.")
+    return {"type": part.name, **_PARTS[type(part)](part)}
+
+
+def _evidence(model: EvidenceModel) -> dict[str, Any]:
+    terms = model.terms
+    return {
+        "rank": _rank(model.rank_scaling),
+        "linear": _scaling(model.linear_scaling),
+        "medoids": packed(model.medoids),
+        "medoidClasses": model.medoid_classes.tolist(),
+        "columnWeights": packed(model.column_weights),
+        "groups": [
+            {"columns": list(group.columns), "weights": packed(group.weights), "byRank": bool(group.by_rank)}
+            for group in model.groups
+        ],
+        "terms": {
+            name: packed(getattr(terms, name)) for name in ("group", "medoid", "channel", "length", "center", "weights")
+        },
+        "intercepts": packed(model.intercepts),
+        "neighbors": None if model.neighbors is None else _neighbor_term(model.neighbors),
+    }
+
+
+def _neighbor_term(neighbors: Neighbors) -> dict[str, Any]:
+    return {
+        "records": packed(neighbors.records),
+        "amounts": packed(neighbors.amounts),
+        "nearest": neighbors.n_nearest,
+        "length": neighbors.length,
+        "byRank": neighbors.by_rank,
+    }
+
+
+def _rare(model: RareEventModel) -> dict[str, Any]:
+    geometry = model.geometry
+    inner = geometry.scaling.inner
+    return {
+        "outer": _scaling(geometry.scaling.outer),
+        "inner": None if inner is None else _scaling(inner),
+        **{name: packed(getattr(geometry, name)) for name in ("rare", "common", "hard", "metrics")},
+        "counts": list(geometry.counts),
+        "length": geometry.length,
+        "floor": geometry.floor,
+        **{name: packed(getattr(model, name)) for name in ("center", "scale", "weights")},
+        "intercept": model.intercept,
+        "rareClass": model.rare_class,
+    }
+
+
+def _nearest(model: NearestModel) -> dict[str, Any]:
+    return {
+        "input": _scaling(model.input_scaling),
+        "subsets": [list(subset) for subset in model.configuration],
+        "weights": [packed(weights) for weights in model.weights],
+        "signed": model.signed,
+        "feature": _scaling(model.feature_scaling),
+        "medoids": packed(model.medoids),
+        "medoidClasses": model.medoid_classes.tolist(),
+        "multipliers": packed(model.multipliers),
+        "alpha": model.alpha,
+        "angular": model.use_angular,
+        "angle": model.angle,
+    }
+
+
+def _comparisons(model: ComparisonsModel) -> dict[str, Any]:
+    thresholds = np.where(model.columns >= 0, model.trees.thresholds, 0.0)
+    return {
+        "columns": packed(model.columns),
+        "thresholds": packed(thresholds),
+        "values": packed(model.values),
+        "outputs": packed(model.outputs),
+        "intercepts": packed(model.intercepts),
+    }
+
+
+def _neighbors(model: NeighborsModel) -> dict[str, Any]:
+    cells = None
+    if model.cells is not None:
+        cells = {"centers": packed(model.cells.centers), "members": packed(model.cells.members)}
+    return {
+        "records": packed(model.records),
+        "votes": packed(model.votes),
+        "rank": _rank(model.rank_scaling),
+        "columnWeights": packed(model.column_weights),
+        "length": model.length,
+        "nearest": model.n_nearest,
+        "cells": cells,
+    }
+
+
+def _rank(scaling: RankScaling) -> dict[str, Any]:
+    return {name: packed(getattr(scaling, name)) for name in ("offsets", "values", "scores")}
+
+
+def _scaling(scaling: Scaling) -> dict[str, Any]:
+    return {"center": packed(scaling.center), "scale": packed(scaling.scale)}
+
+
+_PARTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+    EvidenceModel: _evidence,
+    RareEventModel: _rare,
+    NearestModel: _nearest,
+    ComparisonsModel: _comparisons,
+    NeighborsModel: _neighbors,
+}

@@ -1,0 +1,102 @@
+"""The formats that a model can be exported in, and the file that is written."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.export.flat import flattened
+from qmedoid.export.sql.dialects import DialectName
+from qmedoid.model.storage.atomic import atomic_file, cannot_write, would_be_lost
+from qmedoid.model.table import TableModel
+
+Format = Literal["js", "sql", "onnx"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_WRITERS: dict[Format, str] = {
+    "js": "qmedoid.export.javascript:javascript_file",
+    "sql": "qmedoid.export.sql.script:sql_file",
+    "onnx": "qmedoid.export.onnx.model:onnx_file",
+}
+# How files that exports wrote begin.
+_STARTS = (b"// A model of qmedoid ", b"-- A model of qmedoid ", b"\x08\x09\x12\x07qmedoid")
+
+
+class Export(NamedTuple):
+    """A file that was written: where, in which format, for which database if for one, and its size in bytes."""
+
+    path: Path
+    format: Format
+    dialect: DialectName | None
+    bytes: int
+
+
+def export_model(
+    model: TableModel,
+    path: str | Path,
+    *,
+    format: Format,
+    dialect: DialectName | None = None,
+    table: str | None = None,
+    force: bool = False,
+    sha256: str | None = None,
+) -> Export:
+    """Write a model in another language; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    model : TableModel
+    path : path-like
+    format : {"js", "sql", "onnx"}
+    dialect : {"duckdb", "sqlite", "postgres"}, optional
+        The database that the SQL is for; DuckDB by default.
+    table : str, optional
+        The table that the SQL selects from; ``records`` by default.
+    force : bool
+        Whether to overwrite a file that is no export; one that is an export is replaced.
+    sha256 : str or None
+        Of the model file, which the export names.
+
+    Raises
+    ------
+    ParameterError
+        The path is a file that is no export.
+    ModelError
+        The format cannot express the model.
+    MissingExtraError
+        The package that writes the format is not installed.
+    """
+    if format not in FORMATS:
+        raise ParameterError(f"The 'format' parameter must be one of {list(FORMATS)}. Got {format!r} instead.")
+    given = {name: value for name, value in (("dialect", dialect), ("table", table)) if value is not None}
+    if format == "sql":
+        given = {"dialect": "duckdb", **given}
+    elif given:
+        raise ParameterError(
+            f"The {next(iter(given))!r} parameter belongs to the format 'sql'. Got {format!r} instead."
+        )
+    if not force:
+        _check_replaceable(Path(path))
+    content = _writer(format)(flattened(model, sha256), **given)
+    with atomic_file(path) as file:
+        file.write(content)
+    return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise where a file is there that no export wrote."""
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if start and not start.startswith(_STARTS):
+        raise would_be_lost(path)
+
+
+def _writer(format: Format) -> Callable[..., bytes]:
+    module, _, name = _WRITERS[format].partition(":")
+    writer: Callable[..., bytes] = getattr(import_module(module), name)
+    return writer

@@ -1,0 +1,281 @@
+"""A fit in passes over the partitions of a table that need not fit in memory.
+
+count → sample → (pilot → hard rows) → fit of the sample → judge: scores of all rows that calibrate or are held out
+
+The fit of the sample is that of a table in memory. What the other passes add depends on all rows: rates of the sample,
+rows of a common class that are easily taken for rare ones, calibration, operating point, held-out curve and figures,
+counts of levels and of missing cells.
+"""
+
+import hashlib
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import is_coarse
+from qmedoid.large.base import ROW, Pass, Summary, merge
+from qmedoid.large.count import CountPass
+from qmedoid.large.fit_sample import FitSample, PassSettings, in_types, reading_of, sample_of
+from qmedoid.large.hard_rows import RareSample, add_hard_rows
+from qmedoid.large.judge import HELD_OUT, JUDGED, JudgedRows, JudgePass
+from qmedoid.large.judged import calibrate_judged, check_calibrating, judged_report
+from qmedoid.large.plan import Labels, labels_of
+from qmedoid.large.runner import PassTime, Runner
+from qmedoid.large.sample import SAMPLE, SamplePass
+from qmedoid.large.sizes import HARD_SHARE, class_rates, shares_for, sizes_for, width_of
+from qmedoid.large.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
+from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.registry import estimator_class
+from qmedoid.model.contract import Column
+from qmedoid.model.storage.model_file import model_bytes
+from qmedoid.model.table import TableModel
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.cells import cell_codes, with_missing_values_out
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
+from qmedoid.tables.targets import label_codes
+
+# Held-out rows that are kept as they are, for a page about the model.
+_HELD_ROWS = 20_000
+
+
+class InPasses(NamedTuple):
+    """A fit in passes.
+
+    Attributes
+    ----------
+    model : TableModel
+    report : dict or None
+        Figures of all rows that were held out.
+    held_out : pyarrow.Table
+        Some of these as they stand in the table.
+    notes : list of str
+    rows, training_rows, sampled : int
+        Rows with a class, those that were not held out, and those that the model was fitted on.
+    times : list of PassTime
+    """
+
+    model: TableModel
+    report: dict[str, Any] | None
+    held_out: pa.Table
+    notes: list[str]
+    rows: int
+    training_rows: int
+    sampled: int
+    times: list[PassTime]
+
+
+class Counted(NamedTuple):
+    """What the first pass shows: rows of every partition, labels, and notes on how files were read."""
+
+    lengths: list[int]
+    labels: Labels
+    notes: list[str]
+
+
+def count_rows(runner: Runner, target: str) -> Counted:
+    """Count rows and labels."""
+    found = runner.each(CountPass(reading_of(runner), target))
+    together = merge(found)
+    labels, notes = labels_of(together, target, runner.description), [*together.counts.get("notes", {})]
+    return Counted([one.total("rows") for one in found], labels, notes)
+
+
+def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
+    """All rows with a class, in their types: a table that fits in memory."""
+    everything = SamplePass(reading_of(runner), target, dict.fromkeys(counted.labels.counts, 1.0), 0, name="read")
+    return runner.run(everything, counted.lengths).rows[SAMPLE]
+
+
+def fit_in_passes(
+    owner: Any, runner: Runner, counted: Counted, settings: PassSettings, fit_sample: FitSample
+) -> InPasses:
+    """Fit a classifier to a table in passes.
+
+    Parameters
+    ----------
+    owner : MedoidClassifier
+        Its parameters say what is fitted; `fit_sample` fits it or a copy.
+    runner : Runner
+        Goes through the partitions.
+    counted : Counted
+        From `count_rows`.
+    settings : PassSettings
+    fit_sample : callable
+    """
+    _check_owner(owner)
+    return _Fit(owner, runner, counted, settings).run(fit_sample)
+
+
+def _check_owner(owner: Any) -> None:
+    if owner.class_weight is not None:
+        raise ParameterError(
+            "Weights of classes are not for a fit in passes, which calibrates at the frequencies of the whole table: "
+            "leave class_weight out, and move the operating point instead."
+        )
+
+
+class _Fit:
+    """The state of one fit."""
+
+    def __init__(self, owner: Any, runner: Runner, counted: Counted, settings: PassSettings) -> None:
+        self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
+        self.reading, self.labels = reading_of(runner), counted.labels
+        self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
+        self.shares = shares_for(self.labels.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
+        self.rare = self._rare_texts()
+        share = 1.0 - self.shares.test - self.shares.calibrate
+        self.rates = class_rates(self.labels.counts, share, self.sizes, self.rare)
+
+    def run(self, fit_sample: FitSample) -> InPasses:
+        settings, target = self.settings, self.settings.target
+        raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
+        table = in_types(raw, self.runner.facts, settings.roles)
+        inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order,
+                                 n_rows=self.labels.n_rows, missing=settings.missing)  # fmt: skip
+        inferred.check_any()
+        split = self._split(table, inferred.columns)
+        training, draws = self._training_rows(raw, split)
+        weights = None
+        if self.rare:
+            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes.sample)
+            training, weights = add_hard_rows(
+                self.owner, self.runner, self.counted.lengths, settings, training, inferred, split, sample
+            )
+        sampled = sample_of(training, self.runner.facts, settings, inferred, self.labels.counts, weights)
+        model, notes = fit_sample(sampled)
+        held_rate = min(1.0, _HELD_ROWS / max(self.shares.test * self.labels.n_rows, 1.0))
+        digest = hashlib.blake2b(model_bytes(model), digest_size=16).hexdigest()
+        judge = JudgePass(self.reading, target, model, digest, split, held_rate, settings.seed)
+        found = self._run(judge)
+        calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
+        calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
+        report = judged_report(calibrated, test, found) if len(test.codes) else None
+        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.roles).drop_columns([ROW])
+        n_training = found.total("training")
+        more += self._own_notes(len(sampled.rows), n_training, inferred)
+        notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
+        return InPasses(
+            calibrated, report, held_out, notes, self.labels.n_rows, n_training, len(sampled.rows), self.runner.times
+        )
+
+    def _run(self, one: Pass) -> Summary:
+        return self.runner.run(one, self.counted.lengths)
+
+    def _rare_texts(self) -> frozenset[str]:
+        """Labels of the rare class, where the method is about one; none otherwise."""
+        method, sides = self.owner.method, self.labels.sides(self.owner.positive)
+        if not all(sides.values()):
+            classes = sorted(set(self.labels.classes.values()))
+            shown, hint = some_of([*map(repr, classes)], 10), did_you_mean(str(self.owner.positive), classes)
+            raise ParameterError(
+                f"The positive class {self.owner.positive!r} is no class in {self.settings.target!r}.{hint} The "
+                f"classes are {shown}."
+            )
+        if len(sides) != 2:
+            return frozenset()
+        counts = np.array(list(sides.values()))
+        rare = estimator_class("rare")
+        is_asked = method == "rare" or isinstance(method, rare)
+        if not (is_asked or (method == "auto" and rare.suits(counts))):
+            return frozenset()
+        return self.labels.texts_of(min(sides, key=lambda side: sides[side]), self.owner.positive)
+
+    def _kind(self) -> CalibrationKind:
+        method = self.owner.method
+        kinds = (self.owner.calibration, getattr(method, "calibration", "auto"))
+        default = "logistic" if method == "nearest" else getattr(method, "default_calibration", "curve")
+        return cast("CalibrationKind", next((kind for kind in kinds if kind != "auto"), default))
+
+    def _split(self, table: pa.Table, columns: tuple[Column, ...]) -> RowSplit:
+        settings, time, last = self.settings, None, np.inf
+        if settings.time is not None:
+            time = _time_column(table, settings.time, settings.date_order)
+            each = self._each(table.column(settings.target))
+            last = _last_of_training(moments(table.column(settings.time), time), each, self.shares.test)
+        codes = cell_codes(with_missing_values_out(table, columns), [column.name for column in columns])
+        by_place = settings.group is None and is_coarse(codes)
+        return RowSplit(
+            columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last, by_place
+        )
+
+    def _each(self, target: pa.ChunkedArray) -> Array:
+        """How many rows of the table each row of the sample stands for."""
+        texts, rates = list(self.rates), np.array([*self.rates.values(), 1.0])
+        return 1.0 / rates[label_codes(target.cast(pa.string()), tuple(texts))]
+
+    def _training_rows(self, raw: pa.Table, split: RowSplit) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """Rows of the sample that train, and the hashes of what belongs together."""
+        read = self.reading.in_kinds(raw, split.columns)
+        part, draws = split.parts(read_cells(read, split.columns), raw, raw.column(ROW).to_numpy())
+        self._check_classes(label_codes(raw.column(self.settings.target).cast(pa.string()), tuple(self.rates)), part)
+        return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
+
+    def _check_classes(self, codes: Codes, part: Codes) -> None:
+        """Refuse a class that has no training row, or too few rows that calibrate, before it is fitted."""
+        positive, side_of = self.owner.positive, self.labels.side_of(self.owner.positive)
+        sides, places = np.unique([side_of[text] for text in self.rates], return_inverse=True)
+        counts = np.zeros((len(sides), TEST + 1), dtype=np.intp)
+        np.add.at(counts, (places[codes], part), 1)
+        incomplete = {side_of[text] for text, rate in self.rates.items() if rate < 1.0}
+        calibrating = dict[str, int]()
+        for side, found in zip(sides.tolist(), counts, strict=True):
+            name = side or f"not {positive}"
+            if not found[TRAIN]:
+                raise DataError(
+                    f"No row of the class {name!r} is a training row: all are held out, or calibrate. Give more rows "
+                    "of it, leave it out, or give more --memory, so that the table is fitted as a whole."
+                )
+            if side not in incomplete:  # all of its rows are in the sample
+                calibrating[name] = int(found[CALIBRATE])
+        check_calibrating(calibrating)
+
+    def _time_notes(self, test: JudgedRows, known: npt.NDArray[np.int64]) -> list[str]:
+        """What is odd about rows that are held out by time."""
+        settings = self.settings
+        if settings.time is None or not settings.test:
+            return []
+        if not len(test.codes):
+            return [f"no row is held out: none is later in {settings.time!r} than the training rows"]
+        n_known = int(np.isin(test.draws, known).sum())
+        what = "are equal to one" if settings.group is None else f"have the {settings.group!r} of one"
+        such = f"{n_known:,} of the rows that are held out by time {what} that the model was fitted or calibrated on"
+        return [such] if n_known else []
+
+    def _own_notes(self, n_sampled: int, n_training: int, inferred: Inferred) -> list[str]:
+        notes = [
+            f"the table was fitted in passes: the model is that of {n_sampled:,} of {n_training:,} training rows, and "
+            "the others are counted"
+        ]
+        seen = [name for name in inferred.left_out if self.settings.roles.get(name) != "ignore"]
+        if seen and min(self.rates.values()) < 1.0:
+            notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
+        merged = len(self.labels.counts) - len({text.strip() for text in self.labels.counts})
+        if merged:
+            notes.append(
+                f"{merged:,} of the classes in {self.settings.target!r} differ from another by blanks around them only"
+            )
+        if self.labels.unlabeled:
+            notes.append(f"{self.labels.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
+        if self.shares.test < self.settings.test:
+            share = 100 * self.shares.test
+            notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
+        return notes
+
+
+def _time_column(table: pa.Table, name: str, date_order: DateOrder | None) -> Column:
+    """The draft of a time column."""
+    kind = kind_of_type(table.schema.field(name).type)
+    if kind in ("number", "date"):
+        return Column(name, kind)
+    return infer_columns(table.select([name]), roles={name: "date"}, date_order=date_order).columns[0]
+
+
+def _last_of_training(times: Array, each: Array, test: float) -> float:
+    """The moment up to which rows are training rows, where each row of a sample stands for several."""
+    order = np.argsort(times, kind="stable")
+    done = np.cumsum(each[order])
+    return float(times[order[min(np.searchsorted(done, (1.0 - test) * done[-1]), len(order) - 1)]])

@@ -1,0 +1,266 @@
+"""Tasks on the workers of a Dask cluster, whichever of them die; on threads of this process where there is none.
+
+A task that dies with its worker is given to another one by the scheduler, which raises `KilledWorker` when that has
+happened a few times: a cluster whose machines are taken away is then told to try again. What a task returns must
+depend on its arguments alone, and then so do all results.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import Future as LocalFuture
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import dask
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future, KilledWorker, default_client
+
+from qmedoid.exceptions import ClusterError, ParameterError, warn
+from qmedoid.large.shared import Shared
+
+MOST_ATTEMPTS = 25
+"""Times that a task is given out again, each after the scheduler has given it up."""
+PATIENCE = 30.0
+"""Seconds without any worker after which an error is raised."""
+# Seconds between looks at the cluster while nothing is done, and until tasks that no worker has are given out again.
+_LOOK, _STALLED = 1.0, 10.0
+
+
+class Done(NamedTuple):
+    """What a task has returned, and its place among the tasks."""
+
+    place: int
+    result: Any
+
+
+def current_client() -> Client | None:
+    """The client of a cluster that is in force, if one is."""
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Those who run tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None takes the client in force; where there is none either, tasks run on threads of this process.
+    patience : float
+        Seconds without any worker after which an error is raised.
+    threads : int
+        Threads of this process, where there is no cluster.
+    """
+
+    client: Client | None = field(default_factory=current_client)
+    patience: float = PATIENCE
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.client is not None and self.client.asynchronous:
+            raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
+
+    def results(
+        self, what: str, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Done]:
+        """Results of ``function(shared, *task)``, as they come.
+
+        Parameters
+        ----------
+        what : str
+            What is done, for messages and for the names of the tasks.
+        function : callable
+        shared : object
+            Goes to every worker once, however many tasks there are.
+        tasks : sequence of tuple
+            Arguments; partitions of Dask collections among them (`Delayed`) are computed where the task runs.
+        """
+        if self.client is None:
+            return self._on_threads(function, shared, tasks)
+        return _ClusterRun(self.client, what, function, tasks, self.patience).results(shared)
+
+    def _on_threads(
+        self, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Done]:
+        def run(place: int) -> Done:
+            computed = dask.compute(*tasks[place], scheduler="synchronous", traverse=False)
+            return Done(place, function(shared, *computed))
+
+        waiting: set[LocalFuture[Done]] = set()
+        places = iter(range(len(tasks)))
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
+                while True:
+                    while len(waiting) < self.threads and (place := next(places, None)) is not None:
+                        waiting.add(pool.submit(run, place))
+                    if not waiting:
+                        return
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    for one in done:
+                        yield one.result()
+            finally:
+                for one in waiting:
+                    one.cancel()
+
+
+class _ClusterRun:
+    """One round of tasks on a cluster."""
+
+    def __init__(
+        self,
+        client: Client,
+        what: str,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        patience: float,
+    ) -> None:
+        self._client, self._what, self._function, self._tasks = client, what, function, tasks
+        self._name = f"qmedoid-{what.replace(' ', '-')}-{uuid4().hex}"
+        self._patience, self._worker_seen, self._progress = patience, time.monotonic(), time.monotonic()
+        self._has_told, self._known_room = False, 0
+        self._finished: SimpleQueue[Future] = SimpleQueue()
+        self._futures: dict[int, Future] = {}
+        self._attempts = [0] * len(tasks)
+        # Partitions of a collection may be made of the same parts, which are computed once if all are asked for.
+        self._is_collection = any(isinstance(one, Delayed) for task in tasks for one in task)
+
+    def results(self, shared: Any) -> Iterator[Done]:
+        """Results as they come; a future is released as soon as its result is here."""
+        packed = Shared.of(shared)
+        self._shared = self._client.submit(Shared, packed.sha256, packed.data, key=packed.key)
+        places = iter(range(len(self._tasks)))
+        try:
+            while True:
+                room = len(self._tasks) if self._is_collection else self._room()
+                new = list[int]()
+                while len(self._futures) + len(new) < room and (place := next(places, None)) is not None:
+                    new.append(place)
+                self._submit(new)
+                if not self._futures:
+                    return
+                found = self._next()
+                if found is not None:
+                    yield found
+        finally:
+            if self._futures:
+                self._client.cancel([*self._futures.values()])
+            self._shared.release()
+
+    def _room(self) -> int:
+        """Tasks to give out at a time: two for every thread there is, so that none waits for the next."""
+        if len(self._futures) >= 2:
+            return self._known_room
+        self._known_room = max(4, 2 * sum(self._client.nthreads().values()))
+        return self._known_room
+
+    def _submit(self, places: Sequence[int]) -> None:
+        keys = [f"{self._name}-{place}-{self._attempts[place]}" for place in places]
+        if not places:
+            return
+        if self._is_collection:
+            call = delayed(_call, pure=False, traverse=False)
+            graphs = [
+                call(self._function, self._shared, *self._tasks[place], dask_key_name=key)
+                for place, key in zip(places, keys, strict=True)
+            ]
+            made = self._client.compute(graphs)
+        else:
+            made = [
+                self._client.submit(_call, self._function, self._shared, *self._tasks[place], key=key, pure=False)
+                for place, key in zip(places, keys, strict=True)
+            ]
+        for place, future in zip(places, made, strict=True):
+            self._futures[place] = future
+            future.add_done_callback(self._finished.put)
+
+    def _next(self) -> Done | None:
+        """The next result, or None where something was done instead of waiting on."""
+        try:
+            future = self._finished.get(timeout=_LOOK)
+        except Empty:
+            self._look()
+            return None
+        place = self._place_of(future)
+        if place is None:
+            return None
+        self._progress = self._worker_seen = time.monotonic()
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, KilledWorker):
+                self._again(place, future, error)
+                return None
+            return Done(place, future.result())  # which raises
+        try:
+            result = future.result(timeout=self._patience)
+        except CancelledError as error:
+            self._again(place, None, error)
+            return None
+        except TimeoutError:  # the worker that had the result has died; the task runs again elsewhere
+            self._look()
+            future.add_done_callback(self._finished.put)
+            return None
+        except KilledWorker as error:
+            self._again(place, future, error)
+            return None
+        self._futures.pop(place).release()
+        return Done(place, result)
+
+    def _place_of(self, future: Future) -> int | None:
+        place = int(str(future.key).rsplit("-", 2)[1])
+        current = self._futures.get(place)
+        return place if current is not None and current.key == future.key else None
+
+    def _again(self, place: int, future: Future | None, error: BaseException | None) -> None:
+        """Give a task out once more; None for a future that is lost."""
+        self._attempts[place] += 1
+        if self._attempts[place] > MOST_ATTEMPTS:
+            raise ClusterError(
+                f"{self._what}: partition {place} was given out {MOST_ATTEMPTS + 1} times, and its workers died each "
+                "time. Give the workers more memory, or make the partitions smaller."
+            ) from error
+        if self._client.status != "running":
+            raise ClusterError(
+                f"{self._what}: the connection to the scheduler was lost. Start again when it is back."
+            ) from error
+        if future is None:
+            self._futures.pop(place).release()
+            self._submit([place])
+        else:
+            self._client.retry([future])
+            future.add_done_callback(self._finished.put)
+
+    def _look(self) -> None:
+        """Raise if there is no worker for long; give out again what no worker has."""
+        now = time.monotonic()
+        try:
+            is_anyone_there = bool(self._client.nthreads())
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"{self._what}: the scheduler does not answer ({error}). Start again when it is back."
+            ) from error
+        if is_anyone_there:
+            self._worker_seen = now
+        missing = now - self._worker_seen
+        if missing > self._patience:
+            raise ClusterError(
+                f"{self._what}: the cluster has had no worker for {self._patience:g} seconds. Start workers, and run "
+                "this again."
+            )
+        if missing > self._patience / 3 and not self._has_told:
+            self._has_told = True
+            warn(f"{self._what}: the cluster has no worker; waiting up to {self._patience:g} seconds for one.")
+        if is_anyone_there and now - self._progress > _STALLED and not any(self._client.processing().values()):
+            self._progress = now
+            for place, future in list(self._futures.items()):
+                self._client.cancel([future])
+                self._again(place, None, None)
+
+
+def _call(function: Callable[..., Any], shared: Shared, *arguments: Any) -> Any:
+    return function(shared.value(), *arguments)

@@ -1,0 +1,289 @@
+"""Training of a variational model from several seeds; the best by its loss on all rows (algorithms 16 and 18)."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.scaling import fit_standard
+from qmedoid.kernels._backend import thread_count
+from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
+from qmedoid.methods.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
+from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
+from qmedoid.methods.variational.readout import ReadoutKind, make_readout
+from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
+from qmedoid.optimize.training import Minimum, Stopping, TrainingState
+
+Optimizer = Literal["adam", "spsa"]
+OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
+MAX_DEFAULT_QUBITS = 4
+"""Qubits where none are asked for: one per feature, up to this many."""
+CLIP_RANGE = (3.0, 10.0)
+"""Clip where none is asked for: heavy tails keep their order up to the second, plain features do not shrink below the
+first."""
+
+
+@dataclass(frozen=True)
+class CircuitSettings:
+    """The circuit and its read-out, without what follows from the data.
+
+    Attributes
+    ----------
+    n_qubits : None takes one per feature, at most 4
+    n_reps, reupload, final_rz : of the ansatz
+    readout : kind of read-out
+    scales : fixed input scales λ, one number or one per feature
+    learn_scales : whether they are trained, from there on
+    clip, span : of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`
+    precision : of the simulation
+    """
+
+    n_qubits: int | None = None
+    n_reps: int = 3
+    reupload: bool = True
+    final_rz: bool = False
+    readout: ReadoutKind = "strings"
+    scales: float | tuple[float, ...] = 1.0
+    learn_scales: bool = True
+    clip: float | None = None
+    span: float = SPAN
+    precision: Precision = "float64"
+
+    def network(self, n_inputs: int, n_classes: int) -> Network:
+        """The network for these numbers of features and classes."""
+        n_qubits = min(n_inputs, MAX_DEFAULT_QUBITS) if self.n_qubits is None else self.n_qubits
+        scales = np.atleast_1d(np.asarray(self.scales, dtype=np.float64))
+        if len(scales) not in (1, n_inputs):
+            raise DataError(f"There are {len(scales)} input scales for {n_inputs} features: pass one, or one for each.")
+        ansatz = Ansatz(n_qubits, n_inputs, self.n_reps, reupload=self.reupload, final_rz=self.final_rz)
+        readout = make_readout(self.readout, n_qubits, n_classes)
+        return Network(ansatz, readout, np.resize(scales, n_inputs), self.learn_scales, self.precision)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Settings of a training.
+
+    Attributes
+    ----------
+    optimizer : exact gradients ("adam") or perturbations ("spsa")
+    stopping : steps, early stop and what is kept
+    batch_size, sampling : of the batches
+    learning_rate : first step size of Adam
+    spsa_gains : a, c, α and γ of SPSA
+    clip_norm : longest gradient that is followed
+    spread : deviation of the starting weights
+    """
+
+    optimizer: Optimizer = "adam"
+    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
+    batch_size: int = 256
+    sampling: Sampling = "importance"
+    learning_rate: float = 0.02
+    spsa_gains: tuple[float, float, float, float] = GAINS
+    clip_norm: float | None = None
+    spread: float = 0.1
+
+
+class TrainingData(NamedTuple):
+    """Features (n, m), class codes, class weights (C,) in the loss, and scores (n, C) to be corrected, if any."""
+
+    features: Array
+    codes: Codes
+    class_weights: Array
+    offset: Array | None = None
+
+    def part(self, rows: Codes) -> "TrainingData":
+        """Some of the rows."""
+        offset = None if self.offset is None else self.offset[rows]
+        return TrainingData(self.features[rows], self.codes[rows], self.class_weights, offset)
+
+
+class Keeper(Protocol):
+    """Store of training states by name, from which an interrupted training goes on."""
+
+    def load(self, name: str) -> TrainingState | None:
+        """The last state kept under this name, or None."""
+
+    def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
+        """Called after every step and at the end; decides what to write."""
+
+
+class Report(NamedTuple):
+    """One step of one training: its number among the seeds, steps done, steps in all, and batch loss."""
+
+    seed: int
+    step: int
+    steps: int
+    loss: float
+
+
+@dataclass
+class Watch:
+    """Progress callback and stop signal, shared by all trainings of a fit."""
+
+    on_step: Callable[[Report], bool | None] | None = None
+    keeper: Keeper | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def progress(self, report: Report) -> bool:
+        """Call the progress callback, one report at a time; return whether to stop."""
+        if self.on_step is not None:
+            with self._lock:
+                try:
+                    if self.on_step(report):
+                        self.stop.set()
+                except KeyboardInterrupt:
+                    self.stop.set()
+        return self.stop.is_set()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A circuit per seed, its loss over all rows, and how its training went."""
+
+    models: tuple[VariationalModel, ...]
+    seed_losses: Array
+    minima: tuple[Minimum, ...]
+
+    @property
+    def model(self) -> VariationalModel:
+        """The circuit with the lowest loss."""
+        return self.models[self.best]
+
+    @property
+    def best(self) -> int:
+        """Number of the seed that was kept; one whose training diverged is never kept."""
+        return int(np.argmin(np.where(np.isfinite(self.seed_losses), self.seed_losses, np.inf)))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a training was asked to stop before its end."""
+        return any(minimum.ended == "stopped" for minimum in self.minima)
+
+
+def train_variational(
+    data: TrainingData,
+    circuit: CircuitSettings,
+    training: TrainingSettings,
+    seeds: Sequence[Sequence[int]],
+    watch: Watch,
+) -> Trained:
+    """Train one circuit per seed, in parallel, and keep the best.
+
+    An interrupt (Ctrl-C) stops the trainings; each keeps its best. An error in one, or in a callback, stops the others
+    and is raised.
+
+    Parameters
+    ----------
+    seeds : sequence of sequence of int
+        Entropy of each training's generator.
+    """
+    network = circuit.network(data.features.shape[1], len(data.class_weights))
+    # Sums down a column depend on how it lies in memory, and data frames lay it out otherwise than arrays.
+    features = np.ascontiguousarray(data.features)
+    angle_map = fit_angle_map(features, circuit)
+    inputs = angle_map.apply(features).astype(network.precision, copy=False)
+    rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
+    objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
+    contents = _fingerprint(rows) if watch.keeper is not None else ""
+    names = [
+        hashlib.sha256(f"{circuit} {training} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds
+    ]
+    # Read here and not by the workers, so that a warning about a damaged file points at the caller.
+    kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
+
+    def train(number: int) -> Minimum:
+        return _train_one(objective, training, list(seeds[number]), watch, number, names[number], kept[number])
+
+    with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
+        futures: list[Future[Minimum]] = []
+        try:
+            for number in range(len(seeds)):
+                futures.append(pool.submit(train, number))
+            _wait_for(futures, watch)
+        except KeyboardInterrupt:
+            # Trainings that were not begun yet take one step, so that every seed has parameters.
+            watch.stop.set()
+            futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
+            _wait_for(futures, watch)
+    minima = tuple(future.result() for future in futures)
+    losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
+    if not np.isfinite(losses).any():
+        raise DataError(
+            f"The training diverged: no loss is finite after {minima[0].steps} steps. Lower the step size "
+            "(learning_rate, or the first of spsa_gains)."
+        )
+    return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+
+
+def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
+    """Wait for all trainings, and stop them where one fails.
+
+    In short stretches: a signal that the system hands to another thread does not wake this one.
+    """
+    running = set(futures)
+    while running:
+        done, running = wait(running, timeout=0.1, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            watch.stop.set()
+
+
+def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
+    """Fit the angle map: mean and deviation of the features, and the clip unless it is given (algorithm 14)."""
+    scaling = fit_standard(features)
+    clip = circuit.clip
+    if clip is None:
+        low, high = CLIP_RANGE
+        clip = min(max(float(np.abs(scaling.apply(features)).max(initial=0.0)), low), high)
+    return AngleMap(scaling.center, scaling.scale, clip, circuit.span)
+
+
+def _train_one(
+    objective: BatchObjective,
+    training: TrainingSettings,
+    entropy: list[int],
+    watch: Watch,
+    number: int,
+    name: str,
+    kept: TrainingState | None,
+) -> Minimum:
+    rng = np.random.default_rng(entropy)
+    if kept is None:
+        network, data = objective.network, objective.data
+        shares = np.bincount(data.codes, data.weights, network.readout.n_classes).astype(np.float64)
+        # An offset contains the class frequencies already.
+        start = network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
+        kept = TrainingState(start, rng)
+
+    def on_step(now: TrainingState) -> bool:
+        if watch.keeper is not None:
+            watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
+        return watch.progress(Report(number, now.step, training.stopping.steps, now.losses[-1]))
+
+    if training.optimizer == "spsa":
+        return minimize_spsa(
+            objective, kept, training.stopping,
+            gains=training.spsa_gains, clip_norm=training.clip_norm, on_step=on_step,
+        )  # fmt: skip
+    return minimize_adam(
+        objective, kept, training.stopping,
+        learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
+    )  # fmt: skip
+
+
+def _fingerprint(data: Batch) -> str:
+    """A name for the contents of the rows: a training is only taken up on the very same data."""
+    digest = hashlib.sha256()
+    for part in data:
+        if part is not None:
+            digest.update(f"{part.dtype} {part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()

@@ -1,0 +1,311 @@
+r"""Circuits of a model for other tools, each with a description of what leads from its outcomes to a probability.
+
+The description has plain values only: texts, numbers, lists and dictionaries. That of a trained circuit is read in this
+order, with p the probabilities of the basis states, qubit 0 the least significant bit:
+
+1. Scores of the read-out. ``strings``: :math:`b_c + \sum_k w_{ck}\langle P_k\rangle`. ``parity`` and ``direct``: the
+   logarithm of the sum of p over the states of class c, of at least `floor`.
+2. Plus `offset`: the scores that the circuit corrects.
+3. Where `between` is given, the circuit decides between two classes. Their joint probability in the softmax of its
+   scores is shared out by the softmax of these two, first the runner-up `second`, then `best`.
+4. `recalibration`: :math:`b_c + \beta s_c`, plus the curve between `knots` and `heights`, linear between and constant
+   beyond: half of it is taken off the first of two classes and added to the second, by the difference of their
+   scores; of more classes each gets its own.
+5. Plus `log_ratios` of the decision, where other priors are expected.
+6. The softmax is the probability.
+
+That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance is :math:`\sqrt{2 s (\lVert x\rVert^2 +
+\lVert y\rVert^2)}` from the two `norms`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from qmedoid._version import __version__
+from qmedoid.arrays import Array
+from qmedoid.exceptions import DataError, ParameterError, some_of, warn
+from qmedoid.geometry.channels import delta_names
+from qmedoid.geometry.overlap import compact_swap_test, row_norms
+from qmedoid.methods.base import LARGEST, Method, usable_coordinates
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.model.hybrid import HybridModel, two_nearest, two_nearest_scores
+from qmedoid.model.table import TableModel
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+FORMAT = 1
+"""Number of the format of descriptions."""
+Which = Literal["auto", "variational", "swap-test", "interference"]
+WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
+"""The trained circuit, the SWAP test, or the first of them that the model has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One record whose angles are put into a circuit.
+
+    Attributes
+    ----------
+    columns : sequence of ndarray of shape (1,)
+        Its encoded columns.
+    row : int or None
+        Where it stands in its table, for the reader.
+    """
+
+    columns: Sequence[Array]
+    row: int | None = None
+
+
+def export_circuit(
+    model: TableModel,
+    which: Which = "auto",
+    record: Record | None = None,
+    *,
+    medoid: int | None = None,
+    measure: bool = False,
+    sha256: str | None = None,
+) -> "QuantumCircuit":
+    """A circuit of the best model, with its description in ``metadata["qmedoid"]`` (extra ``quantum``).
+
+    Parameters
+    ----------
+    model : TableModel
+    which : {"auto", "variational", "swap-test", "interference"}
+    record : Record or None
+        Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
+    medoid : int or None
+        Training row of the medoid that a SWAP test compares the record with.
+    measure : bool
+        Whether the qubits of a trained circuit are measured; the ancilla of a SWAP test always is.
+    sha256 : str or None
+        Of the model's file, for the reader.
+
+    Raises
+    ------
+    ParameterError
+        The model has no such circuit or medoid, or there is a record without a medoid or the other way round.
+    DataError
+        The record, or the medoid, is the zero vector, which no circuit prepares.
+    """
+    from qmedoid.quantum.circuits import export
+
+    about: dict[str, Any] = {
+        "format": FORMAT, "qmedoid": __version__, "model": sha256, "row": None if record is None else record.row,
+    }  # fmt: skip
+    trained = _trained(model, which, medoid)
+    if trained is not None:
+        description = {"kind": "variational", **about, **_trained_description(model, trained, record)}
+        angles = description["inputs"]["angles"]
+        return export.described(export.trained_circuit(trained, angles, measure=measure), description)
+    kind = "interference" if which == "interference" else "swap-test"
+    circuit, values = _pair_circuit(model, kind, record, medoid)
+    return export.described(circuit, {"kind": kind, **about, **values})
+
+
+def _trained(model: TableModel, which: Which, medoid: int | None) -> VariationalModel | None:
+    """The trained circuit, if that is asked for; None for one of a record and a medoid."""
+    if which not in WHICH:
+        raise ParameterError(f"The circuit must be one of {', '.join(map(repr, WHICH))}. Got {which!r} instead.")
+    best = model.best
+    trained = best if isinstance(best, VariationalModel) else best.variational
+    if which == "variational" and medoid is not None:
+        raise ParameterError("A medoid is for the SWAP test: leave it out, or ask for 'swap-test' or 'interference'.")
+    if which == "variational" and not isinstance(trained, VariationalModel):
+        raise ParameterError(
+            f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test "
+            "(which='swap-test'), or fit with --refine always (refine='always')."
+        )
+    if which in ("swap-test", "interference") or medoid is not None or not isinstance(trained, VariationalModel):
+        return None
+    return trained
+
+
+# --- the trained circuit --------------------------------------------------------------------------------------------
+
+
+def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> dict[str, Any]:
+    """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
+    best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
+    inputs: dict[str, Any] = {
+        "names": _input_names(model), "center": angle_map.center.tolist(), "scale": angle_map.scale.tolist(),
+        "clip": angle_map.clip, "span": angle_map.span, "scales": parts.scales.tolist(), "features": None,
+        "angles": None,
+    }  # fmt: skip
+    description: dict[str, Any] = {
+        "classes": list(decision.classes),
+        "inputs": inputs,
+        "rotations": parts.rotations.tolist(),
+        "readout": trained.network.readout.as_dict(parts.readout),
+        "precision": trained.network.precision,
+        "method": None,
+        "offset": None,
+        "between": None,
+        "recalibration": None,
+        "decision": {
+            "priors": _plain(decision.priors),
+            "log_ratios": None if decision.shift is None else decision.shift.log_ratios.tolist(),
+            "cut": decision.cut,
+            "biases": _plain(decision.biases),
+        },
+        "expected": None,
+    }
+    if isinstance(best, HybridModel):
+        description["recalibration"] = None if best.recalibration is None else _curve(best.recalibration)
+        description["method"] = {
+            "name": model.deciders[0], "residual": best.residual,
+            "between_two": best.deltas.decides_between_two(len(decision.classes)),
+            "refine_below": None if best.refine_below == np.inf else max(float(best.refine_below), -LARGEST),
+            "calibration": _curve(best.calibration), "scores": None, "decides": None,
+        }  # fmt: skip
+    if record is not None:
+        model.decide(record.columns)  # it refuses what leaves the range of a double
+        features, scores = _record_values(best, trained, record, description)
+        inputs["features"], inputs["angles"] = features[0].tolist(), trained.encoded(features)[0].tolist()
+        codes, shifted, _ = decision.decide(scores)
+        description["expected"] = {
+            "probabilities": decision.probabilities(shifted)[0].tolist(),
+            "class": decision.classes[int(codes[0])],
+        }
+        if trained.network.precision != "float64":
+            warn(
+                f"This model computes its circuit in {trained.network.precision}, to about 7 digits; the angles and "
+                "weights that are written are exact, so that their probabilities differ from its own by that much."
+            )
+    return description
+
+
+def _record_values(
+    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
+
+    The scores are by the circuit, whether or not the policy leaves the record to it.
+    """
+    if isinstance(best, VariationalModel):
+        features = np.column_stack(list(record.columns)).astype(np.float64)
+        return features, trained.scores(features)
+    measured = best.method.measure(record.columns)
+    calibrated = best.calibration.apply(measured.scores)
+    features = best.deltas.features(best.method, measured, calibrated)
+    between_two = best.deltas.decides_between_two(calibrated.shape[1])
+    if best.residual:
+        corrected = two_nearest_scores(calibrated) if between_two else calibrated
+        description["offset"] = corrected[0].tolist()
+    if between_two:
+        (nearest,), (second,) = two_nearest(calibrated)
+        description["between"] = {"second": int(second), "best": int(nearest), "scores": calibrated[0].tolist()}
+    decides = bool(best.picks(calibrated)[0])
+    description["method"] |= {"scores": measured.scores[0].tolist(), "decides": decides}
+    if not decides:
+        name = description["method"]["name"]
+        warn(
+            f"The circuit does not decide this record, {name} does: its margin is above {best.refine_below:.4g}. What "
+            "is written is what the circuit would say."
+        )
+    refined = best.refined(calibrated, features)
+    return features, refined if best.recalibration is None else best.recalibration.apply(-refined)
+
+
+def _input_names(model: TableModel) -> list[str]:
+    """Names of the features that enter the circuit."""
+    best = model.best
+    if isinstance(best, VariationalModel):
+        return list(model.layout.names)
+    method = best.method.plain
+    if method.n_deltas is not None:
+        return [f"delta[{number}]" for number in range(method.n_deltas)]
+    classes = [str(label) for label in model.decision.classes]
+    return delta_names(classes, kind=best.deltas.kind, angular=method.use_angular, fused=best.deltas.fused)
+
+
+def _curve(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "slope": float(calibration.slope), "biases": calibration.biases.tolist(), "knots": calibration.knots.tolist(),
+        "heights": calibration.heights.tolist(),
+    }  # fmt: skip
+
+
+def _plain(values: Array | None) -> list[float] | None:
+    return None if values is None else list(map(float, values))
+
+
+# --- the SWAP test --------------------------------------------------------------------------------------------------
+
+
+def _pair_circuit(
+    model: TableModel, kind: str, record: Record | None, medoid: int | None
+) -> tuple["QuantumCircuit", dict[str, Any]]:
+    """The circuit of a record and a medoid, or of any two vectors, and its description."""
+    from qmedoid.quantum.circuits import export
+
+    method, rule = model.method, export.PAIR_CIRCUITS[kind]
+    if method is None:
+        raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
+    overlap = {"at_zero": rule.at_zero, "slope": rule.slope}
+    if record is None:
+        if medoid is not None:
+            raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
+        unbound = dict.fromkeys(("space", "angles", "norms", "medoid", "expected"))
+        template = export.pair_circuit(kind, method.n_measured)
+        return template, {"n_features": method.n_measured, "overlap": overlap, **unbound}
+    x, y, compared = _compared(model, method, record, medoid)
+    circuit, angles = export.bound_pair_circuit(kind, x, y)
+    of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
+    found = compact_swap_test(x, y)
+    return circuit, {
+        "n_features": len(x), "overlap": overlap, "space": method.distance_name, "angles": angles,
+        "norms": {"record": of_record, "medoid": of_medoid}, "medoid": compared,
+        "expected": {"overlap": found.overlap.item(), "distance": found.distance.item()},
+    }  # fmt: skip
+
+
+def _compared(
+    model: TableModel, method: Method, record: Record, medoid: int | None
+) -> tuple[Array, Array, dict[str, Any]]:
+    """The vectors of the record and of a medoid, and what the medoid is."""
+    rows, classes = method.medoid_rows, model.decision.classes
+    nearest = model.decide(record.columns).nearest
+    if medoid is None:
+        assert nearest is not None, "a method has medoids"
+        named = [f"{int(rows[place])} ({label})" for place, label in zip(nearest[0], classes, strict=True)]
+        raise ParameterError(
+            f"A SWAP test compares the record with one of the {len(rows)} medoids: say which by its training row "
+            f"(medoid=, --medoid). The nearest of each class: {some_of(named, 9)}."
+        )
+    places = np.flatnonzero(rows == medoid)
+    if not len(places):
+        raise ParameterError(
+            f"Training row {medoid} is no medoid of this model: there are {some_of([str(row) for row in rows], 9)}."
+        )
+    place = int(places[0])
+    x = usable_coordinates(method, np.column_stack(list(record.columns)).astype(np.float64))[0]
+    y = np.asarray(method.medoid_coordinates[place], dtype=np.float64)
+    for vector, name in ((x, "The record"), (y, f"The medoid of training row {medoid}")):
+        if not vector.any():
+            raise DataError(
+                f"{name} is the zero vector in the space of the distances, which no circuit prepares: their distance "
+                "is the norm of the other. Choose another row or medoid."
+            )
+    return x, y, {"training_row": int(rows[place]), "class": classes[int(method.medoid_classes[place])]}
+
+
+def circuit_files(model: TableModel) -> dict[str, bytes]:
+    """The circuits of a model for other tools, with open angles: files of QPY and OpenQASM 3 by name."""
+    from qmedoid.quantum.circuits import export
+
+    names: dict[str, Which] = {}
+    if not isinstance(model.best, HybridModel) or model.best.variational is not None:
+        names["circuit"] = "variational"
+    if model.method is not None:
+        names["swap_test"] = "swap-test"
+    contents: dict[str, bytes] = {}
+    for name, which in names.items():
+        circuit = export_circuit(model, which)
+        contents[f"{name}.qpy"] = export.qpy_bytes(circuit)
+        contents[f"{name}.qasm"] = export.qasm_text(circuit).encode()
+    return contents

@@ -1,0 +1,310 @@
+"""A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
+
+import warnings
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from qiskit import QuantumCircuit
+from qiskit.primitives import BackendSamplerV2
+from qiskit.transpiler import generate_preset_pass_manager
+from qiskit_aer.noise import NoiseModel
+
+from qmedoid.arrays import Array
+from qmedoid.exceptions import ParameterError
+from qmedoid.methods.variational.ansatz import Ansatz
+from qmedoid.quantum.circuits.expectations import SamplerExpectations
+from qmedoid.quantum.circuits.forms import CircuitForm, shape_of
+from qmedoid.quantum.circuits.variational import variational_circuit
+from qmedoid.quantum.devices.blocks import MAX_QUBITS
+from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, routed
+from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
+from qmedoid.quantum.devices.samplers import (
+    MOST_IN_ONE_STATE,
+    check_seed,
+    has_failed,
+    is_dense,
+    is_of,
+    is_simulated_here,
+)
+from qmedoid.quantum.devices.sampling import Batch, Counts, counts_of
+from qmedoid.quantum.devices.simulators import BlockSampler
+
+PackKey = tuple[str, int, int]
+"""What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
+_REP_DELAY = 250e-6
+"""Seconds that a device waits between two shots, where it does not say."""
+
+
+class Device:
+    """A backend or a sampler, and how circuits are put on its qubits.
+
+    Parameters
+    ----------
+    backend : BackendV2 or None
+        A provider's device, a fake one, or an Aer simulator with noise. None is an exact simulator.
+    sampler : BaseSamplerV2 or None
+        Any sampler of the second version, such as that of a session, with its own options. None makes one for the
+        backend: that of the service for its devices, and for simulated devices
+        :class:`~qmedoid.quantum.devices.simulators.BlockSampler`. Samplers of Qiskit and Aer that simulate here hold
+        all qubits in one state, so that they get at most twelve side by side.
+    n_qubits : int
+        Qubits that are used at most.
+    seed : int
+        Of transpilation and of simulated measurements; no two jobs have the same noise.
+    optimization_level, n_attempts : int
+        Of the preset pass manager: of so many attempts the circuit with the fewest gates between qubits is taken.
+    limits : Limits
+        Error rates beyond which a qubit or a coupler is not used.
+
+    Attributes
+    ----------
+    packs : mutable mapping of PackKey to Pack
+        Circuits that were made so far. A run that goes on another day puts those of its first day here: the device has
+        other error rates by then, by which other qubits would be chosen.
+
+    Examples
+    --------
+    >>> from qmedoid.quantum.devices import Device
+    >>> Device(n_qubits=20, seed=1).name
+    'simulator'
+    """
+
+    def __init__(
+        self,
+        backend: Any = None,
+        *,
+        sampler: Any = None,
+        n_qubits: int = 100,
+        seed: int = 0,
+        optimization_level: int = 3,
+        n_attempts: int = 10,
+        limits: Limits | None = None,
+    ) -> None:
+        for name, value, least in (("n_qubits", n_qubits, 1), ("seed", seed, 0), ("n_attempts", n_attempts, 1)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(
+                    f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
+                )
+        if optimization_level not in (0, 1, 2, 3):
+            raise ParameterError(
+                f"The 'optimization_level' parameter of Device must be 0 to 3. Got {optimization_level!r} instead."
+            )
+        if not isinstance(limits, Limits | None):
+            raise ParameterError(f"The 'limits' parameter of Device must be a Limits or None. Got {limits!r} instead.")
+        if backend is None and sampler is not None:
+            backend = _backend_of(sampler)
+        if sampler is not None:
+            check_seed(sampler)
+        self.backend, self.sampler = backend, sampler
+        self.n_qubits, self.seed = int(n_qubits), int(seed)
+        self.optimization_level, self.n_attempts = optimization_level, int(n_attempts)
+        target: Any = getattr(backend, "target", None)
+        # A simulator that names no couplers takes circuits as they are.
+        couplers = None if target is None else target.build_coupling_map()
+        self.quality = None if couplers is None else Quality(target, limits or Limits())
+        self.packs: MutableMapping[PackKey, Pack] = {}
+        self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
+        self._durations: dict[str, float] = {}
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        if self.backend is None:
+            return "simulator" if self.sampler is None else type(self.sampler).__name__
+        name = self.backend.name
+        return str(name() if callable(name) else name)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether jobs run here and now, each from its own seed."""
+        return self.sampler is None and not _is_remote(self.backend)
+
+    @cached_property
+    def noise(self) -> str | None:
+        """Hash of the noise that is simulated here; None where there is none, and of devices, which drift.
+
+        Simulated devices of one name may differ in it, and counts of one are not those of another.
+        """
+        return noise_digest(self.backend) if is_simulated_here(self.backend) else None
+
+    def pack(self, form: CircuitForm, n_features: int, n_copies: int) -> Pack:
+        """As many copies of a circuit side by side as are asked for or fit; made once for each shape."""
+        n_features = 2 ** shape_of(n_features)
+        advice = "take register='column' with circuit='interference', which takes one qubit"
+        words = f"a circuit of {n_features} columns"
+        return self._pack(Block((form.name, n_features), form.template(n_features), words, advice), n_copies)
+
+    def trained_pack(self, ansatz: Ansatz, rotations: Array, n_copies: int) -> Pack:
+        """The same of a trained circuit: its weights are in place, its inputs are open, and all its qubits are read."""
+        content = np.ascontiguousarray(rotations, dtype="<f8").tobytes()
+        name = f"variational-{sha256(repr(ansatz).encode() + content).hexdigest()[:16]}"
+        template = variational_circuit(ansatz, weights=rotations, measure=True)
+        advice = "simulate it with refine='simulated'"
+        return self._pack(Block((name, ansatz.n_inputs), template, "the trained circuit", advice), n_copies)
+
+    def _pack(self, block: Block, n_copies: int) -> Pack:
+        said = f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits"
+        if block.n_qubits > self.n_qubits:
+            raise ParameterError(f"{said}, and n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}.")
+        if self._by_blocks and block.n_qubits > MAX_QUBITS:
+            raise ParameterError(
+                f"{said}, and a simulated device has at most {MAX_QUBITS} in one circuit: {block.advice}, or pass a "
+                "sampler of Aer."
+            )
+        most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
+        n_copies = max(1, min(n_copies, most // block.n_qubits))
+        key = *block.key, n_copies
+        if key not in self.packs:
+            if self.quality is None:
+                self.packs[key] = free_pack(block, n_copies)
+            else:
+                routes = self._routes.get(block.key) or routed(
+                    block.template, self.quality,
+                    seed=self.seed, level=self.optimization_level, n_attempts=self.n_attempts,
+                )  # fmt: skip
+                self._routes[block.key] = routes
+                self.packs[key] = placed_pack(block, n_copies, self.quality, routes, seed=self.seed)
+        return self.packs[key]
+
+    def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
+        """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
+        sampler, pubs = self._sampler(seed), [batch.pub for batch in batches]
+        environment: Any = getattr(getattr(sampler, "options", None), "environment", None)
+        if key is None or not hasattr(environment, "job_tags"):
+            return sampler.run(pubs)
+        asked = environment.job_tags
+        environment.job_tags = [*(asked if isinstance(asked, list) else ()), key]
+        try:
+            return sampler.run(pubs)
+        finally:  # the sampler may be the caller's
+            environment.job_tags = asked
+
+    def run(self, batches: Sequence[Batch], *, seed: Sequence[int] = ()) -> list[Counts]:
+        """Run circuits as one job, and count how often each copy read 1, or of several bits each basis state."""
+        return counts_of(self.submit(batches, seed=seed).result(), batches)
+
+    def chances(self, batch: Batch) -> Array:
+        """Probability that each copy reads 1, or each basis state: what infinitely many shots would show.
+
+        Raises
+        ------
+        ParameterError
+            The device is not simulated here by its noise, so that only shots can tell.
+        """
+        sampler = self._sampler(())
+        if not isinstance(sampler, BlockSampler):
+            raise ParameterError(
+                f"The device {self.name!r} shows shots alone. Chances are known of 'simulator' and of fake devices."
+            )
+        circuit, values, _ = batch.pub
+        n_bits = batch.pack.n_bits
+        states = np.arange(2**n_bits)
+        found = np.ones((len(values), batch.pack.n_copies, 2**n_bits))
+        for bits, probabilities in sampler.block_probabilities(circuit, values):
+            # Gates join the qubits of one copy, or of a part of it.
+            copy = bits[0] // n_bits
+            outcomes = sum((states >> (bit - copy * n_bits) & 1) << place for place, bit in enumerate(bits))
+            found[:, copy] *= probabilities[:, outcomes]
+        found = np.clip(found, 0.0, 1.0)
+        return found[..., 1] if n_bits == 1 else found
+
+    def expectations(self, shots: int = 4096) -> SamplerExpectations:
+        """Expectation values of trained circuits on this device, for ``measured_by(expectations=...)``."""
+        manager = None
+        if self.quality is not None:
+            manager = generate_preset_pass_manager(
+                optimization_level=self.optimization_level, target=self.quality.target, seed_transpiler=self.seed
+            )
+        return SamplerExpectations(shots=shots, sampler=self._sampler([0]), pass_manager=manager)
+
+    def fetch(self, job_id: str) -> Any:
+        """The job of an earlier process, from the service that ran it; None where there is no such service."""
+        find: Callable[[str], Any] | None = getattr(getattr(self.backend, "service", None), "job", None)
+        return None if find is None else find(job_id)
+
+    def find(self, key: str) -> Any:
+        """The job that was sent with a key, if the service has one that did not fail; else None."""
+        listed: Callable[..., Any] | None = getattr(getattr(self.backend, "service", None), "jobs", None)
+        found = [] if listed is None else listed(job_tags=[key], limit=10)
+        return next((job for job in found if not has_failed(job)), None)
+
+    def seconds(self, batch: Batch) -> float:
+        """About how long the circuits of a batch take on the device."""
+        delay = getattr(self.backend, "default_rep_delay", None)
+        pause = _REP_DELAY if delay is None else float(delay)
+        return (self._duration(batch.pack) + pause) * batch.shots * len(batch.angles)
+
+    def _duration(self, pack: Pack) -> float:
+        """Seconds of a circuit by the device's own times; 0 where it does not say."""
+        if pack.sha256 not in self._durations:
+            target = getattr(self.backend, "target", None)
+            try:
+                duration = 0.0 if target is None else float(pack.circuit.estimate_duration(target, unit="s"))
+            except Exception:  # Qiskit's: a gate without a time
+                duration = 0.0
+            self._durations[pack.sha256] = duration
+        return self._durations[pack.sha256]
+
+    def describe(self) -> dict[str, Any]:
+        """What is worth keeping of the device beside its counts; plain values."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "qubits_of_the_device": getattr(self.backend, "num_qubits", None),
+            "qubits_at_most": self.n_qubits,
+            "seed": self.seed,
+            "optimization_level": self.optimization_level,
+            "attempts": self.n_attempts,
+        }
+        if self.quality is not None:
+            used = self.quality.qubits
+            found |= {
+                "largest_errors": vars(self.quality.limits),
+                "qubits_usable": len(used),
+                "couplers_usable": len(self.quality.couplers),
+                "median_readout_error": float(np.median([self.quality.readout[q] for q in used])) if used else None,
+                "median_coupler_error": (
+                    float(np.median(list(self.quality.couplers.values()))) if self.quality.couplers else None
+                ),
+            }
+        return found
+
+    @property
+    def _by_blocks(self) -> bool:
+        """Whether circuits are simulated here block by block."""
+        return self.is_simulated and (self.backend is None or is_simulated_here(self.backend))
+
+    def _sampler(self, seed: Sequence[int]) -> Any:
+        if self.sampler is not None:
+            return self.sampler
+        if _is_remote(self.backend):
+            return _runtime_sampler(self.backend)
+        generator = np.random.default_rng([self.seed, *seed])
+        if self._by_blocks:
+            return BlockSampler(NoiseModel() if self.backend is None else self.backend, seed=generator)
+        return BackendSamplerV2(backend=self.backend, options={"seed_simulator": int(generator.integers(2**31))})
+
+
+def _backend_of(sampler: Any) -> Any:
+    """The backend that a sampler runs on, where it says; samplers have it as an attribute or as a method."""
+    found = getattr(sampler, "backend", None)
+    if found is None and is_of(sampler, "qiskit_aer"):
+        found = getattr(sampler, "_backend", None)
+    return found() if callable(found) else found
+
+
+def _is_remote(backend: Any) -> bool:
+    """Whether a service runs the jobs of a backend."""
+    return getattr(backend, "service", None) is not None
+
+
+@lru_cache(maxsize=8)
+def _runtime_sampler(backend: Any) -> Any:
+    import qiskit_ibm_runtime
+
+    with warnings.catch_warnings():  # that one of its samplers will take the place of the other is not the user's to do
+        warnings.simplefilter("ignore", DeprecationWarning)
+        make: Any = getattr(qiskit_ibm_runtime, "SamplerV2", None) or qiskit_ibm_runtime.Sampler
+        return make(mode=backend)

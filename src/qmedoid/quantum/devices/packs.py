@@ -1,0 +1,265 @@
+"""Copies of one small circuit side by side on a device's qubits: transpiled once, placed by error rates."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+
+import numpy as np
+import rustworkx
+from qiskit import ClassicalRegister, QuantumCircuit
+from qiskit.circuit import ParameterVector
+from qiskit.transpiler import TranspilerError, generate_preset_pass_manager
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ParameterError
+from qmedoid.quantum.circuits.rotations import OUTCOME
+from qmedoid.quantum.devices.quality import Quality
+
+# Places that are looked at for a circuit of several qubits; a line of six has some thousands on a device of 130.
+_MOST_PLACES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A small circuit that is copied side by side.
+
+    Attributes
+    ----------
+    key : tuple of str and int
+        Its name and its size: blocks of the same key are the same circuit.
+    template : QuantumCircuit
+        With open angles, measured into ``outcome``.
+    words, advice : str
+        What it is called, and what to do where it does not fit on a device.
+    """
+
+    key: tuple[str, int]
+    template: QuantumCircuit
+    words: str
+    advice: str
+
+    @property
+    def n_qubits(self) -> int:
+        """Qubits of a copy, before it is routed."""
+        return int(self.template.num_qubits)
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Several copies of a circuit in one, with open angles.
+
+    Attributes
+    ----------
+    circuit : QuantumCircuit
+        As it runs; copy i is measured into the bits from i · n_bits on of ``outcome``.
+    n_copies, n_angles : int
+        Copies, and open angles of each.
+    order : ndarray
+        Which of the ``n_copies * n_angles`` angles, copy by copy, each parameter of the circuit is.
+    qubits : tuple of tuple of int
+        The device's qubits that each copy uses; empty where there is no device.
+    shrink : ndarray of shape (n_copies,)
+        How much of an overlap noise leaves, about, by the error rates that the device reports; 1 where there is none.
+    n_bits : int
+        Bits that each copy is measured into.
+    """
+
+    circuit: QuantumCircuit
+    n_copies: int
+    n_angles: int
+    order: Codes
+    qubits: tuple[tuple[int, ...], ...] = ()
+    shrink: Array = field(default_factory=lambda: np.ones(0))
+    n_bits: int = 1
+
+    @cached_property
+    def two_qubit_gates(self) -> int:
+        """Gates between qubits, of all copies together."""
+        return int(self.circuit.num_nonlocal_gates())
+
+    @cached_property
+    def depth(self) -> int:
+        """Depth of the circuit, measurements included."""
+        return int(self.circuit.depth())
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the gates in their order, with the qubits and bits that they are on: the same in every process."""
+        digest, place = sha256(), self.circuit.find_bit
+        for one in self.circuit.data:
+            where = [place(bit).index for bit in (*one.qubits, *one.clbits)]
+            angles = [str(angle) for angle in one.operation.params]
+            digest.update(f"{one.operation.name} {where} {angles}\n".encode())
+        return digest.hexdigest()
+
+
+def free_pack(block: Block, n_copies: int) -> Pack:
+    """Copies on qubits of which every pair is coupled, as in simulators; nothing is rewritten."""
+    circuit, vectors = _side_by_side(block.template, n_copies)
+    return _ordered(circuit, vectors, block.template, (), np.ones(n_copies))
+
+
+def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[QuantumCircuit], *, seed: int) -> Pack:
+    """As many copies as are asked for or fit on the usable qubits, rewritten for the device.
+
+    Parameters
+    ----------
+    block : Block
+    n_copies : int
+        Copies that are asked for.
+    quality : Quality
+    routes : sequence of QuantumCircuit
+        The circuit in gates between coupled qubits, the cheapest first; the first that has a place is taken.
+    seed : int
+        Of the preset pass manager.
+    """
+    for route in routes:
+        places = list(islice(_disjoint_places(route, quality), n_copies))
+        if places:
+            break
+    else:
+        raise _no_place(block, quality)
+    circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
+    manager = generate_preset_pass_manager(
+        optimization_level=1, target=quality.target, seed_transpiler=seed,
+        initial_layout=[qubit for place in places for qubit in place],
+    )  # fmt: skip
+    shrink = np.array([_shrink(route, place, quality) for place in places])
+    return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
+
+
+def _no_place(block: Block, quality: Quality) -> ParameterError:
+    allowed = ", ".join(f"{name} {error:g}" for name, error in vars(quality.limits).items())
+    within = f"within the limits on error rates ({allowed})"
+    if not quality.qubits:
+        return ParameterError(
+            f"None of the {quality.target.num_qubits} qubits of the device is {within}. Take another device, or pass "
+            "one with larger limits: Device(backend, limits=Limits(...))."
+        )
+    return ParameterError(
+        f"The device has no place {within} for {block.words}, which takes {block.n_qubits} coupled qubits, of "
+        f"{len(quality.qubits)} usable ones: allow larger errors, or {block.advice}."
+    )
+
+
+def routed(
+    template: QuantumCircuit, quality: Quality, *, seed: int, level: int, n_attempts: int
+) -> list[QuantumCircuit]:
+    """The circuit in gates between coupled qubits, on the qubits that it needs alone; the cheapest attempt first.
+
+    Half of the attempts look at the usable part of the device, half at all of it: a good way there may have a place
+    among the usable ones as well.
+    """
+    if template.num_qubits == 1:
+        return [template]
+    attempts = []
+    for target in (quality.target, quality.reduced()[0]):
+        if (target.num_qubits or 0) >= template.num_qubits:
+            for attempt in range(n_attempts):
+                manager = generate_preset_pass_manager(
+                    optimization_level=level, target=target, seed_transpiler=seed + attempt
+                )
+                try:
+                    attempts.append(_on_its_qubits(manager.run(template)))
+                except TranspilerError:  # no part of coupled qubits is large enough
+                    break
+    return sorted(attempts, key=lambda circuit: (circuit.num_nonlocal_gates(), circuit.depth()))
+
+
+def _on_its_qubits(circuit: QuantumCircuit) -> QuantumCircuit:
+    """A circuit without the qubits that it does not use."""
+    used = sorted({circuit.find_bit(qubit).index for one in circuit.data for qubit in one.qubits})
+    place = {qubit: number for number, qubit in enumerate(used)}
+    small = QuantumCircuit(len(used), name=circuit.name)
+    small.add_register(ClassicalRegister(circuit.num_clbits, OUTCOME))
+    for one in circuit.data:
+        qubits = [place[circuit.find_bit(qubit).index] for qubit in one.qubits]
+        small.append(one.operation, qubits, [circuit.find_bit(bit).index for bit in one.clbits])
+    return small
+
+
+def _disjoint_places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ...]]:
+    """Places for copies of a routed circuit that share no qubit, those of the least error first."""
+    if circuit.num_qubits == 1:
+        yield from ((qubit,) for qubit in quality.qubits)
+        return
+    scored = sorted((_error_of(circuit, place, quality), place) for place in _places(circuit, quality))
+    taken: set[int] = set()
+    for _, place in scored:
+        if taken.isdisjoint(place):
+            taken.update(place)
+            yield place
+
+
+def _places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ...]]:
+    """Qubits of the device for each qubit of a routed circuit, so that all its gates are between coupled qubits."""
+    pattern: rustworkx.PyGraph = rustworkx.PyGraph()
+    pattern.add_nodes_from(range(circuit.num_qubits))
+    pattern.add_edges_from_no_data(sorted({tuple(sorted(pair)) for pair in _pairs(circuit)}))
+    device: rustworkx.PyGraph = rustworkx.PyGraph()
+    device.add_nodes_from(range(quality.target.num_qubits or 0))
+    device.add_edges_from_no_data(sorted(quality.couplers))
+    found = rustworkx.graph_vf2_mapping(device, pattern, subgraph=True, induced=False, id_order=False)
+    for mapping in islice(found, _MOST_PLACES):
+        of_pattern = {number: qubit for qubit, number in mapping.items()}
+        yield tuple(of_pattern[number] for number in range(circuit.num_qubits))
+
+
+def _error_of(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
+    """About how often a copy at a place errs: the sum of the errors of its gates and of its reading."""
+    return sum(error for _, error in _errors(circuit, place, quality))
+
+
+def _shrink(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
+    """About how much of an overlap is left: an error of reading turns it over, one of a gate forgets it."""
+    left = 1.0
+    for is_reading, error in _errors(circuit, place, quality):
+        left *= 1.0 - (2.0 if is_reading else 1.0) * error
+    return max(left, 0.01)
+
+
+def _errors(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> Iterator[tuple[bool, float]]:
+    """Whether it is that of a reading, and how large it is, for every error of a copy at a place."""
+    for one in circuit.data:
+        qubits = [place[circuit.find_bit(qubit).index] for qubit in one.qubits]
+        if one.operation.name == "measure":
+            yield True, quality.readout[qubits[0]]
+        elif len(qubits) == 2:
+            yield False, quality.couplers[min(qubits), max(qubits)]
+        elif one.operation.name != "rz":
+            yield False, quality.gate[qubits[0]]
+
+
+def _pairs(circuit: QuantumCircuit) -> Iterator[tuple[int, ...]]:
+    for one in circuit.data:
+        if len(one.qubits) == 2:
+            yield tuple(circuit.find_bit(qubit).index for qubit in one.qubits)
+
+
+def _side_by_side(
+    block: QuantumCircuit, n_copies: int, *, name: str | None = None
+) -> tuple[QuantumCircuit, list[ParameterVector]]:
+    """Copies of a measured block in one circuit, and the angles of each."""
+    width, n_bits = block.num_qubits, block.num_clbits
+    circuit = QuantumCircuit(n_copies * width, name=f"{n_copies} x {name or block.name}")
+    circuit.add_register(ClassicalRegister(n_copies * n_bits, OUTCOME))
+    vectors = [ParameterVector(f"theta_{copy}", block.num_parameters) for copy in range(n_copies)]
+    for copy, vector in enumerate(vectors):
+        own = block.assign_parameters(dict(zip(block.parameters, vector, strict=True)))
+        bits = range(copy * n_bits, (copy + 1) * n_bits)
+        circuit.compose(own, range(copy * width, (copy + 1) * width), bits, inplace=True)
+    return circuit, vectors
+
+
+def _ordered(
+    circuit: QuantumCircuit,
+    vectors: list[ParameterVector],
+    template: QuantumCircuit,
+    qubits: tuple[tuple[int, ...], ...],
+    shrink: Array,
+) -> Pack:
+    number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
+    order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
+    return Pack(circuit, len(vectors), template.num_parameters, order, qubits, shrink, template.num_clbits)

@@ -1,0 +1,125 @@
+"""What goes to a sampler, and the counts that come back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from qiskit.primitives import BitArray
+
+from qmedoid.arrays import Array
+from qmedoid.exceptions import ModelError
+from qmedoid.quantum.circuits.rotations import OUTCOME
+from qmedoid.quantum.devices.packs import Pack
+
+Counts = npt.NDArray[np.int64]
+# Bits that are counted at a time, so that a job of many shots takes bounded memory.
+_BLOCK_BITS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Circuits of one pack that run with the same number of shots.
+
+    Attributes
+    ----------
+    pack : Pack
+    angles : ndarray of shape (circuits, n_copies * n_angles)
+        Copy by copy.
+    shots : int
+    """
+
+    pack: Pack
+    angles: Array
+    shots: int
+
+    @property
+    def counts_shape(self) -> tuple[int, ...]:
+        """Shape of what is counted: (circuits, n_copies), or (circuits, n_copies, 2**n_bits) of several bits."""
+        copies = len(self.angles), self.pack.n_copies
+        return copies if self.pack.n_bits == 1 else (*copies, 2**self.pack.n_bits)
+
+    def can_have(self, counts: Counts) -> bool:
+        """Whether counts are those that the circuits can have."""
+        if counts.shape != self.counts_shape or counts.min(initial=0) < 0 or counts.max(initial=0) > self.shots:
+            return False
+        return self.pack.n_bits == 1 or bool(np.all(counts.sum(axis=-1) == self.shots))
+
+    @property
+    def pub(self) -> tuple[Any, Array, int]:
+        """As a sampler of the second version takes it."""
+        return self.pack.circuit, self.angles[:, self.pack.order], self.shots
+
+
+def counts_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
+    """How often each copy read 1, or of several bits each basis state, from the result of a job.
+
+    Raises
+    ------
+    ModelError
+        The job returned something else than was asked for.
+    """
+    if not hasattr(results, "__len__"):
+        raise ModelError(f"The job returned {type(results).__name__}: use a sampler of the second version.")
+    if len(results) != len(batches):
+        raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
+    found = []
+    for batch, result in zip(batches, results, strict=True):
+        outcome = _outcome(result)
+        expected = (len(batch.angles),), batch.pack.n_copies * batch.pack.n_bits, batch.shots
+        got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
+        if got != expected:
+            raise ModelError(
+                f"The job returned (circuits, bits, shots) {got} and was asked for {expected}: a sampler that changes "
+                "the number of shots cannot be used."
+            )
+        found.append(count_ones(outcome) if batch.pack.n_bits == 1 else count_states(outcome, batch.pack.n_bits))
+    return found
+
+
+def _outcome(result: Any) -> BitArray:
+    """The bits of the register that circuits are measured into."""
+    data: Any = getattr(result, "data", None)
+    outcome: Any = getattr(data, OUTCOME, None)
+    if not isinstance(outcome, BitArray):
+        has = f"{OUTCOME!r} as {type(outcome).__name__}" if outcome is not None else f"no {OUTCOME!r}"
+        kept = list(data) if hasattr(data, "__iter__") else type(data).__name__
+        raise ModelError(
+            f"The job returned {has} (its data are {kept}), and was asked for the bits of the register {OUTCOME!r}: "
+            "use a sampler of the second version that returns single shots."
+        )
+    return outcome
+
+
+def count_ones(outcome: BitArray) -> Counts:
+    """How often each bit of a register read 1, shape (circuits, bits)."""
+    circuits, shots, width = outcome.array.shape
+    ones = np.empty((circuits, outcome.num_bits), dtype=np.int64)
+    step = max(1, _BLOCK_BITS // max(1, shots * width * 8))
+    for start in range(0, circuits, step):
+        # The most significant bit comes first, and those that fill the first byte up come before it.
+        bits = np.unpackbits(outcome.array[start : start + step], axis=-1)
+        ones[start : start + step] = bits.sum(axis=1, dtype=np.int64)[:, ::-1][:, : outcome.num_bits]
+    return ones
+
+
+def count_states(outcome: BitArray, n_bits: int) -> Counts:
+    """How often each part of so many bits of a register read each basis state, shape (circuits, parts, 2**n_bits)."""
+    circuits, shots, width = outcome.array.shape
+    n_parts, size = outcome.num_bits // n_bits, 2**n_bits
+    counts = np.empty((circuits, n_parts, size), dtype=np.int64)
+    step = max(1, _BLOCK_BITS // max(1, shots * width * 8))
+    for start in range(0, circuits, step):
+        bits = np.unpackbits(outcome.array[start : start + step], axis=-1)[..., ::-1][..., : outcome.num_bits]
+        own = bits.reshape(len(bits), shots, n_parts, n_bits)
+        states = (own.astype(np.int64) << np.arange(n_bits)).sum(axis=-1)
+        first = (np.arange(len(bits))[:, None, None] * n_parts + np.arange(n_parts)) * size
+        found = np.bincount((first + states).ravel(), minlength=len(bits) * n_parts * size)
+        counts[start : start + step] = found.reshape(-1, n_parts, size)
+    return counts
+
+
+def state_counts(counts: Counts, shots: int) -> Counts:
+    """Counts of every basis state, shape (circuits, n_copies, 2**n_bits), also where ones alone were counted."""
+    return counts if counts.ndim == 3 else np.stack([shots - counts, counts], axis=-1)

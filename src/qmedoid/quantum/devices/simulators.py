@@ -1,0 +1,242 @@
+"""Simulated noisy devices for circuits of many small blocks side by side.
+
+A hundred one-qubit tests in one circuit are too wide for a density matrix, and simulators of wide circuits draw noise
+anew for every shot. But the blocks are not entangled: their outcomes are independent, and each has an exact
+distribution under the device's noise, from which shots are drawn.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from qmedoid.arrays import Array
+from qmedoid.exceptions import MissingExtraError, ParameterError, warn
+
+try:
+    from qiskit import ClassicalRegister, QuantumCircuit
+    from qiskit.primitives import (
+        BaseSamplerV2,
+        BitArray,
+        DataBin,
+        PrimitiveJob,
+        PrimitiveResult,
+        SamplerPub,
+        SamplerPubLike,
+        SamplerPubResult,
+    )
+    from qiskit.providers import BackendV2
+    from qiskit_aer.noise import NoiseModel
+
+    from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of
+    from qmedoid.quantum.devices.channels import device_noise
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] not in ("qiskit", "qiskit_aer"):
+        raise
+    raise MissingExtraError(
+        "Simulated devices need Qiskit and Aer, which are not both installed. Install them with: "
+        'pip install "qmedoid[quantum]".',
+        name=error.name,
+    ) from error
+
+__all__ = ["BlockSampler"]
+
+
+class BlockSampler(BaseSamplerV2):
+    """Sampler (V2) of a noisy device for circuits that fall into unentangled blocks of up to ten qubits.
+
+    The outcome distribution of each block is exact under the noise model (gate errors, thermal relaxation, readout
+    errors), for all rows of parameters at once. Shots are drawn from it, independently for each block.
+
+    Circuits are transpiled for the device: their qubit i is the device's qubit i, and their gates are the device's.
+    They have any number of classical registers. Measurements come last; mid-circuit measurements, resets and control
+    flow are refused, as are gates that the device does not have.
+
+    Parameters
+    ----------
+    backend : BackendV2 or NoiseModel
+        A device, real or fake, whose noise is simulated; an ``AerSimulator`` with its noise; or Aer's noise model.
+        ``NoiseModel()`` is a device without noise that has every gate.
+    seed : int or numpy.random.Generator
+        Source of randomness. It goes on from job to job: no two jobs repeat their noise.
+    default_shots : int
+        Shots per row of parameters where a job names none.
+
+    Notes
+    -----
+    A job first reads its circuits (tens of milliseconds for a hundred qubits), and then takes well under a millisecond
+    for a row of parameters at 1,024 shots: give it many rows. Its result has ``shots × bytes`` of every row in memory.
+
+    Aer leaves out terms of an error with a probability of 1e-10 or less; here they count,
+    and distributions differ by some 1e-9.
+
+    Examples
+    --------
+    >>> from qiskit import QuantumCircuit
+    >>> from qiskit_aer.noise import NoiseModel
+    >>> from qmedoid.quantum.devices.simulators import BlockSampler
+    >>> circuit = QuantumCircuit(100)
+    >>> _ = circuit.x(range(50))
+    >>> circuit.measure_all()
+    >>> outcomes = BlockSampler(NoiseModel(), seed=7).run([circuit], shots=3).result()[0].data.meas
+    >>> outcomes.bitcount().tolist()
+    [50, 50, 50]
+    """
+
+    def __init__(
+        self, backend: BackendV2 | NoiseModel, *, seed: int | np.random.Generator, default_shots: int = 1024
+    ) -> None:
+        if seed is None:
+            raise ParameterError("BlockSampler needs a 'seed': pass an int or a numpy.random.Generator.")
+        self._noise = device_noise(backend)
+        self._rng = np.random.default_rng(seed)
+        self._default_shots = default_shots
+
+    @property
+    def default_shots(self) -> int:
+        """Shots per row of parameters where a job names none."""
+        return self._default_shots
+
+    def run(
+        self, pubs: Iterable[SamplerPubLike], *, shots: int | None = None
+    ) -> PrimitiveJob[PrimitiveResult[SamplerPubResult]]:
+        """Start a job; circuits that cannot be simulated are refused here.
+
+        Parameters
+        ----------
+        pubs : iterable of circuits or tuples (circuit, parameter_values, shots)
+            As for every sampler of Qiskit.
+        shots : int or None
+            Shots where a pub names none. None is the sampler's default.
+
+        Returns
+        -------
+        PrimitiveJob
+            Whose ``result()`` has, for each pub, a ``BitArray`` per classical register.
+        """
+        coerced = [SamplerPub.coerce(pub, self._default_shots if shots is None else shots) for pub in pubs]
+        work = [(pub, blocks_of(pub.circuit, self._noise)) for pub in coerced]
+        if not all(blocks for _, blocks in work):
+            warn("A circuit measures nothing: its classical bits stay zero. Add measurements at its end.")
+        # Jobs may run at the same time: each has its own generator, whatever the order in which they are done.
+        rng = np.random.default_rng(self._rng.integers(2**63, size=4))
+        job = PrimitiveJob(_results, work, rng)
+        job._submit()
+        return job
+
+    def block_probabilities(
+        self, circuit: QuantumCircuit, parameter_values: ArrayLike | None = None
+    ) -> list[tuple[tuple[int, ...], Array]]:
+        """Exact outcome distributions of a circuit's blocks: what infinitely many shots would show.
+
+        Parameters
+        ----------
+        circuit : QuantumCircuit
+            As for :meth:`run`.
+        parameter_values : array-like of shape (..., P) or None
+            Values of the circuit's parameters, as for :meth:`run`.
+
+        Returns
+        -------
+        list of (clbits, probabilities)
+            For each block in the order of the device's qubits: the numbers of its classical bits in the circuit, and
+            probabilities of shape (..., 2 ** len(clbits)). Bit j of an outcome's number goes to ``clbits[j]``.
+        """
+        pub = SamplerPub.coerce((circuit, parameter_values), 1)
+        values = _values(pub)
+        return [
+            (block.clbits, block.probabilities(values).reshape(*pub.shape, 2 ** len(block.clbits)))
+            for block in blocks_of(circuit, self._noise)
+        ]
+
+
+def _values(pub: SamplerPub) -> Array:
+    """The rows of parameters of a pub, of shape (n, P)."""
+    values = pub.parameter_values.as_array(pub.circuit.parameters)
+    return np.asarray(values, dtype=float).reshape(pub.size, pub.circuit.num_parameters)
+
+
+def _results(
+    work: Sequence[tuple[SamplerPub, Sequence[QubitBlock]]], rng: np.random.Generator
+) -> PrimitiveResult[SamplerPubResult]:
+    return PrimitiveResult([_result(pub, blocks, rng) for pub, blocks in work], metadata={"version": 2})
+
+
+def _result(pub: SamplerPub, blocks: Sequence[QubitBlock], rng: np.random.Generator) -> SamplerPubResult:
+    values = _values(pub)
+    groups = [
+        _Group([block.clbits for block in alike], np.stack([block.probabilities(values) for block in alike], axis=1))
+        for alike in (list(same) for _, same in groupby(sorted(blocks, key=_n_bits), key=_n_bits))
+    ]
+    packed = _draw(groups, _columns(pub.circuit, groups), pub.size, pub.shots, rng)
+    arrays, start = {}, 0
+    for register in pub.circuit.cregs:
+        stop = start + _n_bytes(register)
+        array = np.ascontiguousarray(packed[..., start:stop]).reshape(*pub.shape, pub.shots, stop - start)
+        arrays[register.name] = BitArray(array, len(register))
+        start = stop
+    metadata = {"shots": pub.shots, "circuit_metadata": pub.circuit.metadata}
+    return SamplerPubResult(DataBin(**arrays, shape=pub.shape), metadata=metadata)
+
+
+def _n_bits(block: QubitBlock) -> int:
+    return len(block.clbits)
+
+
+def _n_bytes(register: ClassicalRegister) -> int:
+    return -(-len(register) // 8)
+
+
+class _Group:
+    """Blocks with the same number of bits, which are drawn together.
+
+    Parameters
+    ----------
+    clbits : sequence of tuples of int
+        The classical bits of each block.
+    probabilities : ndarray of shape (rows, blocks, outcomes)
+        The outcome distributions.
+    """
+
+    def __init__(self, clbits: Sequence[tuple[int, ...]], probabilities: Array) -> None:
+        self.clbits = [bit for alike in zip(*clbits, strict=True) for bit in alike]
+        """Bits in the order in which they are drawn: the first of all blocks, the second of all blocks, …"""
+        self._n_bits = len(clbits[0])
+        self._steps = np.cumsum(probabilities, axis=2)[:, :, :-1].transpose(0, 2, 1)
+
+    def draw(self, row: int, shots: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.uint8]]:
+        """Shots of one row of parameters: each bit in turn, of shape (shots, blocks)."""
+        uniform = rng.random((shots, self._steps.shape[2]))
+        outcome = np.zeros(uniform.shape, dtype=np.uint8 if self._n_bits <= 8 else np.uint16)
+        for step in self._steps[row]:
+            outcome += uniform >= step
+        return ((outcome >> bit & 1).astype(np.uint8) for bit in range(self._n_bits))
+
+
+def _columns(circuit: QuantumCircuit, groups: Sequence[_Group]) -> list[int]:
+    """For each bit of the packed registers, its place among the drawn bits; those not measured come after these."""
+    drawn = [bit for group in groups for bit in group.clbits]
+    places = {circuit.clbits[bit]: place for place, bit in enumerate(drawn)}
+    columns = []
+    for register in circuit.cregs:
+        # The last bit of a register comes first, after padding to full bytes.
+        columns += [len(drawn)] * (8 * _n_bytes(register) - len(register))
+        columns += [places.get(clbit, len(drawn)) for clbit in reversed(list(register))]
+    return columns
+
+
+def _draw(
+    groups: Sequence[_Group], columns: Sequence[int], rows: int, shots: int, rng: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    """Shots of all rows as packed bytes, of shape (rows, shots, bytes of all registers)."""
+    packed = np.empty((rows, shots, len(columns) // 8), dtype=np.uint8)
+    bits = np.zeros((shots, sum(len(group.clbits) for group in groups) + 1), dtype=np.uint8)
+    for row in range(rows):
+        start = 0
+        for drawn in (bit for group in groups for bit in group.draw(row, shots, rng)):
+            bits[:, start : start + drawn.shape[1]] = drawn
+            start += drawn.shape[1]
+        packed[row] = np.packbits(bits.take(columns, axis=1), axis=1)
+    return packed

@@ -1,0 +1,275 @@
+"""What a measurement showed: decisions with errors, beside those of the closed form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qmedoid.arrays import Array, Flags
+from qmedoid.quantum.devices.sampling import Counts
+from qmedoid.quantum.measurement.asking import Decided
+from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated
+from qmedoid.quantum.measurement.drift import Drift
+from qmedoid.quantum.measurement.errors import Errors
+from qmedoid.quantum.measurement.reading import Collected, Read, check_counts, not_of_this_plan
+from qmedoid.quantum.measurement.trained import TrainedReading, trained_notes
+
+if TYPE_CHECKING:
+    from qmedoid.quantum.measurement.plan import MeasurementPlan
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementResult:
+    """Decisions about measured records, with their errors.
+
+    Attributes
+    ----------
+    plan : MeasurementPlan
+    decided : Decided
+        The decisions.
+    errors : Errors
+        Of margins and probabilities.
+    estimates : tuple of Estimates
+        Overlaps of the distinct tests with their errors, shape by shape.
+    lines : tuple of Lines or None
+        The calibration of each shape; None where there was none.
+    raw : tuple of ndarray
+        Overlaps as they were read, shape by shape.
+    drifts : tuple of Drift or None
+        How jobs differ from the common calibration of each shape; None where they do not.
+    trained : TrainedReading or None
+        What the trained circuit read; None where none ran.
+    """
+
+    plan: "MeasurementPlan"
+    decided: Decided
+    errors: Errors
+    estimates: tuple[Estimates, ...]
+    lines: tuple[Lines | None, ...]
+    raw: tuple[Array, ...]
+    drifts: tuple[Drift | None, ...] = ()
+    trained: TrainedReading | None = None
+
+    @cached_property
+    def undecided(self) -> Flags:
+        """Records whose margin is less than two errors from the cut."""
+        return self.errors.undecided(self.decided)
+
+    @cached_property
+    def kept(self) -> Flags:
+        """Records that are decided as the closed form decides."""
+        return np.asarray(self.decided.codes == self.plan.exact.codes)
+
+    @cached_property
+    def overlap_errors(self) -> Array:
+        """Measured minus exact overlap of every test."""
+        return joined([one.overlaps for one in self.estimates]) - self._exact_overlaps
+
+    @cached_property
+    def overlap_scores(self) -> Array:
+        """The same in units of the stated errors: their deviation is about 1 where these are honest."""
+        return self.overlap_errors / joined([one.errors for one in self.estimates])
+
+    @cached_property
+    def margin_errors(self) -> Array:
+        """Measured minus exact gap between the two classes that the closed form ranks first, of every record."""
+        return _change(self.decided, self.plan.exact)
+
+    @cached_property
+    def by_circuit(self) -> Flags:
+        """Records that a measured trained circuit decides."""
+        rows = np.arange(len(self.kept))
+        return np.zeros(len(rows), dtype=np.bool_) if self.trained is None else np.isin(rows, self.trained.circuit.rows)
+
+    def without_calibration(self) -> "MeasurementResult":
+        """What the same counts say without calibration: overlaps as they were read, with errors by shots alone."""
+        plan, form = self.plan, self.plan.settings.form
+        estimates = tuple(
+            estimated(Readings(raw, shots.astype(np.float64), one.positions, form.slope, form.at_zero), None)
+            for raw, shots, one in zip(self.raw, plan.test_shots, self.estimates, strict=True)
+        )
+        trained = None
+        if self.trained is not None and plan.trained is not None:
+            trained = self.trained.without_calibration(plan.trained.shots)
+        decided = plan.decided_by(joined(self.raw), None if trained is None else trained.measured)
+        errors = plan.errors_of(decided, estimates, trained)
+        lines = (None,) * len(estimates)
+        return MeasurementResult(plan, decided, errors, estimates, lines, self.raw, trained=trained)
+
+    @property
+    def _exact_overlaps(self) -> Array:
+        return joined([tests.overlaps for tests in self.plan.tests])
+
+    def columns(self) -> dict[str, Any]:
+        """A column for every fact about the records: decision, probability and margin with errors, and closed form."""
+        exact = self.plan.exact
+        closed = decided_columns(exact, None, self.plan.classes)
+        return {
+            **decided_columns(self.decided, self.errors, self.plan.classes),
+            **({} if self.trained is None else {"by_circuit": self.by_circuit}),
+            "agrees": self.kept,
+            **{f"{name}_in_closed_form": values for name, values in closed.items()},
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """What the run showed in plain values."""
+        kept, undecided = self.kept, self.undecided
+        return {
+            "records": len(kept),
+            "agreement": float(kept.mean()),
+            "undecided": int(undecided.sum()),
+            "agreement_of_decided": float(kept[~undecided].mean()) if not undecided.all() else None,
+            "overlap_rms_error": _rms(self.overlap_errors),
+            "overlap_rms_error_raw": _rms(joined(self.raw) - self._exact_overlaps),
+            "overlap_score_deviation": _rms(self.overlap_scores),
+            "margin_rms_error": _rms(self.margin_errors),
+            "margin_rms_stated": _rms(self.errors.margins),
+            "calibration": [
+                None if lines is None else {"columns": tests.n_features, **_described(lines)}
+                for lines, tests in zip(self.lines, self.plan.tests, strict=True)
+            ],
+            "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
+            "notes": list(self.notes),
+        }
+
+    def _trained_summary(self, trained: TrainedReading) -> dict[str, Any]:
+        """What the trained circuit showed, in plain values."""
+        errors = trained.values - trained.exact
+        return {
+            "records": len(errors),
+            "value_rms_error": _rms(errors),
+            "value_rms_error_raw": _rms(trained.raw - trained.exact),
+            "value_rms_stated": _rms(trained.errors),
+            "value_score_deviation": _rms(errors / trained.errors),
+            "calibration": [
+                None if lines is None else {"observable": name, **_described(lines)}
+                for name, lines in zip(trained.circuit.names, trained.lines, strict=True)
+            ],
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing about the plan and the calibration, in sentences."""
+        found = [*self.plan.notes, *(() if self.trained is None or self.plan.trained is None
+                                     else trained_notes(self.trained, self.plan.trained.pack))]  # fmt: skip
+        for lines, tests, pack in zip(self.lines, self.plan.tests, self.plan.packs, strict=True):
+            if lines is None and np.any(pack.shrink < 1.0):
+                found.append(
+                    f"Circuits of {tests.n_features} column(s): noise leaves about {pack.shrink.mean():.2f} of an "
+                    "overlap, by the device's error rates. Without calibration it goes into the decisions, and stated "
+                    "errors are those of shots alone."
+                )
+            elif lines is not None and not lines.used:
+                found.append(
+                    f"Circuits of {tests.n_features} column(s): known pairs read what they should, within their shots, "
+                    "so overlaps are taken as they are, without calibration."
+                )
+            elif lines is not None and np.min(lines.slopes) < 0.2:
+                found.append(
+                    f"Circuits of {tests.n_features} column(s): noise leaves {np.min(lines.slopes):.2f} of an overlap "
+                    "at the worst place; errors are large. Use a narrower register or fewer columns."
+                )
+        for drift, tests in zip(self.drifts, self.plan.tests, strict=False):
+            if drift is not None:
+                found.append(
+                    f"Circuits of {tests.n_features} column(s): known pairs of different jobs disagree by up to "
+                    f"{drift.largest:.3f} of an overlap: the device drifted. It is undone job by job."
+                )
+        if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
+            found.append(
+                f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
+                "more to overlaps than lines and their scatter tell. Take errors as so much larger, or use "
+                "register='column'."
+            )
+        return tuple(found)
+
+    @property
+    def margin_ratio(self) -> float:
+        """Actual errors of margins, which the closed form tells, in units of those that are stated; root mean square.
+
+        About 1 where stated errors are honest. For circuits of many columns on a noisy device it may be 1.5, although
+        errors of single overlaps are honest.
+        """
+        stated = _rms(self.errors.margins)
+        return _rms(self.margin_errors) / stated if stated > 0 else 1.0
+
+
+def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[Any]) -> dict[str, Any]:
+    """Class, its probability if there is one, and margin, with errors and whether they leave the class undecided."""
+    found: dict[str, Any] = {"class": np.asarray(classes)[decided.codes] if classes else decided.codes}
+    if decided.probabilities is not None:
+        found["probability"] = decided.probabilities[np.arange(len(decided.codes)), decided.codes]
+    found["margin"] = decided.margins
+    if errors is not None:
+        if errors.probabilities is not None:
+            found["probability_error"] = errors.probabilities
+        found |= {"margin_error": errors.margins, "undecided": errors.undecided(decided)}
+    return found
+
+
+def read_out(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
+    """Overlaps, calibration, decisions and errors from the counts of all jobs."""
+    first, second = counts[: len(plan.jobs)], counts[len(plan.jobs) :]
+    found = read_overlaps(plan, first)
+    values, trained = joined([one.estimates.overlaps for one in found]), None
+    if plan.trained is not None:
+        trained = plan.trained.read(second, plan.inputs_by(values))
+    elif second:
+        raise not_of_this_plan()
+    decided = plan.decided_by(values, None if trained is None else trained.measured)
+    estimates, lines, drifts, raw = (
+        tuple(getattr(one, name) for one in found) for name in ("estimates", "lines", "drift", "raw")
+    )
+    errors = plan.errors_of(decided, estimates, trained)
+    return MeasurementResult(plan, decided, errors, estimates, lines, raw, drifts, trained)
+
+
+def read_overlaps(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> list[Read]:
+    """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
+    check_counts(plan.jobs, counts)
+    form, found = plan.settings.form, []
+    for shape, (tests, pack) in enumerate(zip(plan.tests, plan.packs, strict=True)):
+        collected = Collected(len(tests), pack.n_copies, tests.directions)
+        for job, of_job in zip(plan.jobs, counts, strict=True):
+            for part, ones in zip(job.parts, of_job, strict=True):
+                if part.shape == shape:
+                    collected.add(part, part.known, ones, job.number)
+        found.append(collected.read(form.at_zero, form.slope))
+    return found
+
+
+def _change(decided: Decided, exact: Decided) -> Array:
+    """Change of the gap between the two classes that the closed form ranks first."""
+    rows, order = np.arange(len(exact.codes)), np.argsort(-exact.scores, axis=1, kind="stable")
+    best, second = order[:, 0], order[:, 1]
+    gaps = [one.scores[rows, best] - one.scores[rows, second] for one in (decided, exact)]
+    return np.asarray(gaps[0] - gaps[1])
+
+
+def joined(of_shapes: Sequence[Array]) -> Array:
+    """Numbers of the tests of all shapes one after the other; there may be none."""
+    return np.concatenate([np.zeros(0), *of_shapes])
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+
+
+def _described(lines: Lines) -> dict[str, Any]:
+    slope_errors, intercept_errors = (np.sqrt(lines.covariances[:, place, place]) for place in (1, 0))
+    return {
+        "used": lines.used,
+        "by_position": lines.by_position,
+        "known_pairs": lines.n_pairs,
+        "slope": float(lines.slopes.mean()),
+        "slope_error": float(np.sqrt(np.mean(slope_errors**2))),
+        "slope_least": float(lines.slopes.min()),
+        "slope_most": float(lines.slopes.max()),
+        "intercept": float(lines.intercepts.mean()),
+        "intercept_error": float(np.sqrt(np.mean(intercept_errors**2))),
+        "excess": lines.excess,
+        "residual_deviation": lines.spread,
+        "chance": lines.chance,
+    }

@@ -1,0 +1,142 @@
+"""A model with its distances, its circuit, or both measured by a backend, and the plan of such a measurement."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Codes, Flags
+from qmedoid.exceptions import ModelError
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.methods.variational.model import ExpectationFunction, MeasuredVariational, VariationalModel
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import TableModel
+
+if TYPE_CHECKING:
+    from qmedoid.quantum.measurement.asking import Decided
+    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum.measurement.trained import TrainedCircuit
+
+
+def measured_hybrid(
+    model: HybridModel, swap_test: SwapTestFunction | None, expectations: ExpectationFunction | None
+) -> HybridModel:
+    """A copy with distances, the circuit, or both measured by backends."""
+    if swap_test is not None:
+        model = replace(model, method=model.method.plain.with_swap_test(swap_test))
+    if expectations is not None and model.variational is not None:
+        circuit = model.variational
+        circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
+        model = replace(model, variational=MeasuredVariational(circuit, expectations))
+    return model
+
+
+def measured_table_model(
+    model: TableModel,
+    swap_test: SwapTestFunction | None = None,
+    expectations: ExpectationFunction | None = None,
+) -> TableModel:
+    """A copy whose best model is measured by backends."""
+    best: Any = model.best
+    if isinstance(best, VariationalModel | MeasuredVariational):
+        plain = best.model if isinstance(best, MeasuredVariational) else best
+        best = plain if expectations is None else MeasuredVariational(plain, expectations)
+    else:
+        best = measured_hybrid(best, swap_test, expectations)
+    return replace(model, models=(best, *model.models[1:]))
+
+
+def plain_table_model(model: TableModel) -> TableModel:
+    """A copy whose best model is in closed form, and its circuit simulated, whatever measured them."""
+    best: Any = model.best
+    if isinstance(best, MeasuredVariational):
+        best = best.model
+    elif isinstance(best, HybridModel):
+        circuit = best.variational
+        circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
+        best = replace(best, method=best.method.plain, variational=circuit)
+    return replace(model, models=(best, *model.models[1:]))
+
+
+class Decider:
+    """Decides about some of the records of encoded columns with the distances of any SWAP test.
+
+    Parameters
+    ----------
+    model : TableModel
+    columns : sequence of ndarray
+    picked : ndarray of shape (n,) or None
+        Records that the trained circuit decides; None for those that measured distances pick.
+    """
+
+    def __init__(self, model: TableModel, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
+        self.model = plain_table_model(model)  # no circuit runs for a plan, nor again and again for errors
+        self.columns, self.picked = [np.asarray(column) for column in columns], picked
+
+    def __call__(
+        self, swap_test: SwapTestFunction, rows: Codes, expectations: ExpectationFunction | None = None
+    ) -> "Decided":
+        """Decisions; without a backend the trained circuit is simulated exactly."""
+        from qmedoid.quantum.measurement.asking import Decided
+
+        decision, measured = self.model.decision, measured_table_model(self.model, swap_test, expectations)
+        picked = None if self.picked is None else self.picked[rows]
+        found = measured.decide([column[rows] for column in self.columns], picked=picked)
+        probabilities = decision.probabilities(found.scores) if decision.probabilistic else None
+        return Decided(found.codes, decision.biased(found.scores), found.margins, probabilities)
+
+
+def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
+    """The trained circuit of a model for the records that it decides; None where it decides none."""
+    from qmedoid.quantum.measurement.trained import TrainedCircuit
+
+    best: Any = decider.model.best
+    circuit: VariationalModel | None = best if isinstance(best, VariationalModel) else best.variational
+    if circuit is None or decider.picked is None or not decider.picked.any():
+        return None
+    network, parameters = circuit.network, circuit.parameters
+    strings = network.readout.as_dict(parameters.readout).get("observables")
+    names = tuple(strings or (f"class {code}" for code in range(network.readout.n_classes)))
+    rows = np.flatnonzero(decider.picked)
+    return TrainedCircuit(network.ansatz, parameters.rotations, network.readout.observables, names, rows, decider)
+
+
+def plan_measurement(
+    model: TableModel,
+    columns: Sequence[npt.NDArray[Any]],
+    backend: Any = None,
+    *,
+    calibration: Any = None,
+    n_qubits: int = 100,
+    seed: int = 0,
+    **settings: Any,
+) -> "MeasurementPlan":
+    """Plan the measurement of records from their encoded columns; see `SavedModel.measurement_plan`."""
+    from qmedoid.quantum.devices import as_device
+    from qmedoid.quantum.measurement import MeasurementSettings, make_plan
+
+    model, chosen = plain_table_model(model), MeasurementSettings(seed=seed, **settings)
+    device = as_device(backend, n_qubits=n_qubits, seed=seed)
+    n_records = len(columns[0]) if len(columns) else 0
+    on_device = chosen.refine == "device" and model.refinement != "none"
+    if model.method is None and not on_device:
+        raise ModelError(
+            "This model is a circuit alone, without distances, and refine='simulated' leaves nothing to measure: take "
+            "refine='device'."
+        )
+    # The closed form chooses which records are asked of the circuit.
+    picked = model.decide(columns).by_circuit if on_device and n_records else None
+    decide = Decider(model, columns, picked)
+    plan = make_plan(
+        decide, n_records, device, chosen, calibration=calibration, classes=model.decision.classes,
+        trained=trained_circuit(decide),
+    )  # fmt: skip
+    if model.refinement == "none" or on_device:
+        return plan
+    note = (
+        "The trained circuit that refines decisions is simulated exactly, with measured distances as its input: only "
+        "distances are measured. refine='device' runs it on the device as well."
+    )
+    return replace(plan, notes=(note,))

@@ -1,0 +1,243 @@
+"""Findings by code, and what they look at: a summary, and the model and the table that it is of."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.explain.effect import column_values
+from qmedoid.kernels.ties import stable_order
+from qmedoid.metrics.classification import roc_auc
+from qmedoid.model.contract import Levels
+from qmedoid.model.table import TableModel
+from qmedoid.report.reading import Looked, Sample
+from qmedoid.spelling import did_you_mean
+
+MOST_COLUMNS = 60
+"""Columns that are looked at one by one: the most important ones."""
+TABLE_ORDER = "the rows of the table"
+"""The order of rows that no date gives."""
+MOST_NAMED = 5
+"""Columns or classes that a sentence names."""
+_BINS = 20
+
+
+class ColumnFacts(NamedTuple):
+    """Facts about a column of the table, from its sampled rows.
+
+    Attributes
+    ----------
+    alone : float or None
+        ROC-AUC of the class by this column alone, on rows that its bins were not made of; of more than two classes the
+        mean of one against the rest. None without classes.
+    missing : tuple of (int, int)
+        Missing cells and rows of each class.
+    is_constant : bool
+        Whether all cells that are not missing are the same.
+    moved : float or None
+        Largest difference of the cumulative shares of the first and the last third of the rows.
+    missing_rows, rows : int
+        Missing cells of all rows.
+    """
+
+    alone: float | None
+    missing: tuple[tuple[int, int], ...]
+    is_constant: bool
+    moved: float | None
+    missing_rows: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What findings look at: a summary, the model and the table that it is of, and the importances of columns."""
+
+    summary: Mapping[str, Any]
+    model: TableModel | None = None
+    looked: Looked | None = None
+    importance: Array | None = None
+
+    @property
+    def table(self) -> Mapping[str, Any] | None:
+        """What the summary says of the table."""
+        found: Mapping[str, Any] | None = self.summary["table"]
+        return found
+
+    @property
+    def is_judged_by_table(self) -> bool:
+        """Whether the figures are of rows of the table."""
+        return (self.summary["figures"] or {}).get("source") == "table"
+
+    @property
+    def levels(self) -> dict[str, list[int]]:
+        """Training rows of each level of the categories."""
+        if self.model is None or self.model.training is None:
+            return {}
+        columns = zip(self.model.contract.columns, self.model.encodings, self.model.training.levels, strict=True)
+        return {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
+
+    @cached_property
+    def columns(self) -> dict[str, ColumnFacts]:
+        """Facts about the columns of the table, of many about the most important ones."""
+        if self.model is None or self.looked is None:
+            return {}
+        places = list(self.model.layout.used)
+        if self.importance is not None and len(places) > MOST_COLUMNS:
+            places = [places[rank] for rank in stable_order(-self.importance[places])]
+        names, order = self.model.contract.names, self.row_order[0]
+        return {names[place]: _column(self.model, self.looked.sample, place, order) for place in places[:MOST_COLUMNS]}
+
+    @cached_property
+    def row_order(self) -> tuple[Codes, str]:
+        """The sampled rows in the order of the first date that the model reads, else in that of the table."""
+        if self.model is None or self.looked is None:
+            return np.zeros(0, dtype=np.intp), TABLE_ORDER
+        for place in self.model.layout.used:
+            if self.model.contract.columns[place].kind == "date":
+                values = _values(self.model, self.looked.sample, place)
+                if not np.isnan(values).any():
+                    return np.argsort(values, kind="stable"), repr(self.model.contract.columns[place].name)
+        return np.argsort(self.looked.sample.rows, kind="stable"), TABLE_ORDER
+
+    @cached_property
+    def equal_rows(self) -> tuple[int, int] | None:
+        """Rows that equal a row of another class, and rows that equal another row; None where that is not known."""
+        if self.looked is None or self.looked.hashes is None:
+            return None
+        _, inverse, counts = np.unique(self.looked.hashes, return_inverse=True, return_counts=True)
+        known = self.looked.codes >= 0
+        low, high = np.full(len(counts), np.iinfo(np.intp).max), np.full(len(counts), -1)
+        np.minimum.at(low, inverse[known], self.looked.codes[known])
+        np.maximum.at(high, inverse[known], self.looked.codes[known])
+        return int((known & (low < high)[inverse]).sum()), int((counts[inverse] > 1).sum())
+
+
+def _values(model: TableModel, sample: Sample, place: int) -> Array:
+    """The cells of a column as numbers: themselves, days, or the places of levels; NaN where one is missing."""
+    column = model.contract.columns[place]
+    values = column_values(sample.table, column, model.encodings[place])
+    return values / 86_400e6 if column.kind == "date" else values
+
+
+def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> ColumnFacts:
+    values, codes, n_classes = _values(model, sample, place), sample.codes, len(model.decision.classes)
+    absent, labeled = np.isnan(values), codes >= 0
+    known = values[~absent]
+    by_class = tuple((int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes))
+    return ColumnFacts(
+        told_alone(values[labeled], codes[labeled], n_classes), by_class,
+        len(known) > 0 and bool((known == known[0]).all()), moved(values[order]), int(absent.sum()), len(values),
+    )  # fmt: skip
+
+
+def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
+    """How well one column tells the classes apart: bins of every other row, judged on the rows between them."""
+    if len(values) < 4 or len(np.unique(codes)) < 2:
+        return None
+    # Bins of about equally many rows, those of missing cells the first; few different values are a bin each.
+    absent = np.isnan(values)
+    known = values[~absent]
+    edges = np.unique(known)
+    if len(edges) > 4 * _BINS:
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[:-1]))
+    bins = np.where(absent, 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
+    fit, judged = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
+    areas = []
+    for code in [1] if n_classes == 2 else range(n_classes):
+        hit = codes == code
+        share = float(hit[fit].mean())
+        rows = np.bincount(bins[fit], minlength=int(bins.max()) + 1)
+        hits = np.bincount(bins[fit], weights=hit[fit], minlength=len(rows))
+        # A bin without rows says what all rows say.
+        area = roc_auc(hit[judged], ((hits + share) / (rows + 1.0))[bins[judged]])
+        if not math.isnan(area):
+            areas.append(area)
+    return float(np.mean(areas)) if areas else None
+
+
+def moved(values: Array) -> float | None:
+    """Largest difference of the cumulative shares of values, missing ones the lowest, of the first and last third."""
+    third = len(values) // 3
+    if third < 2:
+        return None
+    placed = np.where(np.isnan(values), -np.inf, values)
+    first, last = np.sort(placed[:third]), np.sort(placed[-third:])
+    at = np.unique(placed)
+    shares = [np.searchsorted(one, at, side="right") / third for one in (first, last)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+"""In the order of the page."""
+
+
+class Verdict(NamedTuple):
+    """What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
+
+    status: Status
+    why: str
+    do: str = ""
+
+
+def named(names: Iterable[object]) -> str:
+    """The first names of columns or classes."""
+    return some_of([repr(name) for name in names], MOST_NAMED)
+
+
+def passed(why: str) -> Verdict:
+    """Nothing was found."""
+    return Verdict("passed", why)
+
+
+def not_applicable(why: str) -> Verdict:
+    """It cannot be judged."""
+    return Verdict("not applicable", why)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A coded finding: what it is called where it is found, and what holds where it is not."""
+
+    title: str
+    holds: str
+    judge: Callable[[Facts], Verdict]
+
+
+FINDINGS: dict[str, Finding] = {}
+
+
+def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
+    """Register a function of the facts under a code."""
+
+    def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
+        FINDINGS[code] = Finding(title, holds, judge)
+        return judge
+
+    return register
+
+
+def check_codes(codes: Iterable[str]) -> None:
+    """Refuse codes that no finding has."""
+    for code in codes:
+        if code not in FINDINGS:
+            raise ParameterError(
+                f"There is no finding {code!r}.{did_you_mean(code, FINDINGS)} There are {', '.join(sorted(FINDINGS))}."
+            )
+
+
+def judged(facts: Facts, ignore: Collection[str] = ()) -> list[dict[str, Any]]:
+    """All findings, problems first; those of equal status by their code."""
+    check_codes(ignore)
+    found = []
+    for code in sorted(FINDINGS):
+        one = FINDINGS[code]
+        verdict = Verdict("ignored", "It was not judged, as asked for.") if code in ignore else one.judge(facts)
+        title = one.title if verdict.status in ("problem", "tip") else one.holds
+        found.append({"code": code, "status": verdict.status, "title": title, "why": verdict.why, "do": verdict.do})
+    return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))

@@ -1,0 +1,289 @@
+"""The summary of a model: everything that its page shows, as plain values fit for JSON."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from qmedoid._version import __version__
+from qmedoid.arrays import Codes
+from qmedoid.exceptions import MissingExtraError
+from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.model.cut import curve_counts
+from qmedoid.model.operating_point import Counts
+from qmedoid.model.seen_rows import seen_in_words
+from qmedoid.model.storage.card import model_card
+from qmedoid.model.table import TableModel
+from qmedoid.report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
+from qmedoid.report.findings import Facts, judged
+from qmedoid.report.operating import RankedRows, at_counts, operating
+from qmedoid.report.parts import (
+    ReportSettings,
+    column_list,
+    effects,
+    graph,
+    holds,
+    importances,
+    kept_rows,
+    live,
+    medoid_rows,
+    pairs,
+    start_record,
+    together,
+)
+from qmedoid.report.reading import Looked
+from qmedoid.report.unseen import curve_squares, errors, judges, slices, squares
+from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
+from qmedoid.tables.targets import UNKNOWN
+
+FORMAT = 1
+"""Of the summary."""
+MOST_LEFT_OUT = 200
+"""Columns that were left out and are listed at most, and letters of the reason."""
+
+
+def summarize(
+    model: TableModel,
+    looked: Looked | None = None,
+    *,
+    names: Mapping[str, str | None] | None = None,
+    settings: ReportSettings | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    stability: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The summary of a model, and of what it decides about a table if one was looked at.
+
+    Parameters
+    ----------
+    model : TableModel
+    looked : Looked or None
+    names : mapping of str to str, optional
+        What the page calls its files: ``"model"``, its ``"sha256"``, ``"table"``, and the ``"command"`` that makes it.
+    settings : ReportSettings
+    baselines, stability : mapping or None
+        What layers above found, in the form of the summary.
+    """
+    names = {**dict.fromkeys(("model", "sha256", "table", "command")), **(names or {})}
+    settings = settings or ReportSettings()
+    counted = looked
+    if looked is not None and not settings.all_rows:
+        counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
+    known = None if model.method is None else kept_rows(model) if looked is None else looked.sample
+    importance = model.importances if looked is None or known is None else importances(model, known)
+    sets, found = together(model, known), None if counted is None else judges(model, counted)
+    held_out = _held_out(model)
+    summary: dict[str, Any] = {
+        "format": FORMAT,
+        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **names},
+        "model": _model(model, settings),
+        "columns": column_list(model, importance),
+        "n_columns": len(model.contract.columns),
+        "left_out": [
+            {"name": name, "reason": reason[:MOST_LEFT_OUT]}
+            for name, reason in list(model.contract.left_out.items())[:MOST_LEFT_OUT]
+        ],
+        **_evaluation(model, counted, held_out, settings),
+        "baselines": None if baselines is None else dict(baselines),
+        "effects": [] if known is None or importance is None else effects(model, known, importance),
+        "pairs": pairs(model, sets),
+        "groups": graph(model, sets, importance),
+        "medoids": medoid_rows(model) if settings.rows else None,
+        "circuit": trained_circuit(model),
+        "stability": None if stability is None else dict(stability),
+        "table": None if looked is None or counted is None else _table(model, looked, counted.codes, settings),
+        "squares": None,
+        "errors": None,
+        "slices": [],
+        "start_record": start_record(model, with_rows=settings.rows),
+        "expected": None,
+    }
+    if counted is not None and found is not None:
+        summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
+        summary["errors"] = errors(model, counted, found, with_rows=settings.rows)
+        summary["slices"] = slices(model, found, importance)
+        if settings.rows and summary["squares"] is not None:
+            n_rows = len(summary["squares"]["rank"])
+            summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
+    elif held_out is not None and not held_out[0].is_compressed:
+        summary["squares"] = curve_squares(model, held_out[0])
+    point = model.decision.operating
+    if point is not None and point.counts is not None and point.prevalence is None:
+        # Counts of the held-out rows at the present cut, of two classes.
+        summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
+    summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
+    summary["opening"] = opening(summary)
+    summary["live"] = live(model, names["sha256"], settings, summary)
+    return summary
+
+
+def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
+    decision, method, training = model.decision, model.method, model.training
+    raw_rows = model.records is not None and settings.rows
+    weights = {"circuit": 1.0} if method is None else method.facts.get("weights") or {method.name: 1.0}
+    return {
+        "target": model.contract.target,
+        "classes": list(decision.classes),
+        "positive": decision.classes[1] if len(decision.classes) == 2 else None,
+        "probabilistic": decision.probabilistic,
+        "decided_by": _decided_by(model),
+        "parts": [{"name": name, "weight": weight} for name, weight in weights.items()],
+        "n_medoids": 0 if method is None else len(method.medoid_rows),
+        "n_neighbors": model.n_neighbors,
+        "training_rows": None if training is None else training.n_rows,
+        "class_shares": None if decision.priors is None else decision.priors.tolist(),
+        "threshold": None if decision.operating is None else decision.operating.threshold,
+        "rule": None if decision.operating is None else decision.operating.rule,
+        "parameters": dict(model.parameters),
+        "card": model_card(model, raw_rows=raw_rows),
+        "holds": holds(model, settings),
+    }
+
+
+def _decided_by(model: TableModel) -> str:
+    if model.method is None:
+        return "a trained quantum circuit, simulated exactly"
+    words = model.method.description
+    if model.refinement == "selective":
+        return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
+    return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
+
+
+def _held_out(model: TableModel) -> tuple[RankedRows, Counts] | None:
+    """The out-of-fold rows of two classes, and their counts at the present cut."""
+    decision, curve = model.decision, None if model.training is None else model.training.curve
+    if curve is None or not decision.probabilistic or len(decision.classes) != 2:
+        return None
+    shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
+    return RankedRows.of_curve(curve, shift), curve_counts(curve, (decision.cut or 0.0) - shift)
+
+
+def _evaluation(
+    model: TableModel, looked: Looked | None, held_out: tuple[RankedRows, Counts] | None, settings: ReportSettings
+) -> dict[str, Any]:
+    """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
+    decision, days = model.decision, None if model.training is None else model.training.days
+    per_day = None if days is None else float(days.counts.sum()) / len(days.days)
+    labels = [str(label) for label in decision.classes]
+    source, ranked, curve = "held-out", None, None
+    is_new: bool | None = True
+    seen = 0 if looked is None else int((looked.codes == SEEN).sum())
+    said = f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
+    stored = model.metrics.get("held_out")
+    if looked is not None and looked.is_labeled:
+        report, known = labeled_report(model, looked.codes, looked.decided, looked.hashes), looked.codes >= 0
+        codes, scores, margins = looked.codes[known], looked.decided.scores[known], looked.decided.margins[known]
+        # Whether the fit has seen none of the rows that are counted; None where that is not known.
+        is_new = None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
+        source, n, confusion = "table", len(codes), report["confusion"]
+        on, about = _rows_on(report), _about_table(report)
+        figures = table_figures(report, decision, codes, margins, scores)
+        curve = calibration(report, decision, codes, scores)
+        if len(labels) == 2 and decision.probabilistic:
+            ranked, stops = RankedRows(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
+    elif held_out is not None:
+        ranked, (tp, fp, fn, tn) = held_out
+        n, confusion, stops = tp + fp + fn + tn, [[tn, fp], [fn, tp]], "out-of-fold rows of the fit"
+        on = f"{n:,} training rows, each decided by a fit that had not seen it (out-of-fold)"
+        about = f"{on}, at the present cut.{said if seen else ''}"
+        at_cut = at_counts(decision, decision.cut or 0.0, held_out[1], is_held_out=True)
+        figures = held_out_figures(at_cut, ranked.positive, ranked.log_odds)
+    elif isinstance(stored, Mapping) and "confusion" in stored:
+        n, confusion, figures = stored["rows"], stored["confusion"], stored_figures(stored, len(labels))
+        on = f"{n:,} rows that the fit held out"
+        about = f"{on}, from the model file.{said if seen else ''}"
+    else:
+        return {"figures": None, "confusion": None, "operating": None, "calibration": None}
+    about = f"{about[0].upper()}{about[1:]}"
+    point = None
+    if ranked is not None:
+        counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
+        if per_day is not None:
+            counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
+        point = operating(ranked, decision, cost=settings.cost, rows_per_day=per_day)
+        point |= {"source": source, "about": counted}
+    return {
+        "figures": {"source": source, "on": on, "is_new": is_new, "about": about, "rows": n, "figures": figures},
+        "confusion": {"labels": labels, "counts": confusion, "about": about},
+        "operating": point,
+        "calibration": curve,
+    }
+
+
+def _rows_on(report: Mapping[str, Any]) -> str:
+    """Which rows a report on a table is of, and whether the model has seen them."""
+    rows, seen, left_out = f"{report['rows']:,}", report["seen"], report["left_out"]["seen"]
+    if seen is None:
+        return f"{rows} rows of the table; whether the model has seen them is not known, as it keeps no hashes"
+    if seen["rows"] and not left_out:
+        return f"{rows} rows of the table, {seen['rows']:,} of which were seen in fitting"
+    checked = "" if seen["checked"] >= report["rows"] or left_out else f" ({seen['checked']:,} were checked)"
+    return f"{rows} rows the model has never seen{checked}"
+
+
+def _about_table(report: dict[str, Any]) -> str:
+    left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
+    kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
+             "unknown": "of other classes"}  # fmt: skip
+    about = f"{_rows_on(report)}."
+    if any(left_out.values()):
+        said = [f"{left_out[key]:,} rows {words}" for key, words in kinds.items() if left_out[key]]
+        about += f" Left out: {', '.join(said)}."
+    if seen is not None and not left_out["seen"]:
+        about += f" {seen[0].upper()}{seen[1:]}"
+    return about
+
+
+def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> dict[str, Any]:
+    """What there is to say of a table; rows that `counted` calls seen are left out, unless there are no others."""
+    labels, labeled = model.decision.classes, looked.codes >= 0
+    codes, is_new = looked.decided.codes, counted != SEEN
+    codes = codes[is_new] if is_new.any() else codes
+    called = np.bincount(codes, minlength=len(labels)).tolist()
+    drift = seen = None
+    if model.decision.operating is not None and len(labels) == 2:
+        drift = model.decision.operating.drift(int(called[1]), len(codes))
+    if model.seen is not None and looked.hashes is not None and labeled.any():
+        seen = model.seen.among(looked.hashes[labeled])
+    return {
+        "rows": looked.rows,
+        "target": looked.target,
+        "labeled": int(labeled.sum()),
+        "unknown_labels": int((looked.codes == UNKNOWN).sum()),
+        "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
+        "drift": None if drift is None else drift._asdict(),
+        "seen": None if seen is None else seen._asdict(),
+        "counts_seen": settings.all_rows,
+        "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
+        "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
+    }
+
+
+MOST_STEPS = 500
+"""Steps of the loss that are shown at most, evenly spread."""
+
+
+def trained_circuit(model: TableModel) -> dict[str, Any] | None:
+    """The circuit of the best model; None where it has none."""
+    best = model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
+    if not isinstance(circuit, VariationalModel):
+        return None
+    ansatz = circuit.network.ansatz
+    decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
+    about = [
+        f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
+        decides.get(model.refinement, "It takes part in decisions."),
+    ]
+    drawn, loss, kept = None, None, model.metrics.get("loss_curve")
+    try:
+        from qmedoid.quantum.circuits import export
+
+        drawn = export.drawing(export.trained_circuit(circuit))
+    except (ImportError, MissingExtraError):
+        about.append("To see it drawn, install the extra 'quantum'.")
+    if isinstance(kept, list | tuple) and kept:
+        loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]
+    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
+    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}

@@ -1,9 +1,0 @@
-"""Measurements on disk: runs that go on where they were stopped, with what they showed and a page of it.
-
-What has finished is never run again, and a job that a service runs already is fetched.
-"""
-
-from qmedoid.runs.folder import RunFolder
-from qmedoid.runs.jobs import JobFiles
-
-__all__ = ["JobFiles", "RunFolder"]

@@ -1,0 +1,261 @@
+"""The backends give what the closed form gives: exactly by statevector, up to binomial noise by sampler."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit")
+
+from qiskit.primitives import BackendSamplerV2, StatevectorSampler
+from qiskit.providers.fake_provider import GenericBackendV2
+from qiskit.transpiler import generate_preset_pass_manager
+from samplers import CountingSampler
+from scipy import stats
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.geometry.overlap import (
+    ANGLE_KINDS,
+    SwapTestFunction,
+    compact_swap_test,
+    from_overlap,
+    row_norms,
+    sample_overlap,
+)
+from qmedoid.quantum.circuits import SamplerSwapTest, StatevectorSwapTest
+
+# Unit vectors with cosine 1/5, so s = 0.4 and p0 = 0.7: four standard deviations from the clip at 100 shots.
+X_ONE, Y_ONE, S_ONE = np.array([1.0, 0.0]), np.array([0.2, np.sqrt(0.96)]), 0.4
+
+
+def aer_sampler(seed):
+    return pytest.importorskip("qiskit_aer.primitives").SamplerV2(seed=seed)
+
+
+def repeated(n):
+    return np.repeat(X_ONE[None], n, axis=0)
+
+
+def with_zero_rows(seed=0):
+    X, Y = np.random.default_rng(seed).normal(size=(2, 3, 3))
+    X[1] = 0.0
+    Y[2] = 0.0
+    return X, Y
+
+
+# --- exact ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", ANGLE_KINDS)
+def test_statevector_gives_the_closed_form(angle):
+    rng = np.random.default_rng(4)
+    X, Y = rng.normal(size=(4, 6)), rng.normal(size=(3, 6))
+    circuit, closed = StatevectorSwapTest(angle=angle)(X, Y), compact_swap_test(X, Y, angle=angle)
+    # Random vectors in general position: neither s nor the cosine is near an end, so errors stay of the order 1e-15.
+    for got, want in zip(circuit, closed, strict=True):
+        assert got.shape == (4, 3)
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("angle", ANGLE_KINDS)
+@pytest.mark.parametrize("kind", ["statevector", "sampler"])
+def test_pairs_with_a_zero_vector_take_the_classical_values(kind, angle):
+    X, Y = with_zero_rows()
+    backend = StatevectorSwapTest(angle) if kind == "statevector" else SamplerSwapTest(shots=50, seed=1, angle=angle)
+    closed = compact_swap_test(X, Y, angle=angle)
+    zero = ~(X.any(axis=1)[:, None] & Y.any(axis=1)[None, :])
+    assert zero.sum() == 5
+    for got, want in zip(backend(X, Y), closed, strict=True):
+        np.testing.assert_array_equal(got[zero], want[zero])
+        assert not np.array_equal(got[~zero], want[~zero])
+
+
+def test_no_circuit_is_run_when_nothing_can_be_prepared():
+    sampler = CountingSampler()
+    result = SamplerSwapTest(sampler=sampler)(np.zeros((2, 3)), np.ones((4, 3)))
+    assert sampler.jobs == []
+    np.testing.assert_array_equal(result.overlap, np.full((2, 4), 0.5))
+
+
+# --- shots ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shots", "draws"), [(100, 300), (10_000, 40), (100_000, 6)])
+def test_error_falls_as_one_over_the_root_of_the_shots(shots, draws):
+    drawn = SamplerSwapTest(shots=shots, seed=shots)(repeated(draws), Y_ONE).overlap[:, 0]
+    standard = (drawn - S_ONE) / np.sqrt((1 - S_ONE**2) / shots)
+    # A sum of squares of that many standard errors lies outside these bounds once in 10⁵ times.
+    low, high = stats.chi2.ppf([0.5e-5, 1 - 0.5e-5], draws)
+    assert low < np.sum(standard**2) < high
+    assert abs(standard.mean()) < 4.5 / np.sqrt(draws)
+
+
+def draws_of(kind, n, shots):
+    if kind == "overlay":
+        return sample_overlap(np.full(n, S_ONE), shots, np.random.default_rng(8))
+    chosen = {"sampler": None} if kind == "statevector sampler" else {"sampler": aer_sampler(8)}
+    seed = 8 if kind == "statevector sampler" else None
+    # One job: Aer starts afresh from its seed in the next.
+    return SamplerSwapTest(shots=shots, seed=seed, pairs_per_job=n, **chosen)(repeated(n), Y_ONE).overlap[:, 0]
+
+
+@pytest.mark.parametrize("kind", ["overlay", "statevector sampler", "aer sampler"])
+def test_all_ways_to_draw_have_the_binomial_distribution(kind):
+    n, shots = 400, 100
+    zeros = np.round((draws_of(kind, n, shots) + 1) / 2 * shots).astype(int)
+    # Eight bins of about equal chance, each expected to hold some fifty draws.
+    edges = np.unique(stats.binom.ppf(np.arange(1, 8) / 8, shots, (1 + S_ONE) / 2)).astype(int)
+    chances = np.diff([0.0, *stats.binom.cdf(edges, shots, (1 + S_ONE) / 2), 1.0])
+    observed = np.bincount(np.searchsorted(edges, zeros), minlength=len(chances))
+    assert len(chances) == 8
+    assert stats.chisquare(observed, chances * n).pvalue > 1e-4
+
+
+def test_same_seed_same_result_however_the_pairs_are_batched():
+    rng = np.random.default_rng(6)
+    X, Y = rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
+    whole = SamplerSwapTest(shots=200, seed=5)(X, Y)
+    for backend in (SamplerSwapTest(shots=200, seed=5), SamplerSwapTest(shots=200, seed=5, pairs_per_job=5)):
+        for got, want in zip(backend(X, Y), whole, strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert not np.array_equal(SamplerSwapTest(shots=200, seed=6)(X, Y).overlap, whole.overlap)
+
+
+def test_generator_goes_on_from_call_to_call():
+    backend = SamplerSwapTest(shots=200, seed=np.random.default_rng(5))
+    first, second = backend(repeated(5), Y_ONE), backend(repeated(5), Y_ONE)
+    assert not np.array_equal(first.overlap, second.overlap)
+    np.testing.assert_array_equal(SamplerSwapTest(shots=200, seed=5)(repeated(5), Y_ONE).overlap, first.overlap)
+
+
+@pytest.mark.parametrize("angle", ANGLE_KINDS)
+def test_distance_and_angle_follow_from_the_measured_overlap(angle):
+    rng = np.random.default_rng(7)
+    X, Y = rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
+    drawn = SamplerSwapTest(shots=64, seed=2, angle=angle)(X, Y)
+    want = from_overlap(drawn.overlap, row_norms(X), row_norms(Y), angle=angle)
+    for a, b in zip(drawn, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(drawn.overlap * 32, np.round(drawn.overlap * 32))
+
+
+def test_overlaps_of_equal_vectors_are_zero_on_average_and_no_distance_is_lost():
+    drawn = SamplerSwapTest(shots=16, seed=3)(repeated(400), X_ONE)
+    assert drawn.overlap.min() < 0
+    assert abs(drawn.overlap.mean()) < 4.5 / np.sqrt(400 * 16)
+    assert np.all(drawn.distance >= 0)
+    assert np.all((drawn.distance == 0) == (drawn.overlap <= 0))
+
+
+def test_jobs_hold_so_many_pairs_and_report_as_they_end():
+    sampler, seen = CountingSampler(), []
+    X, Y = with_zero_rows(1)
+    backend = SamplerSwapTest(sampler=sampler, shots=10, pairs_per_job=3, on_job=lambda *args: seen.append(args))
+    backend(X, Y)
+    # Two rows of each side are not zero: four pairs. Three entries take a psi register of three qubits: eight angles.
+    assert sampler.jobs == [([(3, 8)], 10), ([(1, 8)], 10)]
+    assert seen == [(3, 4), (4, 4)]
+
+
+def test_aer_runs_the_template_as_it_is():
+    rng = np.random.default_rng(9)
+    X, Y = rng.normal(size=(3, 5)), rng.normal(size=(2, 5))
+    first, again = (SamplerSwapTest(sampler=aer_sampler(4), shots=20_000)(X, Y).overlap for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    # Five standard errors of at most 1/√shots.
+    np.testing.assert_allclose(first, compact_swap_test(X, Y).overlap, rtol=0, atol=5 / np.sqrt(20_000))
+
+
+@pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
+def test_pass_manager_rewrites_the_template_for_a_machine():
+    machine = GenericBackendV2(num_qubits=5, noise_info=False, seed=1)
+    passes = generate_preset_pass_manager(optimization_level=1, backend=machine, seed_transpiler=1)
+    sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
+    rng = np.random.default_rng(9)
+    X, Y = rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
+    drawn = SamplerSwapTest(sampler=sampler, shots=20_000, pass_manager=passes)(X, Y).overlap
+    np.testing.assert_allclose(drawn, compact_swap_test(X, Y).overlap, rtol=0, atol=5 / np.sqrt(20_000))
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_backends_are_swap_test_functions_and_refuse_what_the_closed_form_refuses():
+    backends: list[SwapTestFunction] = [StatevectorSwapTest(), SamplerSwapTest(shots=10, seed=0)]
+    for backend in backends:
+        with pytest.raises(DataError, match="X has 3 columns and Y has 2"):
+            backend(np.ones((1, 3)), np.ones((1, 2)))
+        with pytest.raises(DataError, match="X holds nan at row 0, column 1"):
+            backend([[1.0, np.nan]], [[1.0, 1.0]])
+
+
+@pytest.mark.parametrize("name", ["shots", "pairs_per_job"])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, None])
+def test_counts_that_are_no_positive_whole_number(name, value):
+    match = rf"'{name}' parameter of SamplerSwapTest must be an int >= 1\. Got {value!r} instead"
+    with pytest.raises(ParameterError, match=match):
+        SamplerSwapTest(seed=0, **{name: value})
+
+
+def test_unknown_angle():
+    for make in (StatevectorSwapTest, lambda angle: SamplerSwapTest(seed=0, angle=angle)):
+        with pytest.raises(ParameterError, match=r"must be 'true' or 'printed'\. Got 'cosine' instead"):
+            make("cosine")
+
+
+def test_one_source_of_randomness_and_no_more():
+    with pytest.raises(ParameterError, match="default sampler needs a 'seed'"):
+        SamplerSwapTest()
+    with pytest.raises(ParameterError, match="give the sampler its own seed"):
+        SamplerSwapTest(sampler=StatevectorSampler(), seed=1)
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_without_qiskit_the_message_names_the_extra():
+    code = """
+import sys
+sys.modules["qiskit"] = None
+from qmedoid.exceptions import MissingExtraError
+try:
+    import qmedoid.quantum.circuits
+except MissingExtraError as error:
+    print(error)
+"""
+    done = run_python(code)
+    assert 'pip install "qmedoid[quantum]"' in done.stdout, done.stderr
+
+
+def test_another_missing_module_is_not_blamed_on_qiskit():
+    missing = 'sys.modules["qmedoid.quantum.circuits.compact_swap"] = None'
+    done = run_python(f"import sys; {missing}; import qmedoid.quantum.circuits")
+    assert "ModuleNotFoundError: import of qmedoid.quantum.circuits.compact_swap" in done.stderr
+    assert "qmedoid[quantum]" not in done.stderr
+
+
+@pytest.mark.parametrize("circuit", ["compact_swap", "interference"])
+def test_both_circuits_measure_the_same_overlaps(circuit):
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(4, 5)), rng.normal(size=(3, 5))
+    exact = compact_swap_test(X, Y)
+    by_state = StatevectorSwapTest(circuit=circuit)(X, Y)
+    np.testing.assert_allclose(by_state.overlap, exact.overlap, rtol=0, atol=1e-13)
+    by_shots = SamplerSwapTest(circuit=circuit, shots=4096, seed=1)(X, Y).overlap
+    s = exact.overlap
+    errors = np.sqrt((1 - s**2 if circuit == "compact_swap" else s * (1 - s)) / 4096)
+    assert np.all(np.abs(by_shots - s) < 4.5 * errors)
+
+
+def test_draws_go_on_from_call_to_call():
+    backend = SamplerSwapTest(shots=256, seed=9)
+    X, Y = repeated(200), -X_ONE + 0.5
+    first, second = (backend(X, Y).overlap[:, 0] for _ in range(2))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(200)
+
+
+def test_an_unknown_circuit_is_refused():
+    with pytest.raises(ParameterError, match="'circuit' parameter must be one of"):
+        SamplerSwapTest(circuit="swap", seed=1)

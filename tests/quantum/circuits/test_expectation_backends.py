@@ -1,0 +1,249 @@
+"""Backends of the variational circuit: one template for all weights, one stream of draws, samplers and estimators."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit")
+
+from qiskit.circuit import Parameter
+from qiskit.primitives import BackendSamplerV2, StatevectorEstimator, StatevectorSampler
+from qiskit.providers.fake_provider import GenericBackendV2
+from qiskit.transpiler import generate_preset_pass_manager
+from samplers import CountingSampler
+
+from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.methods.variational.ansatz import Ansatz
+from qmedoid.methods.variational.expectations import exact_expectations
+from qmedoid.methods.variational.model import Batch, Network
+from qmedoid.methods.variational.parameter_shift import gradient_circuits, measured_loss_and_gradient
+from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
+from qmedoid.quantum.circuits import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
+from qmedoid.quantum.circuits.expectations import z_strings
+
+
+def random_case(ansatz, seed=0, rows=2):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-np.pi, np.pi, ansatz.weight_shape), rng.uniform(-np.pi, np.pi, (rows, ansatz.n_inputs))
+
+
+class CountingPasses:
+    """A pass manager that counts what it rewrites."""
+
+    def __init__(self, inner=None):
+        self.inner, self.runs = inner, 0
+
+    def run(self, circuit):
+        self.runs += 1
+        return circuit if self.inner is None else self.inner.run(circuit)
+
+
+@pytest.fixture
+def machine():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield GenericBackendV2(num_qubits=4, noise_info=False, seed=1)
+
+
+def passes_of(machine, level=3):
+    return generate_preset_pass_manager(optimization_level=level, backend=machine, seed_transpiler=1)
+
+
+# --- one stream of draws --------------------------------------------------------------------------------------------
+
+
+def test_draws_go_on_from_call_to_call():
+    ansatz = Ansatz(2, 2, 1)
+    rotations, inputs = random_case(ansatz, rows=4)
+    rows = np.concatenate([inputs, inputs])
+    backend = SamplerExpectations(shots=100, seed=5)
+    first, second = (backend(ansatz, rotations, inputs, np.eye(4)) for _ in range(2))
+    assert not np.array_equal(first, second)
+    whole = SamplerExpectations(shots=100, seed=5)(ansatz, rotations, rows, np.eye(4))
+    np.testing.assert_array_equal(np.concatenate([first, second]), whole)
+
+
+def test_draws_of_swap_tests_go_on_from_call_to_call():
+    X, Y = np.random.default_rng(0).normal(size=(2, 3, 2))
+    backend = SamplerSwapTest(shots=100, seed=5)
+    first, second = (backend(X, Y).overlap for _ in range(2))
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(SamplerSwapTest(shots=100, seed=5)(np.concatenate([X, X]), Y).overlap[3:], second)
+
+
+# --- one template ---------------------------------------------------------------------------------------------------
+
+
+def test_pass_manager_runs_once_for_each_ansatz():
+    passes = CountingPasses()
+    backend = SamplerExpectations(shots=5, seed=0, pass_manager=passes)
+    for seed in range(3):
+        for ansatz in (Ansatz(2, 2, 1), Ansatz(2, 2, 2)):
+            rotations, inputs = random_case(ansatz, seed)
+            backend(ansatz, rotations, inputs, np.eye(4))
+    assert passes.runs == 2
+
+
+def test_pass_manager_runs_once_for_each_length_of_vectors():
+    passes = CountingPasses()
+    backend = SamplerSwapTest(shots=5, seed=0, pass_manager=passes)
+    for columns in (2, 3, 2, 3):
+        backend(np.ones((1, columns)), np.ones((2, columns)))
+    assert passes.runs == 2
+
+
+def test_gradient_is_one_job_on_one_template(machine):
+    network = Network(Ansatz(2, 2, 2), make_readout("strings", 2, 2), np.ones(2))
+    theta = np.random.default_rng(0).normal(size=network.n_parameters)
+    batch = Batch(np.array([[0.3, -0.5], [1.0, 0.2]]), np.array([0, 1]), np.full(2, 0.5))
+    passes, sampler = CountingPasses(passes_of(machine)), CountingSampler()
+    backend = SamplerExpectations(sampler=sampler, pass_manager=passes, shots=5000, rows_per_job=1000)
+    gradient = measured_loss_and_gradient(network, theta, batch, backend)[1]
+    assert passes.runs == 1
+    assert sampler.jobs == [([(gradient_circuits(network, 2), 8)], 5000)]
+    np.testing.assert_allclose(gradient, network.loss_and_gradient(theta, batch)[1], rtol=0, atol=0.06)
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_rewritten_templates_find_the_parameters_of_every_row(machine, level):
+    """Level 3 drops the last R_z, whose weights are parameters 9 to 11 of 16, before those of the inputs."""
+    ansatz, rng = Ansatz(3, 4, 2, final_rz=True), np.random.default_rng(0)
+    rotations, inputs = rng.uniform(-3, 3, (3, *ansatz.weight_shape)), rng.uniform(-3, 3, (3, 4))
+    sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
+    backend = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes_of(machine, level))
+    drawn = backend.by_row(ansatz, rotations, inputs, np.eye(8))
+    pairs = zip(rotations, inputs, strict=True)
+    want = np.concatenate([exact_expectations(ansatz, r, x[None], np.eye(8)) for r, x in pairs])
+    np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
+    kept = [*range(9), *range(12, 16)] if level == 3 else list(range(16))
+    assert backend._templates.get(ansatz, None).columns.tolist() == kept
+
+
+def test_rows_with_their_own_rotations_draw_as_single_calls_do():
+    ansatz, rng = Ansatz(2, 3, 2), np.random.default_rng(0)
+    rotations, inputs = rng.normal(size=(3, *ansatz.weight_shape)), rng.normal(size=(3, 3))
+    together = SamplerExpectations(shots=50, seed=2).by_row(ansatz, rotations, inputs, np.eye(4))
+    single = SamplerExpectations(shots=50, seed=2)
+    rows = [single(ansatz, r, x[None], np.eye(4))[0] for r, x in zip(rotations, inputs, strict=True)]
+    np.testing.assert_array_equal(together, rows)
+
+
+def test_rotations_of_rows_are_checked():
+    ansatz, backend = Ansatz(2, 3, 2), SamplerExpectations(shots=5, seed=0)
+    with pytest.raises(ParameterError, match=r"weights of 2 rows must be of shape \(2, 3, 2\)\. Got shape \(3, 2\)"):
+        backend.by_row(ansatz, np.zeros((3, 2)), np.zeros((2, 3)), np.eye(4))
+    bad = np.zeros((2, 3, 2))
+    bad[1, 2, 0] = np.nan
+    with pytest.raises(DataError, match="weights of row 1 are not finite"):
+        backend.by_row(ansatz, bad, np.zeros((2, 3)), np.eye(4))
+
+
+def test_pass_managers_that_add_parameters_are_refused():
+    class Adding:
+        def run(self, circuit):
+            more = circuit.copy()
+            more.ry(Parameter("late"), 0)
+            return more
+
+    ansatz = Ansatz(1, 1, 1)
+    with pytest.raises(ModelError, match="new open parameters into the circuit, late"):
+        SamplerExpectations(shots=5, seed=0, pass_manager=Adding())(ansatz, [[0.0]], [[0.0]], np.eye(2))
+
+
+# --- estimators -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_qubits", [1, 2, 4])
+def test_strings_have_the_eigenvalues_of_the_observables(n_qubits):
+    values = np.random.default_rng(n_qubits).normal(size=(3, 2**n_qubits))
+    values[2] = 0.0
+    for want, string in zip(values, z_strings(values), strict=True):
+        np.testing.assert_allclose(np.diag(string.to_matrix()), want, atol=1e-14)
+    # A read-out by strings has one term for each.
+    assert [len(one) for one in z_strings(make_readout("strings", 3, 2).observables)] == [1] * 7
+
+
+@pytest.mark.parametrize("kind", READOUT_KINDS)
+def test_estimator_gives_the_values_of_the_simulator(kind):
+    ansatz = Ansatz(3, 2, 2)
+    rotations, inputs = random_case(ansatz, rows=5)
+    observables, seen = make_readout(kind, 3, 2).observables, []
+    backend = EstimatorExpectations(
+        precision=1e-9, seed=0, rows_per_job=2, on_job=lambda *args: seen.append(args)
+    )  # fmt: skip
+    want = exact_expectations(ansatz, rotations, inputs, observables)
+    np.testing.assert_allclose(backend(ansatz, rotations, inputs, observables), want, rtol=0, atol=1e-7)
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+    by_row = backend.by_row(ansatz, np.repeat(rotations[None], 5, axis=0), inputs, observables)
+    np.testing.assert_allclose(by_row, want, rtol=0, atol=1e-7)
+    assert backend(ansatz, rotations, inputs[:0], observables).shape == (0, len(observables))
+
+
+def test_estimator_is_as_precise_as_asked_and_goes_on_drawing():
+    ansatz = Ansatz(1, 1, 1)
+    backend = EstimatorExpectations(precision=0.02, seed=1)
+    z = np.array([[1.0, -1.0]])
+    first, second = (backend(ansatz, [[0.4]], np.full((400, 1), 0.3), z)[:, 0] for _ in range(2))
+    assert not np.array_equal(first, second)
+    assert first.std() == pytest.approx(0.02, rel=0.2)
+
+
+def test_estimators_find_the_qubits_of_a_rewritten_circuit(machine):
+    from qiskit.transpiler import CouplingMap
+
+    machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1, coupling_map=CouplingMap.from_line(4))
+    passes = generate_preset_pass_manager(
+        optimization_level=1, backend=machine, seed_transpiler=1, initial_layout=[2, 3, 1]
+    )
+    ansatz = Ansatz(3, 3, 2)
+    rotations, inputs = random_case(ansatz)
+    observables = make_readout("strings", 3, 2).observables
+    backend = EstimatorExpectations(
+        estimator=StatevectorEstimator(seed=np.random.default_rng(0)), precision=1e-9, pass_manager=passes
+    )
+    want = exact_expectations(ansatz, rotations, inputs, observables)
+    np.testing.assert_allclose(backend(ansatz, rotations, inputs, observables), want, rtol=0, atol=1e-7)
+
+
+def test_parameters_of_the_estimator_backend():
+    with pytest.raises(ParameterError, match="'precision' parameter of EstimatorExpectations must be a number above 0"):
+        EstimatorExpectations(precision=0.0, seed=0)
+    with pytest.raises(ParameterError, match="'rows_per_job' parameter of EstimatorExpectations must be an int >= 1"):
+        EstimatorExpectations(rows_per_job=0, seed=0)
+    for wrong in ({}, {"seed": 0, "estimator": StatevectorEstimator()}):
+        with pytest.raises(ParameterError, match="takes a 'seed' for its default estimator"):
+            EstimatorExpectations(**wrong)
+
+
+# --- samplers and estimators of a runtime service --------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_options_of_a_runtime_sampler_and_estimator_are_left_to_it():
+    runtime = pytest.importorskip("qiskit_ibm_runtime")
+    fake = pytest.importorskip("qiskit_ibm_runtime.fake_provider").FakeManilaV2()
+    ansatz = Ansatz(2, 2, 1)
+    rotations, inputs = random_case(ansatz)
+    passes = passes_of(fake, 1)
+    options = {"twirling": {"enable_gates": True}, "dynamical_decoupling": {"enable": True}}
+    sampler = runtime.SamplerV2(mode=fake, options=options | {"simulator": {"seed_simulator": 3}})
+    drawn = SamplerExpectations(sampler=sampler, shots=2000, pass_manager=passes)(ansatz, rotations, inputs, np.eye(4))
+    want = exact_expectations(ansatz, rotations, inputs, np.eye(4))
+    # Shots, and a few percent of noise.
+    np.testing.assert_allclose(drawn, want, rtol=0, atol=0.15)
+    assert sampler.options.twirling.enable_gates
+    estimator = runtime.EstimatorV2(mode=fake, options={"resilience": {"zne_mitigation": True}})
+    z = make_readout("strings", 2, 2).observables
+    found = EstimatorExpectations(estimator=estimator, precision=0.03, pass_manager=passes)(
+        ansatz, rotations, inputs, z
+    )
+    np.testing.assert_allclose(found, exact_expectations(ansatz, rotations, inputs, z), rtol=0, atol=0.3)
+    assert estimator.options.resilience.zne_mitigation
+
+
+def test_a_sampler_that_is_passed_is_used_as_it_is():
+    sampler = StatevectorSampler(seed=np.random.default_rng(3))
+    ansatz = Ansatz(1, 1, 1)
+    drawn = SamplerExpectations(sampler=sampler, shots=40)(ansatz, [[0.5]], [[0.4]], np.eye(2))
+    np.testing.assert_array_equal(drawn, SamplerExpectations(seed=3, shots=40)(ansatz, [[0.5]], [[0.4]], np.eye(2)))

@@ -1,0 +1,395 @@
+"""Any sampler of the second version, by one adapter: counts, seeds, options, and what is refused."""
+
+import importlib
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
+pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
+import qiskit_ibm_runtime as runtime
+from qiskit.primitives import BackendSamplerV2, DataBin, SamplerPubResult, StatevectorEstimator, StatevectorSampler
+from qiskit.providers.fake_provider import GenericBackendV2
+from qiskit_aer import AerSimulator
+from qiskit_aer.noise import NoiseModel, ReadoutError
+from qiskit_aer.primitives import SamplerV2 as AerSampler
+from qiskit_ibm_runtime.fake_provider import FakeManilaV2
+from tests.quantum.runs.toy_run import toy_plan
+
+from qmedoid.exceptions import JobError, MissingExtraError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.geometry.overlap import pair_overlaps
+from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.devices import BlockSampler, Device, Limits, as_device
+from qmedoid.quantum.devices.samplers import has_failed
+from qmedoid.quantum.devices.sampling import Batch
+
+pytestmark = pytest.mark.filterwarnings("ignore:The SamplerV2 class is deprecated:DeprecationWarning")
+INTERFERENCE = form_named("interference")
+MANILA = FakeManilaV2()
+SHOTS = 2000
+
+
+def batches(device, *, n=3, d=1, shots=SHOTS, seed=0):
+    """Two batches of known tests, and what their copies read without noise."""
+    pack, rng = device.pack(INTERFERENCE, d, 4), np.random.default_rng(seed)
+    made, chances = [], []
+    for size in (n, 2):
+        left, right = rng.normal(size=(2, size * pack.n_copies, d))
+        made.append(Batch(pack, INTERFERENCE.angles(left, right).reshape(size, -1), shots))
+        chances.append(pair_overlaps(left, right).reshape(size, -1))
+    return made, chances
+
+
+def agree(counts, chances, tolerance, shots=SHOTS):
+    assert [ones.shape for ones in counts] == [expected.shape for expected in chances]
+    for ones, expected in zip(counts, chances, strict=True):
+        np.testing.assert_allclose(ones / shots, expected, atol=tolerance)
+
+
+class OneTagged:
+    """A service that knows jobs by their tags."""
+
+    def __init__(self, *jobs):
+        self.listed = jobs
+
+    def jobs(self, *, job_tags, limit):
+        return [job for job in self.listed if job.tag in job_tags][:limit]
+
+    def job(self, name):
+        return next(job for job in self.listed if job.name == name)
+
+
+def client_side():
+    return pytest.importorskip("qiskit_ibm_runtime.executor_sampler", reason="of qiskit-ibm-runtime 0.50")
+
+
+SAMPLERS = {
+    "StatevectorSampler": lambda: StatevectorSampler(seed=np.random.default_rng(1)),
+    "Aer": AerSampler,
+    "BackendSamplerV2": lambda: BackendSamplerV2(backend=MANILA),
+    "runtime, a job": lambda: runtime.SamplerV2(mode=MANILA),
+    "runtime, a batch": lambda: runtime.SamplerV2(mode=runtime.Batch(backend=MANILA)),
+    "runtime, a session": lambda: runtime.SamplerV2(mode=runtime.Session(backend=MANILA)),
+    "runtime, by its executor": lambda: client_side().Sampler(mode=MANILA),
+    "blocks": lambda: BlockSampler(NoiseModel(), seed=1),
+    "a fake backend": lambda: MANILA,
+    "a generic backend": lambda: GenericBackendV2(5, seed=1),
+    "Aer's simulator": AerSimulator,
+    "Aer's simulator of a device": lambda: AerSimulator.from_backend(MANILA),
+    "simulator": lambda: "simulator",
+    "a name": lambda: "fake_manila",
+    "none": lambda: None,
+}
+
+
+@pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
+def test_counts_are_those_of_the_circuits(make):
+    device = as_device(make(), n_qubits=5, seed=1)
+    for d in (1, 2):
+        made, chances = batches(device, d=d)
+        agree(device.run(made), chances, 0.05 if device.quality is None else 0.15)
+
+
+@pytest.mark.parametrize(
+    "sampler", [lambda: StatevectorSampler(), AerSampler, lambda: BackendSamplerV2(backend=MANILA)]
+)
+def test_simulators_of_one_state_get_few_qubits_by_default(sampler):
+    device = as_device(sampler())
+    assert device.n_qubits == 100
+    assert device.pack(INTERFERENCE, 1, 1000).n_copies <= 12
+    made, chances = batches(device)
+    agree(device.run(made), chances, 0.15)
+
+
+def test_generic_devices_may_be_wide():
+    """They are simulated by blocks, as fake ones are: no state of all qubits fits into memory."""
+    line = [[q, q + 1] for q in range(59)]
+    device = as_device(GenericBackendV2(60, coupling_map=line, seed=1))
+    pack = device.pack(INTERFERENCE, 1, 1000)
+    assert pack.n_copies > 40
+    rows = np.ones((pack.n_copies, 1))
+    (ones,) = device.run([Batch(pack, INTERFERENCE.angles(rows, -rows).reshape(1, -1), 100)])
+    assert (ones > 80).all()
+
+
+@pytest.mark.parametrize("make", [lambda: AerSimulator.from_backend(MANILA), FakeManilaV2, AerSimulator])
+def test_noise_of_a_simulated_device_is_known_by_a_hash(make):
+    known, others = as_device(make()).noise, {as_device(one).noise for one in (None, "fake_nairobi")}
+    assert as_device(make()).noise == known
+    assert known not in others
+
+
+def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
+    """Circuits are put on the qubits of its backend, and made of gates that its noise knows."""
+    device = as_device(AerSampler.from_backend(MANILA), n_qubits=5)
+    assert device.quality is not None
+    pack = device.pack(INTERFERENCE, 1, 5)
+    rows = np.ones((5, 1))
+    ones = device.run([Batch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
+    assert (ones > 20).all()  # equal vectors read 0 but for noise
+
+
+@pytest.mark.parametrize("make", [lambda: None, lambda: MANILA, lambda: GenericBackendV2(5, seed=1)])
+def test_jobs_differ_and_the_same_seed_repeats_them(make):
+    backend = make()
+    made, _ = batches(Device(backend, n_qubits=5))
+    runs = {
+        (seed, job): Device(backend, n_qubits=5, seed=seed).run(made, seed=[job]) for seed in (1, 2) for job in (0, 1)
+    }
+    again = Device(backend, n_qubits=5, seed=1).run(made, seed=[0])
+    assert all(map(np.array_equal, again, runs[1, 0]))
+    found = [np.concatenate([ones.ravel() for ones in run]) for run in runs.values()]
+    for first in range(4):
+        for second in range(first):
+            assert not np.array_equal(found[first], found[second])
+
+
+def test_noise_of_jobs_is_independent():
+    device = Device(n_qubits=50, seed=3)
+    pack = device.pack(INTERFERENCE, 1, 50)
+    batch = Batch(pack, np.tile(INTERFERENCE.angles([[1.0]], [[2.0]]), (20, 50)), 200)
+    counts = [device.run([batch, batch], seed=[job]) for job in range(2)]
+    flat = [ones.ravel() for job in counts for ones in job]
+    assert np.abs(np.corrcoef(flat) - np.eye(4)).max() < 0.12  # of 1,000 numbers
+
+
+def test_seeds_that_repeat_shots_are_refused_or_warned_of():
+    with pytest.raises(ParameterError, match=r"same shots for every circuit.*default_rng\(7\)"):
+        as_device(StatevectorSampler(seed=7))
+    seeded = runtime.SamplerV2(mode=MANILA)
+    seeded.options.simulator.seed_simulator = 5
+    for sampler in (AerSampler(seed=5), BackendSamplerV2(backend=MANILA, options={"seed_simulator": 5}), seeded):
+        with pytest.warns(QMedoidWarning, match="fixed seed 5"):
+            as_device(sampler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QMedoidWarning)
+        for name in ("StatevectorSampler", "Aer", "BackendSamplerV2", "runtime, a job", "blocks"):
+            as_device(SAMPLERS[name]())
+
+
+class Changed:
+    """A sampler that runs something else than it was asked for."""
+
+    def __init__(self, change):
+        self.change, self.inner = change, BlockSampler(NoiseModel(), seed=0)
+
+    def run(self, pubs):
+        return self.inner.run(self.change(list(pubs)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pubs: [(circuit, angles, shots + 1) for circuit, angles, shots in pubs],
+        lambda pubs: [(circuit, angles[:-1], shots) for circuit, angles, shots in pubs],
+        lambda pubs: pubs[:1],
+        lambda pubs: [*pubs, pubs[0]],
+    ],
+    ids=["shots", "circuits", "fewer batches", "more batches"],
+)
+def test_a_sampler_that_runs_something_else_is_refused(change):
+    device = as_device(Changed(change), n_qubits=4)
+    made, _ = batches(device)
+    with pytest.raises(ModelError, match="The job returned"):
+        device.run(made)
+
+
+def in_register(name, change):
+    """Results with what was measured changed, and in a register of another name."""
+    return lambda results: [
+        SamplerPubResult(DataBin(**{name: change(one.data.outcome)}, shape=one.data.shape)) for one in results
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (in_register("meas", lambda bits: bits), r"no 'outcome' \(its data are \['meas'\]\)"),
+        (in_register("outcome", lambda bits: bits.bitcount()), "'outcome' as ndarray"),
+        (lambda results: [{0: 0.5} for _ in results], "no 'outcome'"),
+        (lambda _: None, "The job returned NoneType"),
+    ],
+    ids=["another register", "counts", "quasi-probabilities", "nothing"],
+)
+def test_results_of_another_kind_are_refused_and_not_paid_for_again(results, message):
+    class Job:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def result(self):
+            return results(self.inner.result())
+
+    class Sampler:
+        n_jobs = 0
+
+        def run(self, pubs):
+            self.n_jobs += 1
+            return Job(BlockSampler(NoiseModel(), seed=0).run(pubs))
+
+    sampler = Sampler()
+    plan = toy_plan(as_device(sampler, n_qubits=4))
+    with pytest.raises(JobError, match=rf"jobs failed; job 0 with ModelError: .*{message}"):
+        plan.run()
+    assert sampler.n_jobs == len(plan.jobs)
+
+
+def test_options_of_the_callers_sampler_stay_as_they_are():
+    sampler = runtime.SamplerV2(mode=MANILA)
+    sampler.options.environment.job_tags = ["mine"]
+    sampler.options.default_shots = 77
+    seen, run = [], sampler.run
+    sampler.run = lambda pubs: seen.append(sampler.options.environment.job_tags) or run(pubs)
+    device = as_device(sampler, n_qubits=5)
+    made, _ = batches(device, shots=50)
+    device.submit(made, key="abc").result()
+    assert seen == [["mine", "abc"]]
+    assert sampler.options.environment.job_tags == ["mine"]
+    assert sampler.options.default_shots == 77
+    sampler.run = None
+    with pytest.raises(TypeError):
+        device.submit(made, key="abc")
+    assert sampler.options.environment.job_tags == ["mine"]
+
+
+def test_bits_of_many_copies_are_counted_apart():
+    device = Device(n_qubits=100)
+    pack = device.pack(INTERFERENCE, 1, 37)
+    x = np.where(np.arange(37) % 3 == 0, -1.0, 1.0)[:, None]
+    (ones,) = device.run([Batch(pack, INTERFERENCE.angles(np.ones((37, 1)), x).reshape(1, -1), 11)])
+    np.testing.assert_array_equal(ones[0], np.where(np.arange(37) % 3 == 0, 11, 0))
+
+
+def test_gates_that_a_noise_model_does_not_know_are_refused():
+    """Otherwise they would run without noise in silence."""
+    noise = NoiseModel(basis_gates=["sx", "rz", "cx"])
+    noise.add_all_qubit_readout_error(ReadoutError([[0.9, 0.1], [0.3, 0.7]]))
+    device = as_device(BlockSampler(noise, seed=0), n_qubits=2)
+    with pytest.raises(ParameterError, match="no operation 'ry'"):
+        device.run(batches(device)[0])
+
+
+def test_sampler_of_a_service_is_made_without_a_warning(monkeypatch):
+    class Served(FakeManilaV2):
+        service = OneTagged()
+
+    def counted():
+        device = as_device(Served(), n_qubits=5)
+        assert not device.is_simulated
+        made, chances = batches(device)
+        agree(device.run(made), chances, 0.15)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counted()
+        monkeypatch.delattr(runtime, "SamplerV2")  # as it will be one day
+        counted()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [42, 3.5, [], {}, object(), FakeManilaV2, StatevectorSampler, sys, print, StatevectorEstimator()],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_is_no_backend_is_refused(wrong):
+    with pytest.raises(ParameterError, match="'backend' parameter must be a Qiskit backend, a sampler"):
+        as_device(wrong)
+
+
+def test_names_that_are_not_there_are_refused():
+    with pytest.raises(ParameterError, match=r"no fake device 'fake_manilla'\. There are: .*fake_manila, "):
+        as_device("fake_manilla")
+    for name in ("Simulator", "aer", ""):
+        with pytest.raises(ParameterError, match=f"The device {name!r} was not found.*'simulator'"):
+            as_device(name)
+
+
+def test_names_of_fake_devices_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_device("fake_manila").name == "fake_manila"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_qubits", 0),
+        ("n_qubits", True),
+        ("n_qubits", 2.0),
+        ("seed", -1),
+        ("seed", None),
+        ("n_attempts", 0),
+        ("optimization_level", 4),
+        ("limits", 0.1),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(name, value):
+    with pytest.raises(ParameterError, match=name):
+        Device(**{name: value})
+
+
+def test_a_device_that_is_given_stays_as_it_is():
+    device = Device(n_qubits=3, limits=Limits(readout=0.5))
+    assert as_device(device, n_qubits=50, seed=9) is device
+
+
+class Tagged:
+    def __init__(self, tag, name, failed=False, broken=False):
+        self.tag, self.name, self.failed, self.broken = tag, name, failed, broken
+
+    def errored(self):
+        if self.broken:
+            raise ConnectionError
+        return self.failed
+
+    def cancelled(self):
+        return False
+
+
+def test_jobs_are_found_by_their_key_unless_they_failed():
+    device = Device()
+    assert device.fetch("id") is None
+    assert device.find("a") is None
+    device.backend = type("Backend", (), {})()
+    device.backend.service = OneTagged(Tagged("a", "1", failed=True), Tagged("b", "2"), Tagged("a", "3"))
+    assert device.find("a").name == "3"
+    assert device.find("c") is None
+    assert device.fetch("2").tag == "b"
+    device.backend.service = OneTagged(Tagged("a", "1", failed=True))
+    assert device.find("a") is None
+    assert not has_failed(Tagged("a", "1", broken=True))  # a service that does not answer has said nothing
+    assert not has_failed(object())
+
+
+def test_seconds_are_those_of_the_device_and_its_pause():
+    device = Device(MANILA, n_qubits=5)
+    made, _ = batches(device, shots=1000)
+    one = device.seconds(made[0])
+    assert one > 3 * 1000 * 250e-6
+    assert one == pytest.approx(3 * 1000 * (250e-6 + made[0].pack.circuit.estimate_duration(MANILA.target, unit="s")))
+    assert Device().seconds(made[0]) == pytest.approx(3 * 1000 * 250e-6)
+
+
+@pytest.mark.parametrize(("missing", "extra"), [("qiskit", "quantum"), ("qiskit_aer", "quantum")])
+@pytest.mark.parametrize("package", ["qmedoid.quantum.devices", "qmedoid.quantum.measurement"])
+def test_missing_packages_name_their_extra(monkeypatch, missing, extra, package):
+    folders = ("qmedoid.quantum.devices", "qmedoid.quantum.measurement")
+    for name in [name for name in sys.modules if name.startswith(folders)]:
+        monkeypatch.delitem(sys.modules, name)
+    if missing == "qiskit":
+        for name in [name for name in sys.modules if name.startswith("qmedoid.quantum.circuits")]:
+            monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name == missing or name.startswith(f"{missing}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install \"qmedoid\[{extra}\]\""):
+        importlib.import_module(package)
+
+
+def test_missing_runtime_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "qiskit_ibm_runtime", None)
+    for name in ("fake_manila", "ibm_somewhere"):
+        with pytest.raises(MissingExtraError, match=r"qmedoid\[ibm\]"):
+            as_device(name)
+    assert as_device("simulator").name == "simulator"

@@ -1,0 +1,70 @@
+"""Packed circuits as bytes: what comes back runs the same, and bytes that are none are refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer")
+
+from qiskit import qpy
+from qiskit.providers.fake_provider import GenericBackendV2
+
+from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.devices.pack_bytes import pack_from_bytes, pack_to_bytes
+
+BACKENDS = {"simulator": None, "device": GenericBackendV2(6, seed=3)}
+
+
+@pytest.fixture(scope="module")
+def devices():
+    return {name: Device(backend, n_attempts=1) for name, backend in BACKENDS.items()}
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize(("form", "n_features", "n_copies"), [("interference", 1, 5), ("compact_swap", 2, 1)])
+def test_pack_comes_back_as_it_was(devices, name, form, n_features, n_copies):
+    pack = devices[name].pack(form_named(form), n_features, n_copies)
+    found = pack_from_bytes(pack_to_bytes(pack))
+    assert found.circuit == pack.circuit
+    assert found.sha256 == pack.sha256
+    assert (found.n_copies, found.n_angles, found.qubits) == (pack.n_copies, pack.n_angles, pack.qubits)
+    np.testing.assert_array_equal(found.order, pack.order)
+    np.testing.assert_array_equal(found.shrink, pack.shrink)
+    assert [str(one) for one in found.circuit.parameters] == [str(one) for one in pack.circuit.parameters]
+
+
+def changed(content, **changes):
+    end = 8 + int.from_bytes(content[:8], "little")
+    head = json.dumps(json.loads(content[8:end]) | changes).encode()
+    return len(head).to_bytes(8, "little") + head + content[end:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: content.index(b"QISKIT")] + b"PICKLE" + bytes(20),
+        lambda content: content[:-30],
+        lambda content: changed(content, n_copies=4),
+        lambda content: changed(content, order=[0, 1, 2, 3, 3]),
+        lambda content: changed(content, order=[0, 1, 2, 3, 9]),
+        lambda content: changed(content, order=[0, 1]),
+        lambda content: changed(content, shrink=[1.0]),
+        lambda _: b"",
+    ],
+)
+def test_bytes_that_are_no_pack_are_refused(devices, damage):
+    content = pack_to_bytes(devices["simulator"].pack(form_named("interference"), 1, 5))
+    with pytest.raises(ValueError):  # noqa: PT011 (each has its own message)
+        pack_from_bytes(damage(content))
+
+
+def test_circuits_of_versions_that_evaluate_texts_are_not_even_tried(devices, monkeypatch):
+    content = pack_to_bytes(devices["simulator"].pack(form_named("interference"), 1, 5))
+    place = content.index(b"QISKIT") + 6
+    tried = []
+    monkeypatch.setattr(qpy, "load", tried.append)
+    with pytest.raises(ValueError, match="no circuit in QPY of a version that can be read"):
+        pack_from_bytes(content[:place] + bytes([12]) + content[place + 1 :])
+    assert tried == []

@@ -1,0 +1,200 @@
+"""Which tests calls need, and that exact values of them answer the calls as the closed form does."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
+from exact_values import exact_values
+from toy_deciders import by_mean_square, toy_plan, toy_table
+
+from qmedoid import compact_swap_test
+from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.quantum.circuits.forms import FORMS, form_named
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.measurement import MeasurementSettings, make_plan
+from qmedoid.quantum.measurement.asking import Answers, Call, Decided, Recorder
+from qmedoid.quantum.measurement.tests import tests_of as distinct_tests
+
+INTERFERENCE = form_named("interference")
+
+
+def rows_with_zeros(rng, n, d):
+    """Rows of all sizes: some zero, some with zero entries, norms from 1e-100 to 1e100."""
+    rows = rng.normal(size=(n, d)) * rng.choice([1.0, 1.0, 1e-100, 1e100], size=(n, 1))
+    rows[rng.random(rows.shape) < 0.2] = 0.0
+    rows[0] = 0.0
+    return rows
+
+
+def answered(calls, form, register):
+    """Overlaps of all calls from the exact overlaps of their tests."""
+    tests, asked = distinct_tests(calls, form, register)
+    values = np.concatenate([np.zeros(0), *(one.overlaps for one in tests), [0.5]])
+    return [one.overlap(values) for one in asked]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("register", ["column", "group", "paper"])
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 64])
+def test_answers_are_those_of_the_closed_form(form, register, d):
+    rng = np.random.default_rng(d)
+    X, Y = rows_with_zeros(rng, 9, d), rows_with_zeros(rng, 7, d)
+    Y[1], Y[2] = X[3], -X[4]  # overlaps 0 and 1
+    calls = [Call(X, Y), Call(X[:1], Y[:1]), Call(X[2:5], Y[1:2])]
+    for call, overlap in zip(calls, answered(calls, form, register), strict=True):
+        np.testing.assert_allclose(overlap, compact_swap_test(*call).overlap, rtol=0, atol=1e-12)
+
+
+def test_calls_of_different_widths_are_answered_by_their_own_tests():
+    rng = np.random.default_rng(3)
+    calls = [Call(rng.normal(size=(4, d)), rng.normal(size=(3, d))) for d in (5, 1, 2, 8, 3, 1)]
+    tests, _ = distinct_tests(calls, INTERFERENCE, "group")
+    assert [one.n_features for one in tests] == [1, 2, 4, 8]
+    for register in ("column", "group"):
+        for call, overlap in zip(calls, answered(calls, INTERFERENCE, register), strict=True):
+            np.testing.assert_allclose(overlap, compact_swap_test(*call).overlap, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("circuit", FORMS)
+@pytest.mark.parametrize("register", ["column", "group", "paper"])
+def test_circuits_measure_the_overlaps_however_many_are_side_by_side(circuit, register):
+    rng = np.random.default_rng(1)
+    table = rows_with_zeros(rng, 6, 3), rows_with_zeros(rng, 4, 3), np.array([0, 1, 0, 1])
+    plans = [toy_plan(table=table, n_qubits=n, circuit=circuit, register=register) for n in (5, 10, 100)]
+    values = [exact_values(plan) for plan in plans]
+    exact = np.concatenate([tests.overlaps for tests in plans[0].tests])
+    np.testing.assert_allclose(values[0], exact, rtol=0, atol=1e-12)
+    sizes = {plan.packs[-1].n_copies for plan in plans}
+    assert len(sizes) == (1 if register == "paper" else 3)
+    for plan, value in zip(plans, values, strict=True):
+        np.testing.assert_array_equal(value, values[0])  # bit for bit
+        decided = plan.decided_by(value)
+        np.testing.assert_array_equal(decided.margins, plans[0].decided_by(values[0]).margins)
+        np.testing.assert_array_equal(decided.codes, plan.exact.codes)
+
+
+@pytest.mark.parametrize("n_qubits", [1, 7, 100])
+def test_one_column_tests_are_the_same_on_any_number_of_qubits(n_qubits):
+    plan, alone = (toy_plan(n_qubits=n) for n in (n_qubits, 1))
+    assert plan.packs[0].n_copies == min(n_qubits, plan.n_tests)
+    np.testing.assert_array_equal(exact_values(plan), exact_values(alone))
+    for ours, closed in zip(plan.decided_by(exact_values(plan)), plan.exact, strict=True):
+        np.testing.assert_allclose(ours, closed, atol=1e-9)
+
+
+def test_repeats_are_removed_to_the_last_bit_and_no_further():
+    x = np.array([[0.3, 0.0], [0.3, -0.0], [0.3 + 1e-14, 0.0], [0.3, 0.0]])
+    y = np.array([[0.7, 0.2]])
+    for register in ("column", "group"):
+        (tests,), (asked,) = distinct_tests([Call(x, y)], INTERFERENCE, register)
+        numbers = asked.test[:, 0, 0]
+        assert len(tests) == 2
+        assert numbers[0] == numbers[1] == numbers[3] != numbers[2]
+    # A column where one entry is zero needs no circuit, whatever the sign of the zero.
+    np.testing.assert_array_equal(distinct_tests([Call(x, y)], INTERFERENCE, "column")[1][0].test[:, 0, 1], -1)
+
+
+def test_tests_are_numbered_as_they_are_first_asked_for():
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(6, 2)), rng.normal(size=(3, 2))
+    (tests,), asked = distinct_tests([Call(X[::-1], Y), Call(X, Y)], INTERFERENCE, "column")
+    np.testing.assert_array_equal(asked[0].test.ravel(), np.arange(36))
+    np.testing.assert_array_equal(asked[1].test, asked[0].test[::-1])
+    assert len(tests) == 36
+
+
+def test_the_same_angles_are_the_same_test_whatever_the_scale():
+    X, Y = np.array([[1.0, 2.0]]), np.array([[3.0, 5.0]])
+    for register in ("column", "group"):
+        (tests,), _ = distinct_tests([Call(X, Y), Call(4.0 * X, 4.0 * Y)], INTERFERENCE, register)
+        assert len(tests) == (2 if register == "column" else 1)
+
+
+def test_recorder_answers_in_closed_form_and_keeps_what_it_was_asked():
+    recorder = Recorder()
+    rows = np.array([[3.0, 0.0]])
+    assert recorder(rows, [[0.0, 4.0]]).distance == 5.0
+    rows[:] = 7.0
+    np.testing.assert_array_equal(recorder.calls[0].X, [[3.0, 0.0]])
+
+
+def test_calls_that_were_not_planned_are_refused():
+    calls = [Call(np.array([[1.0]]), np.array([[2.0]])), Call(np.array([[1.0]]), np.array([[3.0]]))]
+    answers = Answers(calls, lambda place: np.array([[0.1 * place]]))
+    answers(*calls[0])
+    for wrong in (calls[0], Call(calls[1].X, np.array([[3.0 + 1e-15]])), Call(calls[1].X, np.array([[3.0], [3.0]]))):
+        with pytest.raises(ModelError, match="Make a new plan"):
+            answers(*wrong)
+    assert answers(*calls[1]).overlap == 0.1
+    with pytest.raises(ModelError, match="Make a new plan"):
+        answers(*calls[1])
+
+
+def test_records_that_change_after_the_plan_are_noticed():
+    X, medoids, classes = toy_table()
+    plan = make_plan(
+        by_mean_square(X, medoids, classes), len(X), Device(n_qubits=7), MeasurementSettings(calibrate=False)
+    )
+    X[0, 0] += 1e-9
+    with pytest.raises(ModelError, match="changed after the plan"):
+        plan.run()
+
+
+def nothing_asked(_, rows):
+    n = len(rows)
+    return Decided(np.ones(n, dtype=np.intp), np.tile([0.0, 1.0], (n, 1)), np.ones(n), np.full((n, 2), 0.5))
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("shots", [64, "auto"])
+def test_without_a_single_test_nothing_runs_and_the_closed_form_decides(calibrate, shots):
+    settings = MeasurementSettings(calibrate=calibrate, shots=shots)
+    for decide in (
+        nothing_asked,
+        by_mean_square(np.zeros((3, 2)), np.eye(2), np.array([0, 1])),
+        by_mean_square(np.zeros((3, 0)), np.zeros((2, 0)), np.array([0, 1])),
+    ):
+        plan = make_plan(decide, 3, Device(n_qubits=4), settings)
+        assert plan.n_circuits == plan.n_calibration_circuits == len(plan.jobs) == plan.seconds == 0
+        result = plan.run()
+        np.testing.assert_array_equal(result.decided.margins, plan.exact.margins)
+        np.testing.assert_array_equal(result.errors.margins, 0.0)
+        assert result.summary()["agreement"] == 1.0
+
+
+def test_settings_that_cannot_be_are_refused():
+    for settings, message in (
+        ({"register": "row"}, "'column', 'group', 'paper'"),
+        ({"circuit": "swap"}, "'interference', 'compact_swap'"),
+        ({"shots": 0}, "'shots'"),
+        ({"shots": True}, "'shots'"),
+        ({"shots": "many"}, "'shots'"),
+        ({"shots": 10**20}, "from 1 to 1,000,000"),
+        ({"budget": 0}, "'budget'"),
+        ({"budget": 10**20}, "'budget' parameter must be at most 1,000,000"),
+        ({"draws": 1.5}, "'draws'"),
+        ({"circuits_per_job": 0}, "'circuits_per_job'"),
+        ({"calibration_circuits": 5}, "calibration_circuits=6"),
+        ({"seed": -1}, "'seed'"),
+        ({"seed": None}, "'seed'"),
+        ({"calibrate": "no"}, "'calibrate' parameter must be True or False"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            MeasurementSettings(**settings)
+    with pytest.raises(DataError, match="at least one row"):
+        make_plan(nothing_asked, 0, Device(), MeasurementSettings())
+
+
+@pytest.mark.parametrize("register", ["column", "group"])
+def test_what_is_equal_needs_no_circuit(register):
+    X = np.array([[1.0, 2.0, 3.0], [1.0, -2.0, 0.5]])
+    Y = np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]])
+    tests, (asked,) = distinct_tests([Call(X, Y)], FORMS["interference"], register)
+    assert np.all(tests[0].overlaps > 0)
+    assert asked.overlap(np.append(tests[0].overlaps, 0.5))[0, 0] == 0.0
+    np.testing.assert_allclose(
+        asked.overlap(np.append(tests[0].overlaps, 0.5)), compact_swap_test(X, Y).overlap, rtol=0, atol=1e-14
+    )
+    if register == "group":
+        by_paper, _ = distinct_tests([Call(X, Y)], FORMS["interference"], "paper")
+        assert len(by_paper[0]) == len(tests[0]) + 1

@@ -1,0 +1,267 @@
+"""A plan says before what a run does: circuits, jobs and shots to the last one, and errors nearly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
+pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
+from qiskit_aer.noise import NoiseModel
+from qiskit_ibm_runtime import fake_provider
+from scipy.special import chdtrc
+from toy_deciders import by_mean_square, toy_plan, toy_table
+
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.quantum.circuits.forms import FORMS
+from qmedoid.quantum.devices import BlockSampler, Device
+from qmedoid.quantum.measurement import MeasurementSettings, make_plan
+from qmedoid.quantum.measurement.asking import Decided
+from qmedoid.quantum.measurement.errors import decided_errors
+
+
+@pytest.fixture(scope="module")
+def manila():
+    return fake_provider.FakeManilaV2()
+
+
+class CountedShots:
+    """An exact simulator that notes circuits and shots of every job."""
+
+    def __init__(self, seed=0):
+        self.inner, self.jobs = BlockSampler(NoiseModel(), seed=seed), []
+
+    def run(self, pubs):
+        pubs = list(pubs)
+        self.jobs.append([(len(angles), shots) for _, angles, shots in pubs])
+        return self.inner.run(pubs)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"calibrate": True, "circuits_per_job": 3, "calibration_circuits": 6},
+        {"register": "group", "calibrate": True, "circuits_per_job": 5},
+        {"register": "paper", "circuits_per_job": 10},
+        {"shots": "auto", "budget": 700, "calibrate": True, "circuits_per_job": 7},
+    ],
+    ids=str,
+)
+def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
+    sampler = CountedShots()
+    plan = toy_plan(Device(sampler=sampler, n_qubits=7), **{"shots": 50} | settings)
+    plan.summary(), plan.expected_errors, plan.columns()
+    assert sampler.jobs == []  # nothing runs before it is asked for
+    told = []
+    result = plan.run(on_job=lambda done, total: told.append((done, total)))
+    assert len(sampler.jobs) == len(plan.jobs) == told[-1][1]
+    assert [done for done, _ in told] == list(range(1, len(plan.jobs) + 1))
+    circuits = [one for job in sampler.jobs for one in job]
+    assert sum(n for n, _ in circuits) == plan.n_circuits + plan.n_calibration_circuits
+    assert sum(n * shots for n, shots in circuits) == plan.n_shots
+    per_job = settings.get("circuits_per_job", 100)
+    known_per_job = [sum(len(part.tests) for part in job.parts if (part.tests < 0).all()) for job in plan.jobs]
+    assert all(job.n_circuits - known <= per_job for job, known in zip(plan.jobs, known_per_job, strict=True))
+    assert all(known_per_job) == plan.settings.calibrate
+    assert plan.summary()["total_shots"] == plan.n_shots
+    assert [len(raw) for raw in result.raw] == [len(tests) for tests in plan.tests]
+
+
+@pytest.mark.parametrize("circuit", FORMS)
+def test_overlaps_have_binomial_errors(circuit):
+    plan = toy_plan(shots=200, circuit=circuit, table=toy_table(1, n=80), n_qubits=30)
+    result = plan.run()
+    chance = plan.settings.form.chance(plan.tests[0].overlaps)
+    binomial = plan.settings.form.slope**2 * chance * (1.0 - chance) / 200
+    told = binomial * 200**2 > 4.0  # a few counts at least
+    chi_square = np.sum(result.overlap_errors[told] ** 2 / binomial[told])
+    assert 0.005 < chdtrc(told.sum(), chi_square) < 0.995
+
+
+@pytest.mark.parametrize("circuit", FORMS)
+def test_errors_of_linear_margins_are_those_of_the_formula(circuit):
+    """Margins that are linear in overlaps have errors in closed form."""
+    X, medoids, _ = table = toy_table(2, n=6)
+    plan = toy_plan(table=table, register="group", circuit=circuit, shots=1000, draws=1500)
+    chance = plan.settings.form.chance(plan.tests[0].overlaps)
+    of_test = plan.settings.form.slope**2 * chance * (1.0 - chance) / 1000
+    z = (X**2).sum(axis=1)[:, None] + (medoids**2).sum(axis=1)
+    weights = 2.0 * z / 2  # two medoids of each class
+    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0].asked[0].test[..., 0]], axis=1))
+    np.testing.assert_allclose(plan.expected_errors.margins, expected, rtol=0.08)
+    np.testing.assert_allclose(plan.run().errors.margins, expected, rtol=0.2)
+
+
+def repeated(backend, table, n, **settings):
+    """Changes of margins and stated errors of n runs, and the expected ones."""
+    changes, stated, scores = [], [], []
+    for seed in range(n):
+        plan = toy_plan(backend, table=table, n_qubits=5, device_seed=seed, seed=seed, **settings)
+        result = plan.run()
+        changes.append(result.decided.margins - plan.exact.margins)
+        stated.append(result.errors.margins)
+        scores.append(result.overlap_scores)
+    return (*(np.sqrt(np.mean(np.square(one))) for one in (changes, stated, scores)), plan)
+
+
+@pytest.mark.parametrize("circuit", FORMS)
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_stated_and_expected_errors_are_the_actual_ones(circuit, calibrate):
+    table = toy_table(0, n=20)
+    actual, stated, scores, plan = repeated(None, table, 30, circuit=circuit, shots=300, calibrate=calibrate)
+    assert stated == pytest.approx(actual, rel=0.15)
+    assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.15)
+    assert 0.9 < scores < 1.15
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_stated_and_expected_errors_are_the_actual_ones_under_noise(manila, n_columns):
+    table = toy_table(0, n=20, n_columns=n_columns)
+    actual, stated, scores, plan = repeated(manila, table, 30, shots=1000, calibrate=True)
+    assert stated == pytest.approx(actual, rel=0.15)
+    assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.15)
+    assert 0.9 < scores < 1.15
+
+
+def test_an_earlier_run_tells_what_noise_leaves_unexplained():
+    backend, table = fake_provider.FakeNairobiV2(), toy_table(0, n=20, n_columns=4, n_medoids=6)
+    device = Device(backend, n_qubits=7, n_attempts=2)
+    earlier = toy_plan(device, table=table, register="group", calibrate=True, calibration_circuits=64).run()
+    assert earlier.lines[0].excess > 0.002
+    settings = MeasurementSettings(register="group", draws=64)
+    changes = []
+    for seed in range(12):
+        own = Device(backend, n_qubits=7, seed=seed)
+        own.packs = device.packs
+        plan = make_plan(by_mean_square(*table), 20, own, settings, calibration=earlier.lines)
+        changes.append(plan.run().margin_errors)
+    actual = np.sqrt(np.mean(np.square(changes)))
+    assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.2)
+    with pytest.raises(ParameterError, match="same model, circuit and register"):
+        make_plan(by_mean_square(*table), 20, device, MeasurementSettings(), calibration=earlier.lines)
+
+
+def test_calibration_undoes_noise_and_says_where_it_does_not(manila):
+    table = toy_table(0, n=10)
+    raw = toy_plan(manila, table=table, n_qubits=5).run()
+    calibrated = toy_plan(manila, table=table, n_qubits=5, calibrate=True).run()
+    assert calibrated.lines[0].used
+    assert calibrated.notes == ()
+    errors = [result.summary()["overlap_rms_error"] for result in (raw, calibrated, calibrated.without_calibration())]
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[2] > 2.0 * errors[1]
+    assert raw.lines == (None,)
+    assert any("errors are those of shots alone" in note for note in raw.notes)
+    exact = toy_plan(table=table, calibrate=True).run()
+    assert not exact.lines[0].used
+    assert any("without calibration" in note for note in exact.notes)
+    np.testing.assert_array_equal(exact.estimates[0].overlaps, exact.raw[0])
+    assert toy_plan(table=table).run().notes == ()
+
+
+@pytest.mark.parametrize("register", ["column", "group"])
+@pytest.mark.parametrize("medoids", [np.ones((2, 2)), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([[0.0, 2.0]] * 2)])
+def test_equal_medoids_and_a_single_known_vector_are_calibrated_without_nan(manila, register, medoids):
+    X = np.array([[0.3, 0.4], [1.0, 1.0], [-2.0, 0.1]])
+    plan = toy_plan(manila, table=(X, medoids, np.array([0, 1])), register=register, calibrate=True, n_qubits=5)
+    result = plan.run()
+    for values in (
+        result.decided.margins,
+        result.errors.margins,
+        result.lines[0].covariances,
+        result.estimates[0].errors,
+        plan.expected_errors.margins,
+    ):
+        assert np.isfinite(values).all()
+
+
+def test_a_third_class_that_is_less_surely_behind_leaves_a_record_undecided():
+    rng = np.random.default_rng(0)
+    scores = np.array([[0.0, -1.0, -2.0], [0.0, -1.0, -2.0]])
+
+    def decided(values):
+        ranked = np.sort(values, axis=1)
+        return Decided(values.argmax(axis=1), values, ranked[:, -1] - ranked[:, -2], None)
+
+    def again():
+        noise = rng.normal(size=(2, 3)) * [[0.01, 0.01, 1.5], [0.01, 0.01, 0.01]]
+        return decided(scores + noise)
+
+    errors = decided_errors(decided(scores), again, 500)
+    np.testing.assert_allclose(errors.margins, 0.0141, rtol=0.1)  # of the runner-up
+    np.testing.assert_allclose(errors.distances, [2.0 / 1.5, 1.0 / 0.0141], rtol=0.1)
+    assert errors.undecided(decided(scores)).tolist() == [True, False]
+    assert errors.probabilities is None
+
+
+def test_errors_of_two_classes_belong_to_the_margin_at_the_cut():
+    """A cut moves the margin and not its error."""
+    scores, cut = np.array([[0.0, 1.0]]), 0.9
+    rng = np.random.default_rng(1)
+
+    def decided(values):
+        margins = values[:, 1] - values[:, 0] - cut
+        return Decided((margins > 0).astype(np.intp), values, margins, np.full((len(values), 2), 0.5))
+
+    errors = decided_errors(decided(scores), lambda: decided(scores + rng.normal(size=(1, 2)) * 0.2), 4000)
+    assert errors.margins[0] == pytest.approx(0.2 * np.sqrt(2), rel=0.05)
+    assert errors.undecided(decided(scores)).tolist() == [True]
+    assert errors.probabilities.tolist() == [0.0]
+    assert np.isinf(errors.distances).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_what_is_no_number_is_undecided(n_classes):
+    """A margin or an error of NaN settles nothing; an error of 0 settles everything."""
+    scores = np.tile(np.arange(float(n_classes)), (3, 1))
+
+    def decided(change):
+        values = scores + change
+        margins = values[:, -1] - values[:, -2]
+        return Decided(np.full(3, n_classes - 1), values, margins, None)
+
+    nowhere = np.zeros((3, n_classes - 1))
+    first, again = (decided(np.column_stack([nowhere, last])) for last in ([0.0, 0.0, np.inf], [0.0, np.nan, np.inf]))
+    assert decided_errors(first, lambda: again, 2).undecided(first).tolist() == [False, True, True]
+
+
+def test_undecided_records_are_those_that_other_runs_decide_otherwise():
+    table = toy_table(5, n=60)
+    plans = [toy_plan(table=table, shots=100, device_seed=seed, n_qubits=20, draws=64) for seed in range(15)]
+    results = [plan.run() for plan in plans]
+    flips = np.mean([~result.kept for result in results], axis=0)
+    settled = ~plans[0].undecided
+    assert flips[settled].max(initial=0.0) < 0.2
+    assert flips[~settled].mean() > 5 * flips[settled].mean()
+    # A record that a run itself calls settled is seldom wrong: two errors are one in forty.
+    wrong = np.mean([(~result.kept & ~result.undecided).sum() for result in results])
+    assert wrong <= 60 / 40
+
+
+def test_margins_that_are_further_off_than_stated_are_told():
+    """As by noise that tests of a record have in common, which no error of a single overlap shows."""
+    plan = toy_plan(table=toy_table(n=40), shots=1000, draws=64)
+    result = plan.run()
+    assert result.margin_ratio == pytest.approx(1.0, abs=0.3)
+    assert result.notes == ()
+    shift = 3.0 * result.errors.margins[:, None] * [1.0, -1.0] / 2.0
+    moved = result.decided._replace(scores=result.decided.scores + shift)
+    off = replace(result, decided=moved)
+    assert off.margin_ratio == pytest.approx(3.0, rel=0.2)
+    assert "times their stated errors" in off.notes[0]
+
+
+def test_counts_of_another_plan_are_refused():
+    plan, other = toy_plan(), toy_plan(table=toy_table(n=5))
+    counts = [plan.device.run(job.batches, seed=[job.number]) for job in plan.jobs]
+    assert plan.read_out(counts).kept.all()
+    for plans, wrong in (
+        (other, counts),
+        (plan, counts[:-1]),
+        (plan, [[ones + 4097 for ones in job] for job in counts]),
+        (plan, [[ones[:, ::2] for ones in job] for job in counts]),
+    ):
+        with pytest.raises(ModelError, match="not those of this plan"):
+            plans.read_out(wrong)

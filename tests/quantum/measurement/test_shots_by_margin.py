@@ -1,0 +1,106 @@
+"""Shots where they settle records: the budget, who gets how many, and whether it pays."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
+from toy_deciders import by_mean_square, toy_plan, toy_table
+
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.measurement import MeasurementSettings, make_plan
+from qmedoid.quantum.measurement.shots import LEAST_SHOTS, MOST_SHOTS, flat_shots, shots_for
+
+
+@pytest.mark.parametrize("budget", [1, 3, 200, 256, 300, 1000, 4096, 10**6])
+def test_mean_is_within_the_budget_and_no_record_gets_none(budget):
+    rng = np.random.default_rng(budget)
+    distances = np.concatenate([rng.exponential(3.0, 500), [0.0, np.inf, np.nan, 1e300]])
+    shots = shots_for(distances, 1024, budget)
+    assert shots.mean() <= budget
+    assert shots.min() >= min(LEAST_SHOTS, flat_shots(budget)) >= 1
+    assert shots.max() <= MOST_SHOTS
+    assert np.array_equal(shots, 2 ** np.log2(shots).astype(int))
+
+
+def test_what_shots_cannot_settle_and_what_needs_none_get_the_fewest():
+    distances = np.array([0.0, 0.001, 1.0, 2.0, 3.0, 16.0, 1e6])  # at 1,024 shots
+    shots = shots_for(distances, 1024, 10**6)
+    assert shots[0] == shots[1] == shots[-1] == LEAST_SHOTS
+    assert (np.diff(shots[2:]) <= 0).all()
+    assert shots[2] > 4096  # one error becomes four at 16 times the shots
+    assert shots[5] == LEAST_SHOTS  # sixteen errors are still eight
+
+
+def test_a_small_budget_goes_to_those_who_gain_most():
+    distances = np.array([2.0] * 4 + [0.2] * 4 + [20.0] * 92)
+    shots = shots_for(distances, 1024, 300)
+    assert (shots[:4] > LEAST_SHOTS).all()
+    assert (shots[4:] == LEAST_SHOTS).all()
+
+
+@pytest.mark.parametrize("register", ["column", "group"])
+@pytest.mark.parametrize("budget", [200, 1024, 3000])
+def test_all_circuits_together_keep_the_budget(register, budget):
+    table = toy_table(3, n=60)
+    flat = toy_plan(table=table, shots=budget, register=register)
+    plan = toy_plan(table=table, shots="auto", budget=budget, register=register)
+    assert plan.n_test_shots <= flat.n_test_shots == budget * flat.n_circuits
+    assert sorted(row for block in plan.blocks for row in block.rows) == list(range(60))
+    assert all((shots > 0).all() for shots in plan.test_shots)
+
+
+def test_tests_that_records_share_run_with_the_most_shots_of_these():
+    X, medoids, classes = toy_table(1, n=40, n_columns=2)
+    X[:, 0] = np.round(X[:, 0])  # few values, so that records share tests
+    plan = toy_plan(table=(X, medoids, classes), shots="auto", budget=2000)
+    assert len(plan.blocks) > 2
+    most = np.zeros(plan.n_tests, dtype=int)
+    for block in plan.blocks:
+        for asked in block.asked:
+            for number in asked.test[asked.test >= 0]:
+                most[number] = max(most[number], block.shots)
+    np.testing.assert_array_equal(np.concatenate(plan.test_shots), most)
+    ran = np.zeros(plan.n_tests, dtype=int)
+    for job in plan.jobs:
+        for part in job.parts:
+            ran[part.tests[part.tests >= 0]] += part.batch.shots
+    np.testing.assert_array_equal(ran, most)
+
+
+def test_tests_that_all_records_share_do_not_break_the_budget():
+    X, medoids, classes = toy_table(2, n=50, n_columns=1)
+    X = np.round(X, 1)  # every value is asked for by many records
+    budget = 1024
+    plan = toy_plan(table=(X, medoids, classes), shots="auto", budget=budget)
+    assert plan.n_test_shots <= budget * toy_plan(table=(X, medoids, classes), shots=budget).n_circuits
+
+
+def test_fewer_records_are_undecided_than_with_the_same_shots_for_all():
+    by_margin, alike, spent = 0, 0, []
+    for seed in range(5):
+        table = toy_table(seed, n=100, n_medoids=6)
+        plans = [
+            make_plan(
+                by_mean_square(*table), 100, Device(n_qubits=50, seed=seed),
+                MeasurementSettings(shots=shots, budget=1024, calibrate=False, draws=32),
+            )
+            for shots in ("auto", 1024)
+        ]  # fmt: skip
+        results = [plan.run() for plan in plans]
+        by_margin += results[0].undecided.sum()
+        alike += results[1].undecided.sum()
+        spent.append(plans[0].n_test_shots / plans[1].n_test_shots)
+    assert by_margin < 0.6 * alike
+    assert max(spent) <= 1.0
+
+
+def test_calibration_is_counted_in_when_shots_are_chosen():
+    """What calibration undoes is no reason for shots."""
+    from qiskit_ibm_runtime.fake_provider import FakeManilaV2
+
+    backend, table = FakeManilaV2(), toy_table(4, n=40)
+    spent = {
+        calibrate: toy_plan(backend, table=table, shots="auto", budget=4096, calibrate=calibrate).n_test_shots
+        for calibrate in (False, True)
+    }
+    assert spent[True] < 0.8 * spent[False]

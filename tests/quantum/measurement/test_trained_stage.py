@@ -1,0 +1,281 @@
+"""The trained circuit on a device: what it computes, what it costs, how it is calibrated, and what its errors are."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
+pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
+from qiskit_ibm_runtime import fake_provider
+from trained_models import HYBRIDS, alone, hybrid
+
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.methods.variational.ansatz import Ansatz
+from qmedoid.quantum.circuits import StatevectorExpectations
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.measurement.calibration import Readings
+from qmedoid.quantum.measurement.observables import fit_line_or_shift, fit_shift, lines_of_values
+from qmedoid.quantum.measurement.result import joined
+from qmedoid.quantum.measurement.trained import TrainedCircuit
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def exact_overlaps(plan):
+    return joined([tests.overlaps for tests in plan.tests])
+
+
+def chances(plan, jobs):
+    """Expectation values of all records from the exact chances of packed circuits."""
+    circuit = plan.trained.circuit
+    found = np.full((len(circuit.rows), len(circuit.masks)), np.nan)
+    for job in jobs:
+        for part in job.parts:
+            states = plan.device.chances(part.batch)
+            states = np.stack([1.0 - states, states], axis=-1) if states.ndim == 2 else states
+            used = part.tests >= 0
+            found[part.tests[used]] = circuit.values(states[used] @ circuit.masks.T)
+    return found
+
+
+@pytest.mark.parametrize("kind", HYBRIDS)
+@pytest.mark.parametrize("n_qubits", [2, 3, 7])
+def test_packed_circuits_decide_as_the_simulator_does(kind, n_qubits):
+    model, rows = hybrid(kind)
+    width = model.model.best.variational.network.ansatz.n_qubits
+    n_qubits = max(n_qubits, width)
+    plan = model.measurement_plan(rows, n_qubits=n_qubits, shots=10, calibrate=False)
+    picked = model.decide(rows).by_circuit
+    assert picked.sum() > 0
+    np.testing.assert_array_equal(plan.trained.circuit.rows, np.flatnonzero(picked))
+    assert plan.trained.pack.n_copies == min(n_qubits // width, picked.sum())
+    values = exact_overlaps(plan)
+    inputs = plan.inputs_by(values)
+    np.testing.assert_allclose(inputs, plan.trained.inputs, atol=1e-6)
+    measured = chances(plan, plan.trained.jobs_at(inputs))
+    decided, simulated = plan.decided_by(values, lambda places, _: measured[places]), plan.decided_by(values)
+    np.testing.assert_allclose(decided.margins, simulated.margins, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(decided.scores, simulated.scores, rtol=0, atol=1e-12)
+    closed = model.decide(rows)
+    np.testing.assert_array_equal(decided.codes, closed.codes)
+    np.testing.assert_allclose(plan.exact.margins, closed.margins, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(decided.margins, closed.margins, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n_classes", "readout", "n_qubits"), [(2, "strings", 1), (2, "parity", 2), (3, "direct", 2),
+                                                                (3, "strings", 3)])  # fmt: skip
+def test_a_circuit_alone_is_all_that_runs(n_classes, readout, n_qubits):
+    model, rows = alone(n_classes, readout, n_qubits)
+    plan = model.measurement_plan(rows, n_qubits=6, shots=4096, seed=1)
+    assert plan.tests == plan.jobs == plan.blocks[0].calls == ()
+    assert plan.trained.circuit.rows.tolist() == list(range(len(rows)))
+    measured, closed = chances(plan, plan.trained.jobs), model.decide(rows)
+    decided = plan.decided_by(np.zeros(0), lambda places, _: measured[places])
+    np.testing.assert_allclose(decided.margins, closed.margins, rtol=0, atol=1e-12)
+    result = plan.run()
+    assert (result.kept | result.undecided).all()
+    assert result.by_circuit.all()
+    assert 0.3 < rms(result.margin_errors) / rms(result.errors.margins) < 2.0
+    assert len(result.summary()["trained_circuit"]["calibration"]) == len(plan.trained.circuit.names)
+
+
+def test_saved_circuits_alone_are_measured_by_backends():
+    model, rows = alone()
+    measured = model.measured_by(expectations=StatevectorExpectations())
+    np.testing.assert_allclose(measured.decide(rows).margins, model.decide(rows).margins, rtol=0, atol=1e-12)
+    plan = measured.measurement_plan(rows, shots=10)  # as of the model itself
+    np.testing.assert_array_equal(plan.trained.inputs, model.measurement_plan(rows, shots=10).trained.inputs)
+
+
+@pytest.mark.parametrize("settings", [{"calibrate": False}, {"circuits_per_job": 2, "calibration_circuits": 6},
+                                      {"shots": "auto", "budget": 300}])  # fmt: skip
+def test_circuits_jobs_and_shots_are_those_of_the_plan(settings):
+    model, rows = hybrid("two classes, some records")
+    device = Device(n_qubits=5)
+    plan = model.measurement_plan(rows, device, **{"shots": 20, "draws": 4} | settings)
+    ran, submit, told = Counter(), device.submit, []
+
+    def counted(batches, *, seed=(), key=None):
+        ran.update(jobs=1, circuits=sum(len(one.angles) for one in batches))
+        ran.update(shots=sum(len(one.angles) * one.shots for one in batches))
+        return submit(batches, seed=seed, key=key)
+
+    device.submit = counted
+    summary = plan.summary()
+    plan.run(on_job=lambda done, total: told.append((done, total)))
+    assert ran == {"jobs": summary["jobs"], "circuits": plan.n_circuits + plan.n_calibration_circuits,
+                   "shots": summary["total_shots"]}  # fmt: skip
+    assert told == [(done + 1, summary["jobs"]) for done in range(summary["jobs"])]
+    own = summary["trained_circuit"]
+    assert own["jobs"] == len(plan.trained.jobs) > 0
+    assert own["records"] == model.decide(rows).by_circuit.sum()
+    assert own["circuits"] == -(-own["records"] // own["side_by_side"]) or settings.get("shots") == "auto"
+    assert [job.number for job in plan.all_jobs] == list(range(summary["jobs"]))
+    if settings.get("calibrate", True):
+        assert all((job.parts[-1].tests < 0).all() for job in plan.trained.jobs)  # known inputs in every job
+
+
+def test_a_circuit_that_decides_no_record_takes_nothing():
+    model, rows = hybrid("two classes, some records")
+    clear = rows[~model.decide(rows).by_circuit]
+    plan = model.measurement_plan(clear, shots=50)
+    assert plan.trained is None
+    assert plan.notes == ()
+    assert plan.summary()["trained_circuit"] is None
+    # And no noise sends one there.
+    assert not np.isin("by_circuit", list(plan.run().columns()))
+
+
+def test_the_circuit_can_stay_simulated():
+    model, rows = hybrid("two classes, some records")
+    plan = model.measurement_plan(rows, shots=50, refine="simulated")
+    assert plan.trained is None
+    assert "simulated exactly" in plan.notes[0]
+    assert not any("simulated" in note for note in model.measurement_plan(rows, shots=50).run().notes)
+
+
+@pytest.fixture(scope="module")
+def measured_under_noise():
+    """Results of some runs of a circuit alone on a noisy device."""
+    (model, rows), manila = alone(n_qubits=2), fake_provider.FakeManilaV2()
+    packs, found = {}, []
+    for seed in range(10):
+        own = Device(manila, n_qubits=4, seed=seed, n_attempts=1)
+        own.packs = packs
+        found.append(model.measurement_plan(rows, own, shots=2000, seed=seed, draws=24).run())
+    return found
+
+
+def test_calibrated_values_have_honest_errors_under_noise(measured_under_noise):
+    results = measured_under_noise
+    scores = [(one.trained.values - one.trained.exact) / one.trained.errors for one in results]
+    assert 0.9 < rms(scores) < 1.15
+    assert rms([one.margin_errors for one in results]) == pytest.approx(
+        rms([one.errors.margins for one in results]), rel=0.2
+    )
+    expected = results[0].plan.expected_errors.margins
+    assert rms(expected) == pytest.approx(rms([one.errors.margins for one in results]), rel=0.3)
+
+
+def test_calibration_undoes_noise_and_says_so(measured_under_noise):
+    result = measured_under_noise[0]
+    plain = result.without_calibration()
+    raw, calibrated = (rms(one.trained.values - one.trained.exact) for one in (plain, result))
+    assert calibrated < 0.6 * raw
+    np.testing.assert_array_equal(plain.trained.values, result.trained.raw)
+    found = result.summary()["trained_circuit"]
+    assert found["value_rms_error"] == pytest.approx(calibrated)
+    assert found["value_rms_error_raw"] == pytest.approx(raw)
+    assert [one["observable"] for one in found["calibration"]] == ["IZ", "ZI", "ZZ"]
+    assert all(one["used"] and 0.5 < one["slope"] < 1.0 for one in found["calibration"])
+    without = replace(result.trained, reads=tuple(replace(one, lines=None) for one in result.trained.reads))
+    assert any("errors are those of shots alone" in note for note in replace(result, trained=without).notes)
+
+
+def test_values_of_a_record_are_drawn_with_the_correlations_of_their_shots():
+    model, rows = alone(n_qubits=2)
+    plan = model.measurement_plan(rows[:4], n_qubits=8, shots=400, calibrate=False)
+    expected = plan.trained.expected
+    rng, places = np.random.default_rng(0), np.arange(4)
+    drawn = np.array([expected.drawn(rng)(places, expected.inputs) for _ in range(4000)])
+    p = plan.trained.circuit.probabilities(expected.inputs)
+    observables = plan.trained.circuit.observables
+    for record in range(4):
+        by_shots = (observables * p[record]) @ observables.T - np.outer(*[observables @ p[record]] * 2)
+        np.testing.assert_allclose(np.cov(drawn[:, record].T), by_shots / 400, atol=0.0003)
+    repeated = [model.measurement_plan(rows[:4], n_qubits=8, shots=400, calibrate=False, seed=seed, draws=1).run()
+                for seed in range(60)]  # fmt: skip
+    scores = [(one.trained.values - one.trained.exact) / one.trained.errors for one in repeated]
+    assert 0.9 < rms(scores) < 1.1
+
+
+def test_errors_of_distances_reach_the_margin_through_the_circuit():
+    """A circuit that is read with very many shots leaves the errors that its inputs have."""
+    model, rows = hybrid("two classes, some records")
+    plan = model.measurement_plan(rows, n_qubits=20, shots=300, calibrate=False, draws=32)
+    sharp = replace(plan.trained, shots=plan.trained.shots * 10**9)
+    alone_ = replace(plan, trained=sharp).expected_errors.margins[plan.trained.circuit.rows]
+    both = plan.expected_errors.margins[plan.trained.circuit.rows]
+    assert 0.1 * rms(both) < rms(alone_) < rms(both)
+
+
+def test_the_circuit_runs_with_the_inputs_of_measured_distances():
+    model, rows = hybrid("two classes, some records")
+    plan = model.measurement_plan(rows, n_qubits=20, shots=60, calibrate=False, draws=1)
+    result = plan.run()
+    values = joined([one.overlaps for one in result.estimates])
+    np.testing.assert_array_equal(result.trained.inputs, plan.inputs_by(values))
+    assert np.abs(result.trained.inputs - plan.trained.inputs).max() > 0.01
+    first = [plan.device.run(job.batches, seed=[job.number]) for job in plan.jobs]
+    for job in plan.trained_jobs(first):
+        for part in job.parts:
+            used = part.tests >= 0
+            ran = part.batch.angles.reshape(*part.tests.shape, -1)[used]
+            np.testing.assert_array_equal(ran, result.trained.inputs[part.tests[used]])
+
+
+def test_noise_sends_no_other_records_to_the_circuit():
+    """Few shots leave few margins as they are, and the records that the circuit decides are the planned ones."""
+    model, rows = hybrid("two classes, some records")
+    for seed in range(5):
+        result = model.measurement_plan(rows, n_qubits=20, shots=5, calibrate=False, draws=4, seed=seed).run()
+        np.testing.assert_array_equal(result.by_circuit, model.decide(rows).by_circuit)
+
+
+def test_an_observable_that_hardly_changes_is_shifted_alone():
+    rng = np.random.default_rng(3)
+    exact = 0.7 + 1e-4 * rng.normal(size=200)
+    readings = Readings(rng.binomial(1000, 0.62, size=200) / 1000, np.full(200, 1000.0), np.arange(200) % 2, 1.0, 0.0)
+    for lines in (fit_line_or_shift(readings, exact, 2), fit_line_or_shift(readings, np.full(200, 0.7), 2),
+                  fit_shift(readings, exact, 2)):  # fmt: skip
+        assert lines.slopes.tolist() == [1.0, 1.0]
+        assert lines.used
+        assert abs(lines.intercepts[0] + 0.08) < 4 * np.sqrt(lines.covariances[0, 0, 0])
+        assert lines.spread == pytest.approx(1.0, abs=0.2)
+    wide = np.linspace(0.0, 1.0, 200)
+    told = fit_line_or_shift(replace(readings, overlaps=0.1 + 0.8 * wide), wide, 1)
+    assert told.slopes[0] == pytest.approx(0.8)
+
+
+def test_lines_of_shares_are_lines_of_values():
+    exact = np.linspace(0.1, 0.9, 50)
+    readings = Readings(0.05 + 0.8 * exact, np.full(50, 500.0), np.zeros(50, dtype=np.intp), 1.0, 0.0)
+    lines = fit_line_or_shift(readings, exact, 1)
+    found = lines_of_values(lines, -1.0, 2.0)
+    for share in (0.0, 0.3, 1.0):
+        raw, value = lines.intercepts[0] + lines.slopes[0] * share, 2.0 * share - 1.0
+        assert found.intercepts[0] + found.slopes[0] * value == pytest.approx(2.0 * raw - 1.0)
+        spread = [np.array([1.0, at]) @ one.covariances[0] @ [1.0, at] for one, at in ((lines, share), (found, value))]
+        assert spread[1] == pytest.approx(4.0 * spread[0])
+
+
+def test_what_cannot_run_is_refused_with_advice():
+    ansatz = Ansatz(n_qubits=2, n_inputs=1, n_reps=1)
+    three = np.array([[0.0, 1.0, 2.0, 1.0]])
+    for observables in (three, np.ones((1, 4))):
+        with pytest.raises(ModelError, match="refine='simulated'"):
+            TrainedCircuit(ansatz, np.zeros(ansatz.weight_shape), observables, ("one",), np.arange(2), None)
+    model, rows = alone(n_qubits=3)
+    with pytest.raises(ParameterError, match=r"trained circuit takes 3 qubits, and n_qubits=2"):
+        model.measurement_plan(rows, n_qubits=2)
+
+
+def test_counts_of_another_plan_are_refused():
+    model, rows = alone(n_qubits=2)
+    plan = model.measurement_plan(rows, n_qubits=4, shots=20, calibrate=False)
+    counts = [plan.device.run(job.batches, seed=[job.number]) for job in plan.trained_jobs([])]
+    assert plan.read_out(counts).trained.values.shape == (len(rows), 3)
+    short, doubled = ([[change(one) for one in job] for job in counts]
+                      for change in (lambda one: one[..., :2], lambda one: one * 2))  # fmt: skip
+    for wrong in ([], short, doubled):
+        with pytest.raises(ModelError, match="not those of this plan"):
+            plan.read_out(wrong)
+    other, table = hybrid("two classes, some records")
+    simulated = other.measurement_plan(table, shots=5, refine="simulated", calibrate=False)
+    first = [simulated.device.run(job.batches, seed=[job.number]) for job in simulated.jobs]
+    with pytest.raises(ModelError, match="not those of this plan"):
+        simulated.read_out([*first, *counts])

@@ -1,0 +1,288 @@
+"""A run in a folder: it goes on where it was stopped, runs nothing twice, and refuses to be another run."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("qiskit_aer")
+
+from tests.quantum.runs.toy_run import counted, toy_plan
+
+from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.quantum.devices import Device
+from qmedoid.quantum.runs import RunFolder
+from qmedoid.quantum.runs.manifest import asked_for, read_manifest, write_manifest
+
+SCRIPT = Path(__file__).parent / "stoppable_run.py"
+
+
+def run(path, device=None, **settings):
+    """Run a toy plan in a folder; its result, the jobs that were sent, and the manifest."""
+    with RunFolder(path) as folder:
+        device, sent = counted(folder.device(device or Device(n_qubits=4)))
+        result = folder.run(toy_plan(device, **settings))
+        return result, sent, folder.manifest
+
+
+def counts(path):
+    return {file.name: file.read_bytes() for file in sorted((path / "jobs").glob("*.npz"))}
+
+
+def results(path):
+    return {name: (path / name).read_bytes() for name in ("records.csv", "summary.json")}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The folder of a run that nobody stopped."""
+    path = tmp_path_factory.mktemp("undisturbed") / "run"
+    run(path)
+    return path
+
+
+def test_run_writes_what_it_showed(tmp_path):
+    result, sent, manifest = run(tmp_path / "run")
+    plan = result.plan
+    assert sent == [job.number for job in plan.jobs]
+    assert {one.name for one in (tmp_path / "run").iterdir()} == {
+        ".lock", "run.json", "circuits", "jobs", "records.csv", "summary.json", "report.html",
+    }  # fmt: skip
+    with (tmp_path / "run" / "records.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["row"] for row in rows] == [str(row) for row in range(plan.n_records)]
+    for name, values in result.columns().items():
+        found = [row[name] for row in rows]
+        if values.dtype.kind == "f":
+            assert [float(one) for one in found] == values.tolist()
+        else:
+            assert found == [str(one).lower() if values.dtype.kind == "b" else str(one) for one in values]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["result"] == json.loads(json.dumps(result.summary())) == manifest["result"]
+    assert summary["plan"]["circuits"] == plan.n_circuits
+    assert manifest["circuits"]["jobs"] == len(plan.jobs)
+    assert manifest["versions"].keys() == {"qmedoid", "python", "numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime"}
+    assert manifest["asked"]["seed"] == 0
+    assert manifest["started"] <= manifest["finished"]
+
+
+def test_finished_run_runs_nothing_again(tmp_path):
+    path = tmp_path / "run"
+    first, _, _ = run(path)
+    kept = {**counts(path), **results(path)}
+    second, sent, _ = run(path)
+    assert sent == []
+    assert second.summary() == first.summary()
+    assert {**counts(path), **results(path)} == kept
+    with RunFolder(path) as folder:
+        assert folder.is_finished
+
+
+def test_results_that_were_changed_or_lost_are_written_again_from_the_counts(tmp_path):
+    path = tmp_path / "run"
+    run(path)
+    kept = results(path)
+    (path / "records.csv").write_text("row,class\n")
+    (path / "summary.json").unlink()
+    with RunFolder(path) as folder:
+        assert not folder.is_finished
+    _, sent, _ = run(path)
+    assert sent == []
+    assert results(path) == kept
+
+
+class Killed(BaseException):
+    """Stops a run at once, as a kill does."""
+
+
+@pytest.mark.parametrize("at", [0, 1, 5, 8])
+def test_run_that_is_stopped_goes_on(tmp_path, undisturbed, at):
+    path = tmp_path / "run"
+
+    def stop(done, _):
+        if done == at + 1:
+            raise Killed
+
+    with RunFolder(path) as folder:
+        device, before = counted(folder.device(Device(n_qubits=4)))
+        with pytest.raises(Killed):
+            folder.run(toy_plan(device), on_job=stop)
+    assert before == list(range(at + 1))
+    _, after, _ = run(path)
+    assert after == list(range(at + 1, 9))
+    assert counts(path) == counts(undisturbed)
+    assert results(path) == results(undisturbed)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_killed_processes_leave_nothing_to_be_run_twice(tmp_path, undisturbed):
+    """SIGKILL while jobs run, three times; then the run ends as if nothing had happened."""
+    path, log = tmp_path / "run", tmp_path / "sent.log"
+
+    def started(slowly):
+        return subprocess.Popen([sys.executable, SCRIPT, path, log, slowly], stderr=subprocess.PIPE, text=True)
+
+    for wanted in (1, 4, 6):
+        there, child = counts(path), started("0.05")
+        limit = time.monotonic() + 60
+        while len(counts(path)) < wanted and child.poll() is None:
+            assert time.monotonic() < limit
+            time.sleep(0.002)
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL, child.stderr.read()
+        child.stderr.close()
+        assert there.items() <= counts(path).items() <= counts(undisturbed).items()
+    child = started("0")
+    assert child.wait() == 0, child.stderr.read()
+    child.stderr.close()
+    assert counts(path) == counts(undisturbed)
+    assert results(path) == results(undisturbed)
+    # A process never sends a job whose counts were there when it began.
+    for line in log.read_text().splitlines():
+        sent, *finished = line.split()
+        assert sent not in finished, line
+
+
+class Flaky:
+    """Fails jobs that are in a list, each as often as it is there."""
+
+    def __init__(self, device, failing):
+        self.failing, self.sent, submit = list(failing), [], device.submit
+
+        def submitting(batches, *, seed=(), key=None):
+            if seed[0] in self.failing:
+                self.failing.remove(seed[0])
+                raise ConnectionError("the sampler is out of order")
+            self.sent.append(seed[0])
+            return submit(batches, seed=seed, key=key)
+
+        device.submit = submitting
+
+
+def test_jobs_that_fail_are_tried_again_and_the_others_are_kept(tmp_path, undisturbed):
+    path = tmp_path / "run"
+    # Ten failures: job 2 fails for good, and as often as it may; jobs 4, 5 and 6 recover.
+    failing = [2] * 5 + [4] * 2 + [5] * 2 + [6]
+    with RunFolder(path) as folder:
+        device = folder.device(Device(n_qubits=4))
+        flaky = Flaky(device, failing)
+        with pytest.raises(JobError, match=r"1 of 9 jobs failed 3 times; job 2 with ConnectionError: the sampler"):
+            folder.run(toy_plan(device))
+    assert flaky.sent == [0, 1, 3, 4, 5, 6, 7, 8]
+    with RunFolder(path) as folder:
+        assert not folder.is_finished
+        device = folder.device(Device(n_qubits=4))
+        again = Flaky(device, flaky.failing)
+        assert again.failing == [2, 2]
+        folder.run(toy_plan(device))
+    assert again.sent == [2]
+    assert counts(path) == counts(undisturbed)
+    assert results(path) == results(undisturbed)
+
+
+def test_damaged_counts_are_run_again_and_nothing_else_is(tmp_path, undisturbed):
+    path = tmp_path / "run"
+    run(path)
+    (path / "records.csv").unlink()
+    file = sorted((path / "jobs").glob("*.npz"))[3]
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.warns(QMedoidWarning, match="counts of job 3"):
+        _, sent, _ = run(path)
+    assert sent == [3]
+    assert counts(path) == counts(undisturbed)
+    assert results(path) == results(undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"shots": 32}, r"--shots \(16 there, 32 now\)"),
+        ({"register": "group"}, r"--register \(column there, group now\)"),
+        ({"calibrate": False}, r"--calibrate \(True there, False now\)"),
+        ({"n_records": 5}, r"--limit\) \(6 there, 5 now\)"),
+        ({"device": Device(n_qubits=3)}, r"--n-qubits \(4 there, 3 now\)"),
+        ({"circuits_per_job": 2, "draws": 5}, r"--circuits-per-job .*; draws"),
+    ],
+)
+def test_other_run_in_the_same_folder_is_refused(undisturbed, changes, named):
+    before = (undisturbed / "run.json").read_bytes()
+    with pytest.raises(ParameterError, match=rf"holds another run, which differs in .*{named}.*Give another folder"):
+        run(undisturbed, **changes)
+    assert (undisturbed / "run.json").read_bytes() == before
+
+
+def test_other_model_or_records_are_refused_where_they_are_known(tmp_path):
+    path, facts = tmp_path / "run", {"model": "a" * 64, "records": "b" * 64}
+    with RunFolder(path) as folder:
+        folder.run(toy_plan(folder.device(Device(n_qubits=4))), facts=facts)
+        plan = toy_plan(folder.device(Device(n_qubits=4)))
+        asked = {key: asked_for(plan.settings, "simulator", 4, 6, **facts | {key: "c" * 64}) for key in facts}
+        for key, one in asked.items():
+            with pytest.raises(ParameterError, match=rf"the {key} \([ab]+… there, c+… now\)"):
+                folder.refuse_other(one)
+        folder.refuse_other(asked_for(plan.settings, "simulator", 4, 6, **facts))
+        # Other records that nobody has hashed are decided otherwise.
+        with pytest.raises(ParameterError, match=r"differs in the decisions in closed form \("):
+            folder.run(toy_plan(folder.device(Device(n_qubits=4)), seed=1))
+
+
+def test_other_versions_are_noted_and_other_circuits_of_theirs_are_refused(tmp_path):
+    path = tmp_path / "run"
+    run(path)
+    manifest = read_manifest(path)
+    manifest["versions"]["qiskit"] = "1.9"
+    write_manifest(path, manifest)
+    with pytest.warns(QMedoidWarning, match=r"begun with qiskit 1\.9 \(now .*circuits are the same"):
+        run(path)
+    manifest["circuits"]["sha256"] = "0" * 64
+    write_manifest(path, manifest)
+    with pytest.raises(ParameterError, match=r"begun with qiskit 1\.9 .*go on with these versions"):
+        run(path)
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path):
+    with RunFolder(tmp_path / "run"), pytest.raises(ParameterError, match="Another process is at work"):
+        RunFolder(tmp_path / "run")
+    with RunFolder(tmp_path / "run"):
+        pass
+
+
+def test_folder_in_which_nothing_began_is_left_as_it_was(tmp_path):
+    with RunFolder(tmp_path / "new"):
+        assert (tmp_path / "new" / ".lock").exists()
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "outer").mkdir()
+    with RunFolder(tmp_path / "outer" / "deep" / "er"):
+        pass
+    assert [*(tmp_path / "outer").iterdir()] == []
+    (tmp_path / "empty").mkdir()
+    with RunFolder(tmp_path / "empty"):
+        pass
+    assert [*(tmp_path / "empty").iterdir()] == []
+
+
+def test_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ParameterError, match=r"files that are no run: thesis\.tex"):
+        RunFolder(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"asked": {}}', '{"asked": [], "circuits": 1, "plan": 2, "versions": 3}']
+)
+def test_damaged_manifest_is_refused_and_says_what_to_do(tmp_path, content):
+    path = tmp_path / "run"
+    run(path)
+    (path / "run.json").write_text(content)
+    with pytest.raises(ModelError, match=r"run\.json' is no manifest of a run, or is damaged .* remove the file"):
+        RunFolder(path)
+    (path / "run.json").unlink()
+    _, sent, _ = run(path)
+    assert sent == []

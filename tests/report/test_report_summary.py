@@ -1,0 +1,440 @@
+"""The summary of a model: every key is there, figures have intervals, rows are held only where they may be."""
+
+import json
+import math
+import re
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_models import fitted, mixed_table, model_of, replaced, write_csv
+
+from qmedoid import SavedModel
+from qmedoid.exceptions import ContractError, DataError
+from qmedoid.explain.importance import table_importances
+from qmedoid.metrics.intervals import share_interval
+from qmedoid.metrics.texts import percent_text
+from qmedoid.model.contract import Levels
+from qmedoid.report.figures import directions
+from qmedoid.report.parts import (
+    MOST_BYTES,
+    ReportSettings,
+    _neighbor_rows,
+    effects,
+    importances,
+    medoid_rows,
+    start_record,
+    together,
+)
+from qmedoid.report.reading import LookTally, look_at_data, look_at_file
+from qmedoid.report.summary import summarize
+from qmedoid.tables.evaluating import labeled_report
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.novelty import NoveltyTally
+
+KEYS = {
+    "format", "made", "model", "columns", "n_columns", "left_out", "figures", "baselines", "confusion", "operating",
+    "calibration", "effects", "pairs", "groups", "medoids", "circuit", "stability", "findings", "live", "start_record",
+    "table", "expected", "opening", "squares", "errors", "slices",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model():
+    return model_of(mixed_table(300, 0))
+
+
+@pytest.fixture(scope="module")
+def three():
+    return model_of(mixed_table(240, 0, ("a", "b", "c")))
+
+
+def of_table(model, table, **settings):
+    return summarize(model, look_at_data(model, table), settings=ReportSettings(**settings))
+
+
+@pytest.mark.parametrize("with_table", [False, True])
+def test_summary_has_every_key_and_is_plain_json(model, three, with_table):
+    for one, classes in ((model, ("no", "yes")), (three, ("a", "b", "c"))):
+        summary = of_table(one, mixed_table(90, 2, classes)) if with_table else summarize(one)
+        assert {*summary} == KEYS
+        assert json.loads(json.dumps(summary, allow_nan=False)) is not None
+
+
+def test_figures_of_a_table_are_those_of_evaluate(model):
+    table = mixed_table(120, 3)
+    looked = look_at_data(model, table)
+    report = labeled_report(model, looked.codes, looked.decided, looked.hashes)
+    figures = {one["key"]: one for one in summarize(model, looked)["figures"]["figures"]}
+    for key, one in figures.items():
+        assert one["value"] == report[key]
+        assert one["text"].startswith(one["value_text"])
+    right = round(report["accuracy"] * 120)
+    assert (figures["accuracy"]["low"], figures["accuracy"]["high"]) == share_interval(right, 120)[1:]
+    for key in ("roc_auc", "pr_auc", "macro_f1", "log_loss", "precision", "recall", "alert_rate"):
+        assert figures[key]["low"] < figures[key]["value"] < figures[key]["high"], key
+
+
+def test_figures_without_a_table_are_those_of_held_out_rows(model):
+    summary = summarize(model)
+    operating = model.decision.operating
+    figures = {one["key"]: one for one in summary["figures"]["figures"]}
+    assert summary["figures"]["source"] == "held-out"
+    assert figures["recall"]["value"] == operating.recall.value
+    assert (figures["precision"]["low"], figures["precision"]["high"]) == operating.precision[1:]
+    point = summary["operating"]
+    tp, fp, fn, tn = operating.counts
+    place = point["start"]
+    assert [point["stops"][name][place] for name in ("tp", "fp", "fn", "tn")] == [tp, fp, fn, tn]
+    assert summary["confusion"]["counts"] == [[tn, fp], [fn, tp]]
+
+
+def test_a_shifted_model_speaks_of_the_expected_prevalence(model):
+    shifted = replace(model, decision=model.decision.at_priors(0.1))
+    point = summarize(shifted)["operating"]
+    plain = summarize(model)["operating"]
+    place = plain["stops"]["alerts"].index(200)
+    again = point["stops"]["alerts"].index(200)
+    assert point["stops"]["texts"]["recall"][again] == plain["stops"]["texts"]["recall"][place]
+    assert float(point["stops"]["texts"]["precision"][again]) < float(plain["stops"]["texts"]["precision"][place])
+    assert point["stops"]["threshold"][again] < plain["stops"]["threshold"][place]
+    # Counts are of rows as they were: what they would give has no meaning here.
+    assert point["stops"]["texts"]["f1"][again] == "–"
+    assert (point["curves"]["pr"], point["curves"]["net_benefit"]) == ([], None)
+
+
+def test_rows_seen_in_fitting_are_said(model):
+    about = of_table(model, mixed_table(300, 0), all_rows=True)["figures"]["about"]
+    assert "300 of 300 rows were seen in fitting" in about
+    assert "seen in fitting" not in of_table(model, mixed_table(100, 5))["figures"]["about"]
+
+
+def test_rows_seen_in_fitting_are_not_counted(model):
+    new = mixed_table(100, 5)
+    mixed = pa.concat_tables([mixed_table(300, 0), new])
+    alone, found, every = of_table(model, new), of_table(model, mixed), of_table(model, mixed, all_rows=True)
+    for key in ("confusion", "operating", "calibration"):
+        assert found[key] | {"about": ""} == alone[key] | {"about": ""}
+    assert found["figures"]["figures"] == alone["figures"]["figures"]
+    assert "100 rows the model has never seen" in found["opening"]["about"][1]
+    assert "Left out: 300 rows seen in fitting" in found["figures"]["about"]
+    assert found["table"]["called"] == alone["table"]["called"]
+    assert found["table"]["drift"] == alone["table"]["drift"]
+    assert every["table"]["drift"]["rows"] == 400
+    assert (found["figures"]["rows"], every["figures"]["rows"]) == (100, 400)
+    assert "300 of which were seen in fitting" in every["opening"]["about"][1]
+    # Squares and errors are of the same rows, under their numbers in the table.
+    assert sorted(found["squares"]["row"]) == [*range(300, 400)]
+    assert [row - 300 for row in found["squares"]["row"]] == alone["squares"]["row"]
+    assert found["squares"]["counts"] == alone["squares"]["counts"]
+    assert found["slices"] == alone["slices"]
+
+
+def test_a_table_of_which_every_row_was_seen_shows_held_out_rows(model):
+    found, plain = of_table(model, mixed_table(300, 0)), summarize(model)
+    assert found["figures"]["figures"] == plain["figures"]["figures"]
+    assert found["figures"]["source"] == "held-out"
+    assert "All 300 rows of the table that have a class were seen in fitting" in found["figures"]["about"]
+
+
+def test_without_hashes_nothing_is_called_new(model):
+    found = of_table(replace(model, seen=None), mixed_table(100, 5))
+    assert found["figures"]["is_new"] is None
+    assert "whether the model has seen them is not known" in found["opening"]["about"][1]
+
+
+def test_cards_and_headline_are_the_counts_of_the_confusion_matrix(model, three):
+    found = of_table(model, mixed_table(120, 3))
+    (tn, fp), (fn, tp) = found["confusion"]["counts"]
+    cards = {one["name"]: one for one in found["opening"]["cards"]}
+    assert cards["Found (recall)"]["value"] == f"{tp} of {tp + fn}"
+    assert cards["False alerts"]["value"] == f"{fp} of {tp + fp}"
+    assert cards["Right"]["value"] == percent_text((tn + tp) / 120)
+    assert f"It finds {tp} of {tp + fn} rows" in found["opening"]["headline"]  # of fewer than 100, as they are
+    larger = of_table(model, mixed_table(400, 3))
+    (_, _), (missed, hit) = larger["confusion"]["counts"]
+    assert f"It finds {round(100 * hit / (hit + missed))} of 100 rows" in larger["opening"]["headline"]
+    assert found["squares"]["counts"] == [tp, fn, fp, tn]
+    many = of_table(three, mixed_table(120, 3, ("a", "b", "c")))
+    right = sum(row[code] for code, row in enumerate(many["confusion"]["counts"]))
+    assert many["squares"]["counts"] == [0, 120 - right, 0, right]
+    assert many["opening"]["headline"].startswith(f"It is right for {round(100 * right / 120)} of 100 rows")
+
+
+def test_squares_are_sorted_and_their_reasons_are_those_of_explanations(model):
+    table = mixed_table(120, 3)
+    found = of_table(model, table)["squares"]
+    assert found["rank"] == sorted(found["rank"])
+    alerts = found["counts"][0] + found["counts"][2]
+    assert [rank < alerts for rank in found["rank"]] == [code == 1 for code in found["called"]]
+    names, saved = found["columns"], SavedModel(model)
+    for place in (0, 40, 119):
+        why = {names[one[0]]: one[2] for one in found["why"][place]}
+        told = saved.explain(table, row=found["row"][place])
+        expected = {one["name"]: one["contribution"] for one in told["columns"]}
+        assert why == pytest.approx({name: expected[name] for name in why}, abs=1e-4)
+        sizes = sorted(map(abs, expected.values()), reverse=True)
+        assert min(map(abs, why.values())) >= sizes[len(why) - 1] - 1e-4
+
+
+def test_squares_of_rare_rows_show_them(model):
+    """Of a rare class an even sample of squares would show next to no row."""
+    table = pa.concat_tables([mixed_table(3000, seed) for seed in range(20, 24)])
+    labels = np.array(table.column("y").to_pylist())
+    kept = np.concatenate([np.flatnonzero(labels == "no"), np.flatnonzero(labels == "yes")[:60]])
+    found = of_table(model, table.take(pa.array(np.sort(kept))))["squares"]
+    assert len(found["rank"]) <= 400
+    # Rows that are called so are kept next to those that are: of both together there are more than 400.
+    assert sum(found["class"]) > 10
+    assert "60 rows of 'yes' and an even sample of" in found["about"]
+    # A square is an alert at a stop where it has fewer rows before it than there are alerts.
+    alerts = found["counts"][0] + found["counts"][2]
+    assert [rank < alerts for rank in found["rank"]] == [code == 1 for code in found["called"]]
+
+
+def test_without_rows_squares_have_no_cells(model):
+    found = of_table(model, mixed_table(50, 5), rows=False)["squares"]
+    assert found["cells"] is None
+    assert all(cell is None for row in found["why"] for _, cell, *_ in row)
+
+
+def test_slices_mark_a_level_that_is_worse(model):
+    table, rng = mixed_table(600, 1), np.random.default_rng(0)
+    labels, colors = table.column("y").to_pylist(), table.column("color").to_pylist()
+    other = {"yes": "no", "no": "yes"}
+    spoilt = [other[y] if color == "red" and rng.random() < 0.6 else y for y, color in zip(labels, colors, strict=True)]
+    clean = of_table(model, table)["slices"]
+    found = of_table(model, replaced(table, "y", pa.array(spoilt)))["slices"]
+    (colored,) = (one["levels"] for one in found if one["column"] == "color")
+    assert {one["level"]: one["differs"] for one in colored}["red"] == "worse"
+    assert all(one["differs"] is None for part in clean for one in part["levels"])
+    for part in clean:
+        assert sum(one["rows"] for one in part["levels"]) <= 600
+        assert all(sum(one["counts"]) == one["rows"] for one in part["levels"])
+
+
+def test_a_table_without_classes_says_what_it_can(model):
+    table = mixed_table(100, 4).drop_columns(["y"])
+    summary = of_table(model, table)
+    assert summary["figures"]["source"] == "held-out"
+    assert summary["calibration"] is None
+    assert summary["table"]["labeled"] == 0
+    assert sum(one["rows"] for one in summary["table"]["called"]) == 100
+    assert summary["table"]["drift"]["rows"] == 100
+
+
+def test_an_unknown_target_is_refused_and_no_rows_too(model):
+    with pytest.raises(ContractError, match="no column 'z' with the classes"):
+        look_at_data(model, mixed_table(10, 0), target="z")
+    with pytest.raises(DataError, match="no rows"):
+        look_at_data(model, mixed_table(10, 0).slice(0, 0))
+
+
+def test_a_file_and_the_same_data_give_the_same_summary(model, tmp_path):
+    table = mixed_table(150, 6)
+    by_file = summarize(model, look_at_file(model, str(write_csv(table, tmp_path / "new.csv"))))
+    by_data = summarize(model, look_at_data(model, table))
+    for one in (by_file, by_data):
+        one["made"]["time"] = ""
+        for key in ("novelty", "difference"):
+            one["table"].pop(key)
+    assert by_file["operating"] == by_data["operating"]
+    assert by_file["effects"] == by_data["effects"]
+    assert by_file["findings"] == by_data["findings"]
+
+
+def test_the_sample_is_bounded_and_takes_every_row_alike(model):
+    table = mixed_table(3000, 7)
+    tally = LookTally(model, None, most=400)
+    for start in range(0, 3000, 250):
+        tally.add(table.slice(start, 250), None, Issues(), NoveltyTally(model))
+    from qmedoid.tables.difference import compare_columns
+
+    sample = tally.found(NoveltyTally(model).report(), compare_columns(model.contract, table.schema)).sample
+    assert len(sample.codes) == 400
+    assert (np.diff(sample.rows) > 0).all()
+    # As many of the first third as of the last, but for chance.
+    assert abs((sample.rows < 1000).mean() - 1 / 3) < 0.08
+    x1 = table.column("x1").to_numpy()[sample.rows]
+    assert (sample.table.column("x1").to_numpy() == x1).all()
+    assert (sample.encoded[0] == x1).all()
+
+
+def test_importances_and_effects_are_those_of_their_commands(model):
+    table = mixed_table(200, 8)
+    looked = look_at_data(model, table)
+    rows = looked.sample
+    found = importances(model, rows)
+    expected = table_importances(model, table, Issues())
+    assert dict(zip(model.contract.names, found.tolist(), strict=True)) == pytest.approx(expected)
+    from qmedoid.explain.effect import table_effect
+
+    for one in effects(model, rows, found):
+        other = table_effect(model, table, Issues(), one["column"], n_bins=20)
+        assert one["toward"] == "yes"
+        assert [each["mean"] for each in one["bins"]] == pytest.approx([each.mean for each in other.bins])
+        assert [each["label"] for each in one["bins"]] == [each.value for each in other.bins]
+        assert (one["missing"] is None) == (other.missing is None)
+
+
+def test_neighbors_that_a_model_keeps_have_their_cells(model):
+    table = mixed_table(300, 0)
+    encoded = np.column_stack(look_at_data(model, table).sample.encoded)
+    kept = SimpleNamespace(neighbors=SimpleNamespace(records=encoded))
+    rows = _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=model.encodings))
+    for name in ("x1", "x3", "color", "member"):
+        assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
+    assert (np.column_stack(rows.encoded) == encoded).all()
+    # Encodings that give two levels the same numbers do not tell them apart.
+    same = [replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings]
+    assert _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=same)) is None
+    assert _neighbor_rows(model) is None
+
+
+def test_effects_of_three_classes_are_toward_one_of_them(three):
+    found = of_table(three, mixed_table(200, 9, ("a", "b", "c")))["effects"]
+    assert found
+    toward = {one["toward"] for one in found}
+    assert len(toward) == 1
+    assert toward < {"a", "b", "c"}
+    assert all(one["against"] is None for one in found)
+
+
+def test_sets_of_columns_are_those_of_explanations(model):
+    table = mixed_table(40, 10)
+    looked = look_at_data(model, table)
+    rows = looked.sample
+    from qmedoid.model.explanation import explain
+
+    sums = {}
+    for row in range(40):
+        why = explain(model, [column[row : row + 1] for column in rows.encoded])
+        here = {}
+        for group in why.groups:
+            found = frozenset(model.source[list(group.columns)].tolist())
+            if 1 < len(found) <= 6:
+                here[found] = here.get(found, 0.0) + group.contribution
+        for found, amount in here.items():
+            sums[found] = sums.get(found, 0.0) + abs(amount) / 40
+    found = together(model, rows)
+    assert {*found} == {*sums}
+    for columns, amount in found.items():
+        assert amount == pytest.approx(sums[columns], rel=1e-9, abs=1e-12)
+
+
+def test_the_graph_has_columns_that_count_together(model):
+    groups = of_table(model, mixed_table(100, 11))["groups"]
+    n_nodes = len(groups["nodes"])
+    assert all(0 <= edge["a"] < n_nodes and 0 <= edge["b"] < n_nodes and edge["weight"] > 0 for edge in groups["edges"])
+
+
+def test_medoids_are_real_rows(model):
+    shown = medoid_rows(model)
+    table = mixed_table(300, 0)
+    for row in shown["rows"][:10]:
+        real = table.slice(row["training_row"], 1).to_pylist()[0]
+        assert row["class"] == real["y"]
+        assert row["cells"][shown["columns"].index("color")] == real["color"]
+        assert float(row["cells"][shown["columns"].index("x1")]) == pytest.approx(real["x1"], rel=1e-5)
+
+
+def test_without_rows_no_row_is_in_the_summary(model):
+    summary = of_table(model, mixed_table(100, 5), rows=False)
+    assert summary["medoids"] is None
+    assert "holds no rows" in summary["model"]["holds"]
+    assert "--no-rows" in summary["live"]["absent"]
+    text = json.dumps(summary)
+    for record in model.records[0]:
+        assert repr(record["x1"]) not in text
+
+
+def test_the_live_model_is_left_out_where_it_is_too_large(model):
+    assert "document" in summarize(model)["live"]
+    assert "--no-live" in summarize(model, settings=ReportSettings(live=False))["live"]["absent"]
+    small = summarize(model, settings=ReportSettings(max_bytes=150_000))["live"]["absent"]
+    assert "0.1 MB are allowed (--max-size)" in small or "0.2 MB are allowed (--max-size)" in small
+    assert MOST_BYTES == 3_000_000
+
+
+def test_the_start_record_is_a_medoid_of_the_positive_class_or_made_of_fills(model):
+    real = start_record(model, with_rows=True)
+    code = model.method.medoid_classes.tolist().index(1)
+    assert real == {name: model.records[0][code].get(name) for name in real}
+    filled = start_record(model, with_rows=False)
+    assert {*filled} == {*real}
+    assert filled["color"] in ("red", "green", "blue")
+
+
+def test_alerts_per_day_need_days(model):
+    assert summarize(model)["operating"]["per_day"] is None
+    from qmedoid.model.training_summary import DayCounts
+
+    days = DayCounts.of(np.repeat(np.arange(18_000, 18_010), 30))
+    dated = replace(model, training=replace(model.training, days=days))
+    point = summarize(dated)["operating"]
+    assert point["per_day"] == 30.0
+    assert "30 rows per day" in point["about"]
+    assert point["stops"]["texts"]["per_day"][-1] == "30"
+
+
+def test_a_table_with_a_new_level_is_told(model):
+    table = replaced(mixed_table(60, 1), "color", pa.array(["pink"] * 60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        summary = summarize(model, look_at_data(model, table, on_mismatch="warn"))
+    assert any("pink" in line for line in summary["table"]["difference"]["lines"])
+
+
+def test_names_are_told(model):
+    made = summarize(model, names={"model": "m.qmedoid", "sha256": "ab", "table": "t.csv", "command": "c"})["made"]
+    assert (made["model"], made["sha256"], made["table"], made["command"]) == ("m.qmedoid", "ab", "t.csv", "c")
+    assert made["time"].endswith("Z")
+
+
+def test_figures_are_finite(three):
+    summary = of_table(three, mixed_table(60, 1, ("a", "b", "c")))
+    assert all(math.isfinite(one["value"]) for one in summary["figures"]["figures"])
+    assert summary["operating"] is None
+
+
+def test_kept_rows_of_spelt_columns_are_read_by_their_spelling():
+    rng = np.random.default_rng(0)
+    amounts = np.round(rng.normal(5000, 1500, 120), 2)
+    spelt = [f"{one:,.2f}".translate(str.maketrans(",.", ".,")) for one in amounts]
+    days = [f"{1 + row % 28:02d}.{1 + row % 12:02d}.2019" for row in range(120)]
+    table = pa.table({"amount": spelt, "when": days, "y": np.where(amounts > 5000, "yes", "no")})
+    spelt_model = fitted(table)
+    assert [column.spelling for column in spelt_model.contract.columns] == ["1.234,5", "d.m.y"]
+    made = summarize(spelt_model)
+    amount, when = (made["start_record"][name] for name in ("amount", "when"))
+    assert amount in amounts[amounts > 5000]
+    assert re.fullmatch(r"2019-\d\d-\d\d.*", when)
+    for record in made["live"]["document"]["medoids"]["records"]:
+        assert record["amount"] in amounts
+    (effect,) = (one for one in made["effects"] if one["column"] == "amount")
+    assert min(one["x"] for one in effect["bins"]) > 500
+
+
+def test_a_column_without_classes_is_refused_as_the_target(model):
+    with pytest.raises(ContractError, match="No cell of the column 'color' is a class of the model"):
+        look_at_data(model, mixed_table(), target="color")
+
+
+def test_effects_that_are_printed_as_1_point_000_direct_nothing():
+    def effect(column, *values):
+        bins = [{"label": str(place), "count": 50, "mean": value} for place, value in enumerate(values)]
+        return {
+            "column": column,
+            "kind": "category",
+            "unit": "log-odds",
+            "toward": "yes",
+            "bins": bins,
+            "missing": None,
+        }
+
+    assert directions([effect("a", -1e-4, 2e-4)])["rows"] == []
+    (row,) = directions([effect("a", -1e-4, 0.4), effect("b", -1e-4, 1e-4)])["rows"]
+    assert (row["column"], row["lower"], row["raise"]["share"]) == ("a", None, 1.0)
