@@ -30,7 +30,7 @@ def test_every_command_cuts_as_the_model_in_python(cli, two, tmp_path, cut):
     assert evaluated["alert_rate"] == report["alert_rate"] == (predicted == "yes").mean()
     said = cli.ok("score", two.model, two.file, "-o", out, *cut).err
     assert f"called yes if its probability is above {model.expected_.threshold:.4g}" in said
-    assert "held-out rows): precision" in said
+    assert "rows, each scored by a model that had not seen it): precision" in said
 
 
 def test_derived_model_is_saved_with_its_parent_and_without_the_figures_of_the_old_cut(two, tmp_path):
@@ -98,7 +98,7 @@ def test_top_calls_the_highest_scores(cli, two, tmp_path, top):
     assert report["drift"] is None
     said = cli.ok("score", two.model, two.file, "-o", out, "--top", top).err
     assert f"the {top} highest scores of this table" in said
-    assert "held-out rows): precision" in said
+    assert "rows, each scored by a model that had not seen it): precision" in said
 
 
 def test_top_of_equal_scores_and_of_pipes(cli, two, tmp_path):

@@ -266,6 +266,16 @@ def test_files_that_are_not_there(cli, tmp_path):
     assert "is a web address" in cli("check", "https://example.org/t.csv").err
 
 
+@pytest.mark.parametrize("call", [("explain", "--row", 0), ("evaluate",), ("report",)])
+def test_table_before_the_model_is_answered_with_the_order(cli, two, call):
+    command, *more = call
+    outcome = cli(command, two.file, two.model, *more)
+    assert outcome.code == 4
+    assert "The model comes first, then the table:" in outcome.err
+    # A model that is damaged is not said to be a table.
+    assert "comes first" not in cli(command, two.file, two.file, *more).err
+
+
 @pytest.mark.parametrize(
     ("n_columns", "remedy"), [(3, "Fit on fewer rows with --max-rows."), (40, "Leave out columns with --ignore NAME.")]
 )

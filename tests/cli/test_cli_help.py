@@ -164,6 +164,7 @@ def test_commands_of_other_programs_are_answered(cli, name, answer):
         (("fit", "t.csv"), "--target COLUMN is missing: Column that holds the classes. For example: qmedoid fit "),
         (("score", "m", "-o", "out.csv"), "TABLE is missing: "),
         (("score", "m", "t.csv", "-o", "out.csv", "--top", "0"), "'--top': It must be at least 1. Got 0 instead."),
+        (("explain", "m", "t.csv", "--row", "x"), "'--row': It must be a whole number. Got 'x' instead."),
         (("fit", "t.csv", "--target", "y", "--seed", "-3"), "It must be from 0 to 2147483647. Got -3 instead."),
         (("fit", "t.csv", "--targt", "y"), "Did you mean '--target'?"),
         (("explain", "m", "t.csv", "--label", "3"), "qmedoid explain --help lists the options."),

@@ -27,6 +27,8 @@ def test_what_is_no_share_is_refused_with_both_spellings(text):
 def test_a_whole_number_is_not_guessed_to_be_a_percentage_but_the_error_shows_how_to_write_it():
     with pytest.raises(typer.BadParameter, match="5 percent is 5%"):
         share("5")
+    with pytest.raises(typer.BadParameter, match=r"Got '101%' instead\.$"):
+        share("101%")
 
 
 def test_words_are_no_numbers():

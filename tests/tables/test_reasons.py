@@ -2,6 +2,7 @@
 
 import os
 from functools import lru_cache
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from few_trees import few_trees
 from outside import Outside
 from qmedoid import MedoidClassifier, load
 from qmedoid.explain.sentences import sentences
-from qmedoid.metrics.texts import column_text, odds_text
+from qmedoid.metrics.texts import SMALLEST_FACTOR, column_text, odds_text
 from qmedoid.studies.datasets import shipped_path
 
 TRAINING, RECORDS = 200, 20
@@ -222,3 +223,14 @@ def test_column_that_is_the_same_everywhere_is_no_reason():
     for row in range(5):
         columns = {one["name"]: one for one in model.explain(records.assign(ward=1.0), row)["columns"]}
         assert "ward" not in columns or columns["ward"]["contribution"] == 0.0
+
+
+def test_column_that_does_not_change_the_odds_is_no_reason_of_a_score():
+    rng = np.random.default_rng(1)
+    X, y = pd.DataFrame(rng.random((225, 2)).round(4), columns=["a", "b"]), rng.choice(["p", "q"], 225)
+    with few_trees():
+        saved = MedoidClassifier(random_state=0).fit(X, y).to_saved()
+    contributions = [abs(one["contribution"]) for row in range(20) for one in saved.explain(X, row)["columns"]]
+    assert any(0 < size < log(SMALLEST_FACTOR) for size in contributions), "the model learned too much for this test"
+    reasons = saved.score_table(X[:20], add=["reasons"]).column("reasons").to_pylist()
+    assert not [text for text in reasons if text and ("×1.000" in text or "÷1.000" in text)]

@@ -63,7 +63,7 @@ def tell_cut(model: TableModel) -> None:
         figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
         at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
         parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
-        tell(f"Expected of new rows (95 % intervals from {summary.n_rows:,} held-out rows{at}): {parts}.")
+        tell(f"Expected of new rows (95 % intervals from {_unseen(summary.n_rows)}{at}): {parts}.")
 
 
 def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget | None) -> None:
@@ -77,8 +77,13 @@ def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget 
     parts = ", ".join(f"{name} {interval_text(getattr(expected.operating, name))}" for name in ("precision", "recall"))
     tell(
         f"Expected at this alert rate of {str(expected.budget).removesuffix('%')} % (95 % intervals from "
-        f"{expected.operating.n_rows:,} held-out rows): {parts}."
+        f"{_unseen(expected.operating.n_rows)}): {parts}."
     )
+
+
+def _unseen(n_rows: int) -> str:
+    """The rows behind a curve: test rows of a fit in passes, else training rows that folds were scored on."""
+    return f"{n_rows:,} rows, each scored by a model that had not seen it"
 
 
 def print_budgets(spent: Sequence[SpentBudget], about: str) -> None:

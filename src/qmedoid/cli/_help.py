@@ -184,6 +184,9 @@ class Command(TyperCommand):
                 error.message = (
                     f"It must be {f'at least {least}' if least else f'from {low} to {high}'}. Got {got} instead."
                 )
+            # "'x' is not a valid int range."
+            if found := re.fullmatch(r"(.+) is not a valid (?:int|integer|int range|integer range)\.", error.message):
+                error.message = f"It must be a whole number. Got {found[1]} instead."
             raise
 
 

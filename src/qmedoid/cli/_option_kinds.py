@@ -42,7 +42,8 @@ def share(text: str) -> float:
     # A default is parsed, too, and may be a number.
     number = number_of(str(text))
     if number is None or not 0.0 <= number <= 1.0:
-        meant = "" if number is None or not 1.0 < number <= 100.0 else f" {number:g} percent is {number:g}%."
+        is_percent = number is not None and 1.0 < number <= 100.0 and "%" not in str(text)
+        meant = f" {number:g} percent is {number:g}%." if is_percent else ""
         raise typer.BadParameter(
             f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
         )

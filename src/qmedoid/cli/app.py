@@ -10,6 +10,7 @@ from qmedoid.cli import more_options as more
 from qmedoid.cli import options
 from qmedoid.cli._help import Command, Group
 from qmedoid.cli._option_kinds import OUTPUT, Options
+from qmedoid.exceptions import ModelError
 
 COMMANDS: dict[str, dict[str, tuple[type[Options], str]]] = {
     "Start here": {
@@ -55,11 +56,24 @@ def _call(kind: type[Options], runs: str) -> Any:
 
     def call(**given: Any) -> Any:
         module, name = runs.split(".")
-        return getattr(import_module(f"qmedoid.cli.{module}"), name)(kind(**given))
+        try:
+            return getattr(import_module(f"qmedoid.cli.{module}"), name)(kind(**given))
+        except ModelError:
+            _refuse_swapped(given.get("model"), given.get("table"))
+            raise
 
     call.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
     vars(call).update(most_used=kind.most_used, examples=kind.examples)
     return call
+
+
+def _refuse_swapped(model: Any, table: Any) -> None:
+    """Say that a table and a model stand in the wrong order, where that is why no model could be loaded."""
+    from zipfile import is_zipfile  # slow, and needed after an error only
+
+    if model is not None and isinstance(table, str) and not is_zipfile(model) and is_zipfile(table):
+        found = f"{str(model)!r} is no model, and {table!r} may be one"
+        raise ModelError(f"The model comes first, then the table: {found}.")
 
 
 def _print_version() -> None:

@@ -30,7 +30,7 @@ def run(options: InspectOptions) -> None:
         print_json({**_summary(loaded), **more})
         return
     if spent is not None:
-        print_budgets(spent, "held-out rows of the fit")
+        print_budgets(spent, "rows, each scored by a model that had not seen it")
         return
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)

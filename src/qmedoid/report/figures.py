@@ -19,7 +19,7 @@ from qmedoid.report.verdict import RARE, verdict
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
 _SMALLEST = float(np.finfo(np.float64).eps)
-# Figures of an operating point that have intervals of their own.
+# Figures of an operating point that have an interval each.
 _OF_CUT = ("alert_rate", "precision", "recall")
 
 
@@ -108,7 +108,7 @@ def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, sco
 MOST_DIRECTIONS = 8
 MOST_LOOKED_AT = 3
 _FEW = 100
-"""Rows below which shares are not said as so many of 100."""
+"""Rows below which shares are not written as a count of 100."""
 _LEAST_ROWS = 5
 
 Summary = Mapping[str, Any]
@@ -134,7 +134,7 @@ def opening(summary: Summary) -> dict[str, Any]:
 
 
 def _of_100(hits: int, n: int) -> str:
-    """A share as so many of 100, or of the rows themselves where they are few, or where it would read as 0 or 100."""
+    """A share as a count of 100, or of the rows themselves where they are few, or where it would read as 0 or 100."""
     per = round(100 * hits / n)
     if n < _FEW or (per == 0 and hits) or (per == 100 and hits < n):
         return f"{hits:,} of {n:,}"
@@ -144,7 +144,7 @@ def _of_100(hits: int, n: int) -> str:
 def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) -> str:
     """One sentence on what the model finds and how often it is wrong."""
     if counts is None:
-        return f"A model of {model['target'] or 'the class'}, not yet judged by rows with a known class."
+        return f"A model of {model['target'] or 'the class'}, not yet evaluated on rows with a known class."
     if len(counts) == 2:
         (_, false), (missed, found) = counts
         # In the words of the table, such as: rows where Sick is 1.

@@ -99,7 +99,7 @@ def operating(
     order = np.argsort(-rows.log_odds, kind="stable")
     falling, hits = rows.log_odds[order], np.concatenate([[0], np.cumsum(rows.positive[order])])
     n, n_positive = len(falling), int(hits[-1])
-    # After so many alerts a cut is possible: the next score is lower.
+    # After these numbers of alerts a cut is possible: the next score is lower.
     possible = np.concatenate([[0], np.flatnonzero(falling[1:] < falling[:-1]) + 1, [n]])
     present = 0.0 if decision.cut is None else decision.cut
     here = int((rows.log_odds > present).sum())

@@ -39,7 +39,7 @@ MOST_BYTES = 3_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSettings:
-    """What a report is asked for.
+    """The settings of a report.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ReportSettings:
     max_bytes : int
         Size of the page from which on the live model is left out.
     ignore : tuple of str
-        Codes of findings that are not judged.
+        Codes of findings to ignore.
     all_rows : bool
         Whether rows of a table that the fit has seen are counted as well.
     """
@@ -93,7 +93,7 @@ def medoid_rows(model: TableModel) -> dict[str, Any] | None:
 
 
 def _spread(codes: list[int], most: int) -> list[int]:
-    """Places of at most so many medoids, class by class in turn, in their order."""
+    """Indices of the medoids to show, class by class in turn, in their order."""
     turns, seen = list[tuple[int, int, int]](), dict[int, int]()
     for place, code in enumerate(codes):
         seen[code] = seen.get(code, 0) + 1
@@ -204,7 +204,7 @@ def holds(model: TableModel, settings: ReportSettings) -> str:
     """Which rows of the training table a page holds, in sentences."""
     method = model.method
     if not settings.rows:
-        return "This page holds no rows of the training table: they were left out, as asked for (--no-rows)."
+        return "This page holds no rows of the training table: they were left out (--no-rows)."
     parts = ["This page holds no row of the training table as it was there: the model was saved without them."]
     if model.records and model.records[0]:
         n_raw = len(model.records[0])
@@ -226,7 +226,7 @@ PAGE_BYTES = 100_000
 def live(model: TableModel, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
     """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
     if not settings.live:
-        return {"absent": "The live model was left out, as asked for (--no-live)."}
+        return {"absent": "The live model was left out (--no-live)."}
     if not settings.rows:
         return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:

@@ -30,7 +30,7 @@ MOST_RARE = 400
 
 
 def evenly(n: int, most: int) -> Codes:
-    """Places of evenly spread rows, at most so many."""
+    """Indices of at most this many evenly spread rows."""
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
 
 
@@ -59,7 +59,7 @@ class Sample(NamedTuple):
         return Sample(self.table.take(pa.array(places)), encoded, self.codes[places], self.rows[places])
 
     def first(self, n_rows: int) -> "Sample":
-        """Evenly spread rows of them, at most so many."""
+        """At most this many of them, evenly spread."""
         return self if len(self.table) <= n_rows else self.take(evenly(len(self.table), n_rows))
 
     def joined(self, others: Sequence["Sample"]) -> "Sample":

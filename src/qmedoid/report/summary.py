@@ -17,7 +17,7 @@ from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.table import TableModel
 from qmedoid.report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
-from qmedoid.report.findings import Facts, judged
+from qmedoid.report.findings import Facts, evaluate_findings
 from qmedoid.report.operating import RankedRows, at_counts, operating
 from qmedoid.report.parts import (
     ReportSettings,
@@ -112,7 +112,7 @@ def summarize(
     if point is not None and point.counts is not None and point.prevalence is None:
         # Counts of the held-out rows at the present cut, of two classes.
         summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
-    summary["findings"] = judged(Facts(summary, model, looked, importance), settings.ignore)
+    summary["findings"] = evaluate_findings(Facts(summary, model, looked, importance), settings.ignore)
     summary["opening"] = opening(summary)
     summary["live"] = live(model, names["sha256"], settings, summary)
     return summary

@@ -1,4 +1,4 @@
-"""The rows that judge a model: a square for each, the worst errors with their reasons, and figures by level."""
+"""Rows that a model is evaluated on: a square for each, the worst errors with reasons, and figures by level."""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class Judges(NamedTuple):
 
 
 def judges(model: TableModel, looked: Looked) -> Judges | None:
-    """The rows of a table that judge a model; None without any."""
+    """The rows of a table that a model is evaluated on; None without any."""
     counted = np.flatnonzero(looked.codes >= 0)
     if not len(counted):
         return None

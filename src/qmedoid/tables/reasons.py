@@ -1,6 +1,7 @@
 """Reasons for many decisions as short texts: the columns that contributed most, with their cells."""
 
 from collections.abc import Sequence
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from qmedoid.arrays import Array
 from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.texts import (
     LONGEST,
+    SMALLEST_FACTOR,
     called_before,
     called_by_score,
     called_with_chance,
@@ -28,7 +30,7 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 
-# Contributions up to this size are rounding.
+# Parts of a score up to this size are rounding.
 _ROUNDING = 1e-9
 
 
@@ -39,7 +41,7 @@ def reason_texts(
 
     The same words as in an explanation: × raises the odds of the positive class of two, of more those of the predicted
     class against the next best one. Of equal contributions the first by name comes first, as in
-    `qmedoid.explain.explaining`. Columns that contributed nothing are left out.
+    `qmedoid.explain.explaining`. Columns that change the odds by less than a twentieth of a percent are left out.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ def reason_texts(
         toward, others = np.ones_like(toward), np.zeros_like(others)
     contributions = column_contributions(model, encoded, toward, others)[:, by_name]
     sizes, each = np.abs(contributions), np.arange(len(contributions))
-    # Up to this size a contribution is rounding.
-    sizes[sizes < _ROUNDING] = 0.0
+    # Smaller factors of the odds would be written as 1.000.
+    sizes[sizes < (log(SMALLEST_FACTOR) if model.decision.probabilistic else _ROUNDING)] = 0.0
     units = ([" odds"] if model.decision.probabilistic else []) + [""] * n_reasons
     parts = []
     for unit in units[: min(n_reasons, len(names))]:

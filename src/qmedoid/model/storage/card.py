@@ -131,7 +131,7 @@ def _expected(model: TableModel) -> list[str]:
         ]
         at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
         lines += [
-            f"From {operating.n_rows:,} rows that were held out from fitting{at}, with 95 % intervals:",
+            f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}, with 95 % intervals:",
             "",
             *_table(["figure", "value", "from", "to"], rows),
         ]
@@ -258,7 +258,7 @@ def _counted(training: TrainingSummary) -> str:
     counted = ["rows of each level and missing cells of every column"]
     if training.curve is not None:
         cuts = len(training.curve.thresholds)
-        counted.append(f"true and false positives of held-out rows at {cuts:,} threshold{'' if cuts == 1 else 's'}")
+        counted.append(f"true and false positives at {cuts:,} threshold{'' if cuts == 1 else 's'}")
     if training.days is not None:
         days = len(training.days.days)
         counted.append(f"rows of {days:,} day{'' if days == 1 else 's'}")

@@ -53,7 +53,7 @@
     say(inWords(i));
   }
 
-  // The stop with the most alerts that are not more than asked for.
+  // The stop with the most alerts that are at most the requested number.
   function stopOf(alerts) {
     let low = 0, high = last;
     while (low < high) {

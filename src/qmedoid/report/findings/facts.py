@@ -69,7 +69,7 @@ class Facts:
         return found
 
     @property
-    def is_judged_by_table(self) -> bool:
+    def is_evaluated_on_table(self) -> bool:
         """Whether the figures are of rows of the table."""
         return (self.summary["figures"] or {}).get("source") == "table"
 
@@ -136,7 +136,7 @@ def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> Colu
 
 
 def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
-    """How well one column tells the classes apart: bins of every other row, judged on the rows between them."""
+    """How well one column tells the classes apart: bins of every other row, evaluated on the rows between them."""
     if len(values) < 4 or len(np.unique(codes)) < 2:
         return None
     # Bins of about equally many rows, those of missing cells the first; few different values are a bin each.
@@ -146,7 +146,7 @@ def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
     if len(edges) > 4 * _BINS:
         edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[:-1]))
     bins = np.where(absent, 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
-    fit, judged = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
+    fit, held_out = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
     areas = []
     for code in [1] if n_classes == 2 else range(n_classes):
         hit = codes == code
@@ -154,7 +154,7 @@ def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
         rows = np.bincount(bins[fit], minlength=int(bins.max()) + 1)
         hits = np.bincount(bins[fit], weights=hit[fit], minlength=len(rows))
         # A bin without rows says what all rows say.
-        area = roc_auc(hit[judged], ((hits + share) / (rows + 1.0))[bins[judged]])
+        area = roc_auc(hit[held_out], ((hits + share) / (rows + 1.0))[bins[held_out]])
         if not math.isnan(area):
             areas.append(area)
     return float(np.mean(areas)) if areas else None
@@ -196,7 +196,7 @@ def passed(why: str) -> Verdict:
 
 
 def not_applicable(why: str) -> Verdict:
-    """It cannot be judged."""
+    """It cannot be evaluated."""
     return Verdict("not applicable", why)
 
 
@@ -206,7 +206,7 @@ class Finding:
 
     title: str
     holds: str
-    judge: Callable[[Facts], Verdict]
+    evaluate: Callable[[Facts], Verdict]
 
 
 FINDINGS: dict[str, Finding] = {}
@@ -215,9 +215,9 @@ FINDINGS: dict[str, Finding] = {}
 def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
     """Register a function of the facts under a code."""
 
-    def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
-        FINDINGS[code] = Finding(title, holds, judge)
-        return judge
+    def register(evaluate: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
+        FINDINGS[code] = Finding(title, holds, evaluate)
+        return evaluate
 
     return register
 
@@ -231,13 +231,15 @@ def check_codes(codes: Iterable[str]) -> None:
             )
 
 
-def judged(facts: Facts, ignore: Collection[str] = ()) -> list[dict[str, Any]]:
+def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[dict[str, Any]]:
     """All findings, problems first; those of equal status by their code."""
     check_codes(ignore)
     found = []
     for code in sorted(FINDINGS):
         one = FINDINGS[code]
-        verdict = Verdict("ignored", "It was not judged, as asked for.") if code in ignore else one.judge(facts)
+        verdict = (
+            Verdict("ignored", "It was ignored, as requested (--ignore).") if code in ignore else one.evaluate(facts)
+        )
         title = one.title if verdict.status in ("problem", "tip") else one.holds
         found.append({"code": code, "status": verdict.status, "title": title, "why": verdict.why, "do": verdict.do})
     return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))

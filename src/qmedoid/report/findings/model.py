@@ -56,7 +56,7 @@ def single_levels(facts: Facts) -> Verdict:
 
 @finding("QM104", "a category of many levels", "no category has too many levels")
 def many_levels(facts: Facts) -> Verdict:
-    """A category with so many levels that new tables will have new ones."""
+    """A category with many levels, so that new tables will have new ones."""
     rows = facts.summary["model"]["training_rows"]
     if not facts.levels or rows is None:
         return not_applicable("The model has no categories whose levels were counted.")
@@ -99,7 +99,7 @@ def _columns(count: int) -> str:
 GIVEN_AWAY, NEARLY = 0.999, 0.97
 """ROC-AUC of one column alone from which on it is a problem, and a tip."""
 ENOUGH_ROWS = 50
-"""Sampled rows from which on a column is judged alone."""
+"""Sampled rows from which on a column is evaluated alone."""
 MOSTLY = 0.6
 """Share of all importance of one column that is a tip."""
 SATURATED = 0.5
@@ -111,7 +111,7 @@ def given_away(facts: Facts) -> Verdict:
     """A column that tells the classes apart alone, as one does that is filled in after the class is known."""
     alone = {name: one.alone or 0.0 for name, one in facts.columns.items() if one.rows >= ENOUGH_ROWS}
     if not any(alone.values()):
-        return not_applicable("It is judged on a table with at least 50 rows and their classes.")
+        return not_applicable("It needs a table with at least 50 rows and their classes.")
     best = max(alone, key=lambda name: alone[name])
     area = alone[best]
     if area < NEARLY:
@@ -139,7 +139,7 @@ def one_column(facts: Facts) -> Verdict:
 def saturated(facts: Facts) -> Verdict:
     """Probabilities so sure that their ranking says little."""
     if facts.model is None or facts.looked is None or not facts.model.decision.probabilistic:
-        return not_applicable("It is judged on a table, by a model with probabilities.")
+        return not_applicable("It needs a table, and a model with probabilities.")
     best = facts.model.decision.probabilities(facts.looked.decided.scores).max(axis=1)
     sure = float((best > 1.0 - 1e-6).mean())
     share = f"{100 * sure:.3g} % of the rows have a probability of more than 0.999999"
@@ -195,5 +195,5 @@ def few_events(facts: Facts) -> Verdict:
     if min(alerts, positives) >= 30:
         return passed(f"{said}.")
     status: Status = "problem" if min(alerts, positives) < 10 else "tip"
-    do = "Judge by more rows, or by a budget that has at least 30 alerts."
+    do = "Use more rows, or a budget of at least 30 alerts."
     return Verdict(status, f"{said}: precision or recall rests on them.", do)

@@ -20,7 +20,7 @@ _SEEN = 0.01
 def worse_than_expected(facts: Facts) -> Verdict:
     """Precision or recall on the table that is lower than on the held-out rows of the fit."""
     expected = facts.summary["expected"]
-    if expected is None or not facts.is_judged_by_table:
+    if expected is None or not facts.is_evaluated_on_table:
         return not_applicable("It compares a table with classes with the held-out rows of the fit, of two classes.")
     (_, fp), (fn, tp) = facts.summary["confusion"]["counts"]
     called, called_before = tp + fp, expected["tp"] + expected["fp"]
@@ -49,7 +49,7 @@ def miscalibrated(facts: Facts) -> Verdict:
     """A calibration error that chance does not explain."""
     found = facts.summary["calibration"]
     if found is None:
-        return not_applicable("It is judged on a table with classes, by a model with probabilities.")
+        return not_applicable("It needs a table with classes, and a model with probabilities.")
     said = f"The calibration error is {found['error']:.4f}; by chance it is {found['by_chance']:.4f} on average, and " \
            f"exceeds {found['by_chance_high']:.4f} in 1 table of 20"  # fmt: skip
     if found["error"] <= found["by_chance_high"]:
@@ -65,7 +65,7 @@ def baseline_better(facts: Facts) -> Verdict:
     if found is None:
         return not_applicable("No baseline was fitted: qmedoid report MODEL TABLE --baselines does.")
     if found["better"] is None:
-        return not_applicable("Ours and the baselines were not judged by the same new rows.")
+        return not_applicable("Our model and the baselines were not evaluated on the same new rows.")
     if found["better"]:
         return Verdict("problem", found["verdict"], "Use the baseline, or fit ours with other settings and compare.")
     return passed(found["verdict"])
@@ -116,7 +116,7 @@ def no_better(facts: Facts) -> Verdict:
     is_ranked = area is not None and area["low"] is not None and area["low"] > 0.6
     if accuracy["low"] > share or is_ranked:
         return passed(f"{said}.")
-    return Verdict("tip", f"{said}.", "Where classes are rare, judge by ROC-AUC, precision and recall instead.")
+    return Verdict("tip", f"{said}.", "Where classes are rare, look at ROC-AUC, precision and recall instead.")
 
 
 COLUMNS_WIDTH = 3.5
@@ -124,7 +124,7 @@ COLUMNS_WIDTH = 3.5
 LEAST_MOVED = 0.15
 """Share of the rows that must have moved before that is said, however sure it is."""
 LEAST_MISSING = 0.1
-_NO_TABLE = "It is judged on a table."
+_NO_TABLE = "It needs a table."
 
 
 @finding("QM401", "a table unlike the contract", "the table is like the contract")
@@ -160,7 +160,7 @@ def novel(facts: Facts) -> Verdict:
 def prior_shift(facts: Facts) -> Verdict:
     """Class frequencies other than those that probabilities were made for."""
     shares, confusion = facts.summary["model"]["class_shares"], facts.summary["confusion"]
-    if shares is None or confusion is None or not facts.is_judged_by_table:
+    if shares is None or confusion is None or not facts.is_evaluated_on_table:
         return not_applicable("It needs a table with classes, and a model that knows its class frequencies.")
     rows = [sum(counts) for counts in confusion["counts"]]
     n, n_before = sum(rows), facts.summary["model"]["training_rows"] or 0
@@ -248,7 +248,7 @@ def missing_by_class(facts: Facts) -> Verdict:
 
 @finding("QM407", "a table without classes", "the table has classes")
 def without_classes(facts: Facts) -> Verdict:
-    """A table by which no figure can be judged."""
+    """A table that gives no figures."""
     if facts.table is None:
         return not_applicable(_NO_TABLE)
     if facts.table["labeled"]:
@@ -256,7 +256,7 @@ def without_classes(facts: Facts) -> Verdict:
         return passed(f"{facts.table['labeled']:,} rows have a class of the model, {missing:,} have none.")
     why = f"None of {facts.table['rows']:,} rows has a class of the model: they do not show how good it is."
     return Verdict("tip", why,
-                   "Name the column of the classes by --target, or add it to judge by these rows.")  # fmt: skip
+                   "Name the column of the classes by --target, or add it to evaluate these rows.")  # fmt: skip
 
 
 @finding("QM408", "more missing cells than in training", "no more missing cells than in training")
