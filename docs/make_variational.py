@@ -32,7 +32,6 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER / "variational.md"
 PICTURES = FOLDER / "pictures"
 STUDY = FOLDER.parent / "benchmarks" / "results" / "fraud_study.csv"
-TUNING = FOLDER.parent / "benchmarks" / "results" / "fine_tuning.csv"
 SEED = 0
 STUDY_ROWS = {
     "Δ_D alone": "Δ_D alone",
@@ -97,7 +96,7 @@ def sections(story: Story) -> dict[str, str]:
         p = model.predict_proba(story.Z_test)[:, 1]
         rows.append([name, number(average_precision_score(story.y_test, p), 3), number(log_loss(story.y_test, p), 4)])
     deltas = table(["on the two deltas", "PR-AUC", "log-loss"], rows)
-    return {"deltas": deltas, "study": study_table(), "tuning": tuning_table()}
+    return {"deltas": deltas, "study": study_table()}
 
 
 def study_table() -> str:
@@ -115,29 +114,6 @@ def study_table() -> str:
             cells.append(" / ".join(row["PR-AUC"] for row in depths))
         rows.append(cells)
     return table(["PR-AUC (L = 1 / 3 / 6)", "`NearestMedoidClassifier.paper()`", "`NearestMedoidClassifier()`"], rows)
-
-
-def tuning_table() -> str:
-    """What fine-tuning won on noisy devices, from what ``benchmarks/fine_tuning.py`` left."""
-    with TUNING.open(newline="", encoding="utf-8") as file:
-        next(file)  # the command
-        found = list(csv.DictReader(file))
-    rows: list[Row] = [
-        [
-            row["device"],
-            row["repetitions"],
-            row["table"],
-            row["optimizer"],
-            f"{int(row['circuits']):,}",
-            row["log-loss exact"],
-            row["log-loss under noise"],
-            f"{number(float(row['gain']))} ± {row['±']}",
-            row["kept"],
-        ]
-        for row in found
-    ]
-    header = ["device", "L", "table", "optimizer", "circuits", "exact", "under noise", "gain", "kept"]
-    return table(header, rows, numbers_from=4)
 
 
 def draw_all(story: Story) -> None:

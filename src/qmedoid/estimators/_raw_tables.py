@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._encoding import Encoded, fit_encodings
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._hybrid_tuning import HybridTuningMixin
 from qmedoid.estimators._importances import ContributionsMixin, keep_importances
 from qmedoid.estimators._inputs import (
     check_finite,
@@ -73,9 +72,7 @@ class RawRows(NamedTuple):
     kept: Codes
 
 
-class RawTableClassifier(
-    ContributionsMixin, HybridTuningMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier
-):
+class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
     class_weight: Any
@@ -112,7 +109,6 @@ class RawTableClassifier(
             metrics={
                 "held_out_scores": self.held_out_scores_.tolist(),
                 "threshold": float(self.threshold_),
-                **self._tuning_metrics(),
             },
             novelty=self._novelty,
             training=self._training,
@@ -282,7 +278,6 @@ class RawTableClassifier(
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""
-        self._forget_tuning()
         best, given = models[0], rows.tables[0]
         table = given if len(rows.kept) == given.num_rows else given.take(pa.array(rows.kept))
         self.estimator_, self.method_ = method, method.method_name

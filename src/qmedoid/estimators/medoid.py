@@ -119,8 +119,6 @@ class MedoidClassifier(RawTableClassifier):
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
         `circuit()`; None where the method decides everything.
-    fine_tuning_ : FineTuningReport
-        How the circuit was tuned for a backend; only of copies made by `fine_tuned`.
     model_ : HybridModel
         The best model; `models_` holds one for each model of the method (several only of the nearest medoid).
     margin_ : float

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._fine_tuning import FineTuningMixin, TuningRows, known_classes
-from qmedoid.estimators._inputs import check_target, column_label, loss_weights, one_blas_thread
+from qmedoid.estimators._inputs import column_label, loss_weights, one_blas_thread
 from qmedoid.estimators._number_columns import (
     encoded_names,
     number_cells,
@@ -24,7 +23,7 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._row_order import ordered_table
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
-from qmedoid.estimators._weights import refuse_factors, weighted_rows
+from qmedoid.estimators._weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
 
-class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
     Features are standardized, clipped and turned into rotation angles of a circuit with data re-uploading; its
@@ -130,8 +129,6 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
         Loss of each training on all rows.
     loss_curve_ : ndarray
         Batch loss of every step of the training that was kept.
-    fine_tuning_ : FineTuningReport
-        How the weights were tuned for a backend; only of copies made by `fine_tuned`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -328,9 +325,7 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
                 f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
                 "exactly: call set_params(shots=None) first."
             )
-        # Weights that were tuned have another loss than those of the fit, and no figures of held-out rows.
-        metrics: dict[str, Any] = self._tuning_metrics() or {"loss": float(self.seed_losses_.min())}
-        metrics["threshold"] = float(self.threshold_)
+        metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
         if self._out_of_fold is not None:
             metrics["out_of_fold"] = self._out_of_fold
         return self._numbers_model((self.model_,), self.decision_, is_measured, **metrics)
@@ -352,7 +347,6 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
         groups: Codes | None = None,
     ) -> None:
         """Hold what a training leaves."""
-        self._forget_tuning()
         self._hold_circuit(trained.model)
         self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
         self.seed_losses_ = trained.seed_losses
@@ -391,15 +385,6 @@ class VariationalClassifier(FineTuningMixin, SavingMixin, CallbackSupportMixin, 
         self._out_of_fold = None
         self.model_: VariationalModel | MeasuredVariational = circuit
         self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in circuit.parameters)
-
-    def _tuning_rows(self, X: Any, y: Any, groups: Any) -> TuningRows:
-        table = read_numbers(self, X)
-        codes = known_classes(check_target(y, len(table)), self.classes_)
-        weighted = weighted_rows(None, None, codes, self.classes_)
-        cells = number_cells(self, table)
-        rows = ordered_table(table, codes, self.classes_, groups, encoded_names(self), weighted, cells)
-        data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, rows.codes, self.classes_))
-        return TuningRows(self._plain_model, data, self.classes_, rows.groups)
 
 
 def warn_constant(features: Array, names: Any) -> None:

@@ -159,14 +159,6 @@ class HybridModel:
         between = (codes == best)[rows].astype(np.intp)
         return TrainingData(features[rows], between, np.ones(2), offset), rows
 
-    def picked_training_data(self, X: Table, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
-        """The same of new rows, from their encoded columns: of those that the policy gives to the circuit."""
-        measured = self.method.measure(X)
-        scores = self.calibration.apply(measured.scores)
-        picked = np.flatnonzero(self.picks(scores))
-        data, rows = self.training_data(_part(measured, picked), scores[picked], codes[picked], class_weights)
-        return data, picked[rows]
-
     def refined(self, scores: Array, features: Array) -> Array:
         """Scores by the circuit, from calibrated scores and deltas."""
         if self.variational is None:

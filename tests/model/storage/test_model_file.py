@@ -29,8 +29,7 @@ from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
-from qmedoid.methods.variational.expectations import exact_expectations
-from qmedoid.methods.variational.model import MeasuredVariational, Network, VariationalModel
+from qmedoid.methods.variational.model import MeasuredVariational, Network, VariationalModel, exact_expectations
 from qmedoid.methods.variational.readout import READOUTS, StringReadout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift

@@ -11,13 +11,10 @@ from qiskit.circuit import Parameter
 from qiskit.primitives import BackendSamplerV2, StatevectorEstimator, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.transpiler import generate_preset_pass_manager
-from samplers import CountingSampler
 
-from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.methods.variational.expectations import exact_expectations
-from qmedoid.methods.variational.model import Batch, Network
-from qmedoid.methods.variational.parameter_shift import gradient_circuits, measured_loss_and_gradient
+from qmedoid.methods.variational.model import exact_expectations
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
 from qmedoid.quantum.circuits import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
 from qmedoid.quantum.circuits.expectations import z_strings
@@ -93,50 +90,18 @@ def test_pass_manager_runs_once_for_each_length_of_vectors():
     assert passes.runs == 2
 
 
-def test_gradient_is_one_job_on_one_template(machine):
-    network = Network(Ansatz(2, 2, 2), make_readout("strings", 2, 2), np.ones(2))
-    theta = np.random.default_rng(0).normal(size=network.n_parameters)
-    batch = Batch(np.array([[0.3, -0.5], [1.0, 0.2]]), np.array([0, 1]), np.full(2, 0.5))
-    passes, sampler = CountingPasses(passes_of(machine)), CountingSampler()
-    backend = SamplerExpectations(sampler=sampler, pass_manager=passes, shots=5000, rows_per_job=1000)
-    gradient = measured_loss_and_gradient(network, theta, batch, backend)[1]
-    assert passes.runs == 1
-    assert sampler.jobs == [([(gradient_circuits(network, 2), 8)], 5000)]
-    np.testing.assert_allclose(gradient, network.loss_and_gradient(theta, batch)[1], rtol=0, atol=0.06)
-
-
 @pytest.mark.parametrize("level", [1, 3])
 def test_rewritten_templates_find_the_parameters_of_every_row(machine, level):
     """Level 3 drops the last R_z, whose weights are parameters 9 to 11 of 16, before those of the inputs."""
     ansatz, rng = Ansatz(3, 4, 2, final_rz=True), np.random.default_rng(0)
-    rotations, inputs = rng.uniform(-3, 3, (3, *ansatz.weight_shape)), rng.uniform(-3, 3, (3, 4))
+    rotations, inputs = rng.uniform(-3, 3, ansatz.weight_shape), rng.uniform(-3, 3, (3, 4))
     sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
     backend = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes_of(machine, level))
-    drawn = backend.by_row(ansatz, rotations, inputs, np.eye(8))
-    pairs = zip(rotations, inputs, strict=True)
-    want = np.concatenate([exact_expectations(ansatz, r, x[None], np.eye(8)) for r, x in pairs])
+    drawn = backend(ansatz, rotations, inputs, np.eye(8))
+    want = exact_expectations(ansatz, rotations, inputs, np.eye(8))
     np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
     kept = [*range(9), *range(12, 16)] if level == 3 else list(range(16))
     assert backend._templates.get(ansatz, None).columns.tolist() == kept
-
-
-def test_rows_with_their_own_rotations_draw_as_single_calls_do():
-    ansatz, rng = Ansatz(2, 3, 2), np.random.default_rng(0)
-    rotations, inputs = rng.normal(size=(3, *ansatz.weight_shape)), rng.normal(size=(3, 3))
-    together = SamplerExpectations(shots=50, seed=2).by_row(ansatz, rotations, inputs, np.eye(4))
-    single = SamplerExpectations(shots=50, seed=2)
-    rows = [single(ansatz, r, x[None], np.eye(4))[0] for r, x in zip(rotations, inputs, strict=True)]
-    np.testing.assert_array_equal(together, rows)
-
-
-def test_rotations_of_rows_are_checked():
-    ansatz, backend = Ansatz(2, 3, 2), SamplerExpectations(shots=5, seed=0)
-    with pytest.raises(ParameterError, match=r"weights of 2 rows must be of shape \(2, 3, 2\)\. Got shape \(3, 2\)"):
-        backend.by_row(ansatz, np.zeros((3, 2)), np.zeros((2, 3)), np.eye(4))
-    bad = np.zeros((2, 3, 2))
-    bad[1, 2, 0] = np.nan
-    with pytest.raises(DataError, match="weights of row 1 are not finite"):
-        backend.by_row(ansatz, bad, np.zeros((2, 3)), np.eye(4))
 
 
 def test_pass_managers_that_add_parameters_are_refused():
@@ -175,8 +140,6 @@ def test_estimator_gives_the_values_of_the_simulator(kind):
     want = exact_expectations(ansatz, rotations, inputs, observables)
     np.testing.assert_allclose(backend(ansatz, rotations, inputs, observables), want, rtol=0, atol=1e-7)
     assert seen == [(2, 5), (4, 5), (5, 5)]
-    by_row = backend.by_row(ansatz, np.repeat(rotations[None], 5, axis=0), inputs, observables)
-    np.testing.assert_allclose(by_row, want, rtol=0, atol=1e-7)
     assert backend(ansatz, rotations, inputs[:0], observables).shape == (0, len(observables))
 
 

@@ -15,8 +15,7 @@ from qmedoid import (
     compact_swap_test,
 )
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.methods.variational.expectations import exact_expectations
-from qmedoid.quantum.circuits import SamplerExpectations
+from qmedoid.methods.variational.model import exact_expectations
 
 X, y = load_iris(return_X_y=True)
 SIMPLE = {"n_medoids": 4, "n_neighbors": 0, "n_pairs": 1, "n_triples": 0, "cv": 2}
@@ -42,12 +41,6 @@ def test_what_cannot_be_called_is_refused_at_once(fitted, name, wrong):
     saved = SavedModel(fitted[name].table_model())
     with pytest.raises(ParameterError, match="must be callable"):
         saved.measured_by(**{"expectations" if name == "variational" else "swap_test": wrong})
-
-
-@pytest.mark.parametrize("wrong", ["simulator", None, SamplerExpectations])
-def test_fine_tuning_needs_a_backend(fitted, wrong):
-    with pytest.raises(ParameterError, match=r"'backend' parameter of fine_tuned must be callable.*expectations\(\)"):
-        fitted["variational"].fine_tuned(X, y, wrong)
 
 
 def changed(change):

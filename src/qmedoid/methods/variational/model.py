@@ -44,6 +44,23 @@ def check_expectations(parameter: str, backend: object) -> None:
                    "qmedoid.quantum.devices.as_device(backend).expectations()")  # fmt: skip
 
 
+def exact_expectations(ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
+    """Exact expectation values by the simulator, called as backends are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qmedoid.methods.variational.ansatz import Ansatz
+    >>> from qmedoid.methods.variational.model import exact_expectations
+    >>> z = np.array([[1.0, -1.0]])
+    >>> exact_expectations(Ansatz(1, 1, 1), np.zeros((1, 1)), np.array([[0.0], [np.pi]]), z).round(9)
+    array([[ 1.],
+           [-1.]])
+    """
+    angles = ansatz.qubit_angles(np.asarray(inputs, dtype=np.float64))
+    return statevector.expectations(angles, rotations, observables, reupload=ansatz.reupload)
+
+
 def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
     """Expectation values as a backend returned them; raise unless there is a number for every row and observable."""
     values = np.asarray(found, dtype=np.float64)

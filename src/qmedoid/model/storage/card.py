@@ -93,12 +93,6 @@ def _facts(model: TableModel) -> Iterator[str]:
             f"- Probabilities and operating point were fitted anew to {cell(about.get('rows'))} labeled rows that the "
             f"model was not fitted on. All else is of the model file with the SHA-256 {model.parent or '(not known)'}."
         )
-    tuned = model.metrics.get("fine_tuning")
-    if isinstance(tuned, Mapping):
-        yield (
-            "- The weights of the circuit were tuned for a noisy backend, and judged there: run it there. Simulated "
-            "exactly, it may be too sure of itself."
-        )
     if model.decision.probabilistic:
         yield "- It gives a probability of every class."
     else:

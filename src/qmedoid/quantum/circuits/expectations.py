@@ -2,10 +2,9 @@
 
 They are called as ``backend(ansatz, rotations, inputs, observables)``. Every row of inputs is one circuit. Observables
 are diagonal: their eigenvalues at the basis states, in Qiskit's order of bits, which is also that of
-:mod:`qmedoid.kernels.statevector`. ``backend.by_row`` takes other rotations for every row.
+:mod:`qmedoid.kernels.statevector`.
 
-Rotations and inputs are both open parameters of one template. So a pass manager rewrites it once for all weights that a
-training or a parameter shift goes through, and a device runs the same gates for all of them.
+Rotations and inputs are both open parameters of one template, so a pass manager rewrites it once for all weights.
 """
 
 from collections.abc import Callable
@@ -103,14 +102,7 @@ class SamplerExpectations(Sampling):
 
     def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Means of the observables over the shots of every row, shape (n_rows, K)."""
-        return self._measured(ansatz, _angles(ansatz, rotations, inputs), observables)
-
-    def by_row(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
-        """The same with rotations of shape (n_rows, layers, n), those of every row."""
-        return self._measured(ansatz, _angles_by_row(ansatz, rotations, inputs), observables)
-
-    def _measured(self, ansatz: Ansatz, angles: Array, observables: ArrayLike) -> Array:
-        values = _checked_observables(ansatz, observables)
+        angles, values = _angles(ansatz, rotations, inputs), _checked_observables(ansatz, observables)
         if not len(angles):
             return np.empty((0, len(values)))
         template = self._templates.get(ansatz, lambda: variational_circuit(ansatz, measure=True))
@@ -185,14 +177,7 @@ class EstimatorExpectations:
 
     def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Estimates of every row, shape (n_rows, K)."""
-        return self._estimated(ansatz, _angles(ansatz, rotations, inputs), observables)
-
-    def by_row(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
-        """The same with rotations of shape (n_rows, layers, n), those of every row."""
-        return self._estimated(ansatz, _angles_by_row(ansatz, rotations, inputs), observables)
-
-    def _estimated(self, ansatz: Ansatz, angles: Array, observables: ArrayLike) -> Array:
-        values = _checked_observables(ansatz, observables)
+        angles, values = _angles(ansatz, rotations, inputs), _checked_observables(ansatz, observables)
         found = np.empty((len(angles), len(values)))
         if not len(angles):
             return found
@@ -242,20 +227,6 @@ def _angles(ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike) -> Array:
     """The parameters of the template, a row for each row of inputs: the rotations, then the inputs."""
     weights, rows = checked_rotations(ansatz, rotations).ravel(), checked_inputs(ansatz, inputs)
     return np.column_stack([np.broadcast_to(weights, (len(rows), len(weights))), rows])
-
-
-def _angles_by_row(ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike) -> Array:
-    weights, rows = np.asarray(rotations, dtype=np.float64), checked_inputs(ansatz, inputs)
-    if weights.shape != (len(rows), *ansatz.weight_shape):
-        raise ParameterError(
-            f"The weights of {len(rows)} rows must be of shape {(len(rows), *ansatz.weight_shape)}. "
-            f"Got shape {weights.shape} instead."
-        )
-    flat = weights.reshape(len(rows), ansatz.weight_shape[0] * ansatz.weight_shape[1])
-    if not np.isfinite(flat).all():
-        row = int(np.argmin(np.isfinite(flat).all(axis=1)))
-        raise DataError(f"The weights of row {row} are not finite: pass finite numbers only.")
-    return np.column_stack([flat, rows])
 
 
 def _checked_observables(ansatz: Ansatz, observables: ArrayLike) -> Array:
