@@ -130,9 +130,14 @@ def plan_measurement(
     picked = model.decide(columns).by_circuit if on_device and n_records else None
     decide = Decider(model, columns, picked)
     plan = make_plan(
-        decide, n_records, device, chosen, calibration=calibration, classes=model.decision.classes,
+        decide,
+        n_records,
+        device,
+        chosen,
+        calibration=calibration,
+        classes=model.decision.classes,
         trained=trained_circuit(decide),
-    )  # fmt: skip
+    )
     if model.refinement == "none" or on_device:
         return plan
     note = (

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement.asking import Call
 from qmedoid.quantum.measurement.packing import Packing, make_jobs, shapes_of

@@ -4,32 +4,35 @@ import warnings
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from qiskit import QuantumCircuit
-from qiskit.primitives import BackendSamplerV2
+from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2
 from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.expectations import SamplerExpectations
-from qmedoid.quantum.circuits.forms import CircuitForm, shape_of
+from qmedoid.quantum.circuits.backends import SamplerExpectations
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
 from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, routed
 from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
-from qmedoid.quantum.devices.samplers import (
+from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
+    Batch,
+    Counts,
     check_seed,
+    counts_of,
     has_failed,
     is_dense,
     is_of,
     is_simulated_here,
 )
-from qmedoid.quantum.devices.sampling import Batch, Counts, counts_of
 from qmedoid.quantum.devices.simulators import BlockSampler
 
 PackKey = tuple[str, int, int]
@@ -162,9 +165,12 @@ class Device:
                 self.packs[key] = free_pack(block, n_copies)
             else:
                 routes = self._routes.get(block.key) or routed(
-                    block.template, self.quality,
-                    seed=self.seed, level=self.optimization_level, n_attempts=self.n_attempts,
-                )  # fmt: skip
+                    block.template,
+                    self.quality,
+                    seed=self.seed,
+                    level=self.optimization_level,
+                    n_attempts=self.n_attempts,
+                )
                 self._routes[block.key] = routes
                 self.packs[key] = placed_pack(block, n_copies, self.quality, routes, seed=self.seed)
         return self.packs[key]
@@ -308,3 +314,64 @@ def _runtime_sampler(backend: Any) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         make: Any = getattr(qiskit_ibm_runtime, "SamplerV2", None) or qiskit_ibm_runtime.Sampler
         return make(mode=backend)
+
+
+SIMULATOR = "simulator"
+"""The name of the exact simulator."""
+
+
+def as_device(backend: Any = None, **settings: Any) -> Device:
+    """A device from a backend, a sampler of the second version, a name, or None for the exact simulator.
+
+    Parameters
+    ----------
+    backend : Device, BackendV2, BaseSamplerV2, str or None
+        Names are ``"simulator"``, those of fake devices such as ``"fake_torino"``, and those of the service's devices,
+        for which the account that is saved on the machine is used.
+    settings
+        Of :class:`Device`; a device that is given has its own.
+    """
+    if isinstance(backend, Device):
+        return backend
+    if isinstance(backend, str):
+        backend = _backend_named(backend)
+    if backend is None:
+        return Device(**settings)
+    if not isinstance(backend, type | ModuleType | BaseEstimatorV2):
+        if hasattr(backend, "target"):
+            return Device(backend, **settings)
+        if callable(getattr(backend, "run", None)):
+            return Device(sampler=backend, **settings)
+    made = f" Make an object of it first: {backend.__name__}()." if isinstance(backend, type) else ""
+    raise ParameterError(
+        f"The 'backend' parameter must be a Qiskit backend, a sampler of the second version, or a name such as "
+        f"'simulator' or 'fake_torino'. Got {backend!r} instead.{made}"
+    )
+
+
+def _backend_named(name: str) -> Any:
+    if name == SIMULATOR:
+        return None
+    try:
+        import qiskit_ibm_runtime
+        from qiskit_ibm_runtime.fake_provider import FakeProviderForBackendV2
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"The device {name!r} needs Qiskit's runtime, which is not installed. Install it with: "
+            'pip install "qmedoid[ibm]".',
+            name=error.name,
+        ) from error
+    if name.startswith("fake_"):
+        with warnings.catch_warnings():  # of devices that nobody asked for
+            warnings.simplefilter("ignore")
+            known = {backend.name: backend for backend in FakeProviderForBackendV2().backends()}
+        if name not in known:
+            raise ParameterError(f"There is no fake device {name!r}. There are: {', '.join(sorted(known))}.")
+        return known[name]
+    try:
+        return qiskit_ibm_runtime.QiskitRuntimeService().backend(name)
+    except Exception as error:  # of the service: no account, no such device, no network
+        raise ParameterError(
+            f"The device {name!r} was not found: {error} Use 'simulator', a fake device such as 'fake_torino', or save "
+            "an account of the service first (QiskitRuntimeService.save_account)."
+        ) from error

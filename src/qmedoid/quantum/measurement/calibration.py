@@ -198,10 +198,16 @@ def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: float, 
     slopes = np.where(np.abs(fitted.slopes) < least, least, fitted.slopes)
     copies = 1 if by_position else n_positions
     return Lines(
-        np.repeat(fitted.intercepts, copies), np.repeat(slopes, copies),
-        np.repeat(fitted.covariances, copies, axis=0), float(np.sqrt(scatter)), by_position,
-        len(fitted.residuals), chi_square_chance(2 * len(change), wald), spread, far,
-    )  # fmt: skip
+        np.repeat(fitted.intercepts, copies),
+        np.repeat(slopes, copies),
+        np.repeat(fitted.covariances, copies, axis=0),
+        float(np.sqrt(scatter)),
+        by_position,
+        len(fitted.residuals),
+        chi_square_chance(2 * len(change), wald),
+        spread,
+        far,
+    )
 
 
 def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool:

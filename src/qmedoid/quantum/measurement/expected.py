@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.quantum.circuits.forms import CircuitForm
+from qmedoid.quantum.circuits.compact_swap import CircuitForm
 from qmedoid.quantum.measurement.calibration import Estimates, Readings, expected_lines, guessed_lines
 from qmedoid.quantum.measurement.packing import PackedBatch
 

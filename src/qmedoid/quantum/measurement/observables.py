@@ -54,9 +54,15 @@ def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
     chance = 2.0 * float(chance_below(np.array(-abs(shift) / np.sqrt(variance))))
     covariances = np.tile(np.diag([variance, 1e-18]), (n_positions, 1, 1))
     return Lines(
-        np.full(n_positions, shift), np.ones(n_positions), covariances, float(np.sqrt(excess)), False, len(off),
-        chance, spread,
-    )  # fmt: skip
+        np.full(n_positions, shift),
+        np.ones(n_positions),
+        covariances,
+        float(np.sqrt(excess)),
+        False,
+        len(off),
+        chance,
+        spread,
+    )
 
 
 def common_roots(probabilities: Array, masks: Flags, estimates: tuple[Estimates, ...], by_shots: Array) -> Array:
@@ -80,8 +86,9 @@ def common_roots(probabilities: Array, masks: Flags, estimates: tuple[Estimates,
     ndarray of shape (n, K, K)
         R with R·Rᵀ the correlations: R times independent normal numbers has them.
     """
-    slopes = np.stack([np.ones(len(one.own)) if one.lines is None else one.lines.slopes[one.positions]
-                       for one in estimates], axis=1)  # fmt: skip
+    slopes = np.stack(
+        [np.ones(len(one.own)) if one.lines is None else one.lines.slopes[one.positions] for one in estimates], axis=1
+    )
     own = np.stack([one.own for one in estimates], axis=1) * slopes
     # The sign of a slope stays: what is divided by it turns over.
     part = np.divide(np.sqrt(by_shots), own, out=np.zeros_like(own), where=own != 0)
@@ -102,6 +109,8 @@ def lines_of_values(lines: Lines, least: float, span: float) -> Lines:
     """Lines of shares as lines of the expectation values, least + span · share."""
     change = np.array([[span, -least], [0.0, 1.0]])
     return replace(
-        lines, intercepts=span * lines.intercepts + least * (1.0 - lines.slopes),
-        covariances=change @ lines.covariances @ change.T, excess=span * lines.excess,
-    )  # fmt: skip
+        lines,
+        intercepts=span * lines.intercepts + least * (1.0 - lines.slopes),
+        covariances=change @ lines.covariances @ change.T,
+        excess=span * lines.excess,
+    )

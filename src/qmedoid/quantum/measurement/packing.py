@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.quantum.circuits.forms import CircuitForm
+from qmedoid.quantum.circuits.compact_swap import CircuitForm
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Batch

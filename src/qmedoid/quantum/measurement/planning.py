@@ -101,9 +101,17 @@ class _Planner:
         shapes = shapes_of(tests, shots_of(blocks, tests), self.settings.form, self.device, packing)
         jobs, packs = tuple(make_jobs(shapes, packing)), tuple(shape.pack for shape in shapes)
         return MeasurementPlan(
-            self.device, self.settings, self.decide, tuple(blocks), tests, packs, jobs, exact, self._lines(packs),
+            self.device,
+            self.settings,
+            self.decide,
+            tuple(blocks),
+            tests,
+            packs,
+            jobs,
+            exact,
+            self._lines(packs),
             trained=self._stage(groups, inputs, after=len(jobs)),
-        )  # fmt: skip
+        )
 
     def _recorded(self, groups: Sequence[tuple[Codes, int]]) -> tuple[Decided, list[Recorder], Array]:
         """Decisions in closed form, what is asked for them, and inputs of the trained circuit, shape (n, m)."""

@@ -152,8 +152,14 @@ class MeasurementResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about the plan and the calibration, in sentences."""
-        found = [*self.plan.notes, *(() if self.trained is None or self.plan.trained is None
-                                     else trained_notes(self.trained, self.plan.trained.pack))]  # fmt: skip
+        found = [
+            *self.plan.notes,
+            *(
+                ()
+                if self.trained is None or self.plan.trained is None
+                else trained_notes(self.trained, self.plan.trained.pack)
+            ),
+        ]
         for lines, tests, pack in zip(self.lines, self.plan.tests, self.plan.packs, strict=True):
             if lines is None and np.any(pack.shrink < 1.0):
                 found.append(

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmedoid.exceptions import JobError, ParameterError, QMedoidError
 from qmedoid.quantum.devices.device import Device
-from qmedoid.quantum.devices.samplers import has_failed, runs_here, says_how_it_is
-from qmedoid.quantum.devices.sampling import Counts, counts_of
+from qmedoid.quantum.devices.sampling import Counts, counts_of, has_failed, runs_here, says_how_it_is
 from qmedoid.quantum.measurement.packing import Job
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum.circuits.forms import CircuitForm, shape_of
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.measurement.asking import Call
 from qmedoid.quantum.measurement.scatter import Directions, directions_of
 

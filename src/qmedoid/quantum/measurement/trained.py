@@ -201,8 +201,11 @@ def trained_notes(reading: TrainedReading, pack: Pack) -> Iterator[str]:
             f"Trained circuit: noise leaves {least:.2f} of an expectation value at the worst place; errors are large. "
             "Fit a circuit of fewer repetitions or qubits."
         )
-    drifts = [span * read.drift.largest for read, span in zip(reading.reads, reading.circuit.span, strict=True)
-              if read.drift is not None]  # fmt: skip
+    drifts = [
+        span * read.drift.largest
+        for read, span in zip(reading.reads, reading.circuit.span, strict=True)
+        if read.drift is not None
+    ]
     if drifts:
         yield (
             f"Trained circuit: known inputs of different jobs disagree by up to {max(drifts):.3f} of an expectation "

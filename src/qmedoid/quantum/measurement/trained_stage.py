@@ -50,13 +50,17 @@ class TrainedStage:
     def jobs_at(self, inputs: Array) -> tuple[Job, ...]:
         """The jobs with other inputs of the records, shape (n, m); known inputs stay."""
         return tuple(
-            replace(job, parts=tuple(
-                replace(part, batch=replace(part.batch, angles=tested_angles(part.tests, inputs)))
-                if (part.tests >= 0).any() else part
-                for part in job.parts
-            ))
+            replace(
+                job,
+                parts=tuple(
+                    replace(part, batch=replace(part.batch, angles=tested_angles(part.tests, inputs)))
+                    if (part.tests >= 0).any()
+                    else part
+                    for part in job.parts
+                ),
+            )
             for job in self.jobs
-        )  # fmt: skip
+        )
 
     def read(self, counts: Sequence[Sequence[Counts]], inputs: Array) -> TrainedReading:
         """Expectation values from the counts of all jobs, which ran with these inputs."""

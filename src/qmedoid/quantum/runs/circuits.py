@@ -12,8 +12,7 @@ from pathlib import Path
 from qmedoid.exceptions import OutputError, warn
 from qmedoid.model.storage.atomic import atomic_file, cannot_write
 from qmedoid.quantum.devices.device import Device, PackKey
-from qmedoid.quantum.devices.pack_bytes import pack_from_bytes, pack_to_bytes
-from qmedoid.quantum.devices.packs import Pack
+from qmedoid.quantum.devices.packs import Pack, pack_from_bytes, pack_to_bytes
 
 SUFFIX = ".circuit"
 _DIGEST_BYTES = 32
@@ -34,8 +33,14 @@ class KeptCircuits(MutableMapping[PackKey, Pack]):
     def __init__(self, folder: Path, device: Device) -> None:
         self.folder = folder
         self._made: dict[PackKey, Pack] = {}
-        self._place = [device.name, device.n_qubits, device.seed, device.optimization_level, device.n_attempts,
-                       None if device.quality is None else vars(device.quality.limits)]  # fmt: skip
+        self._place = [
+            device.name,
+            device.n_qubits,
+            device.seed,
+            device.optimization_level,
+            device.n_attempts,
+            None if device.quality is None else vars(device.quality.limits),
+        ]
 
     def __getitem__(self, key: PackKey) -> Pack:
         if key not in self._made:

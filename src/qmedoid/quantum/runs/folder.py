@@ -18,8 +18,7 @@ from typing import Any, Self
 
 from qmedoid.exceptions import OutputError, ParameterError, some_of, warn
 from qmedoid.model.storage.atomic import remove_all_leftovers
-from qmedoid.quantum.devices.device import Device
-from qmedoid.quantum.devices.names import as_device
+from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
 from qmedoid.quantum.runs import lock, manifest
@@ -183,15 +182,16 @@ class RunFolder:
                 "names": dict(names),
                 "versions": running,
                 "circuits": circuits,
-                "layout": [{"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256}
-                           for columns, pack in plan.layout],
+                "layout": [
+                    {"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256} for columns, pack in plan.layout
+                ],
                 "plan": planned(plan),
                 "where": where(plan.device),
                 "started": manifest.now(),
                 "finished": None,
                 "result": None,
                 "files": {},
-            }  # fmt: skip
+            }
             self._write(began)
             return
         before = self.manifest["versions"]

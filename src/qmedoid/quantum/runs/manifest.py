@@ -22,13 +22,26 @@ FORMAT = 1
 """Number of the format of runs; a run of another number does not go on."""
 NAME = "run.json"
 _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
-_SAID = {"model": "the model", "records": "the records", "rows": "the number of records (--limit)",
-         "backend": "--backend", "n_qubits": "--n-qubits", "seed": "--seed", "shots": "--shots", "budget": "--budget",
-         "circuit": "--circuit", "register": "--register", "calibrate": "--calibrate",
-         "refine": "--refine",
-         "circuits_per_job": "--circuits-per-job", "calibration_circuits": "calibration_circuits",
-         "draws": "draws", "format": "the format of runs", "noise": "the noise of the simulated device",
-         "decisions": "the decisions in closed form"}  # fmt: skip
+_SAID = {
+    "model": "the model",
+    "records": "the records",
+    "rows": "the number of records (--limit)",
+    "backend": "--backend",
+    "n_qubits": "--n-qubits",
+    "seed": "--seed",
+    "shots": "--shots",
+    "budget": "--budget",
+    "circuit": "--circuit",
+    "register": "--register",
+    "calibrate": "--calibrate",
+    "refine": "--refine",
+    "circuits_per_job": "--circuits-per-job",
+    "calibration_circuits": "calibration_circuits",
+    "draws": "draws",
+    "format": "the format of runs",
+    "noise": "the noise of the simulated device",
+    "decisions": "the decisions in closed form",
+}
 _HASHES = ("model", "records", "noise", "decisions")
 # Characters of a hash that are shown.
 _SHOWN = 12

@@ -37,8 +37,11 @@ def write_results(folder: Path, result: MeasurementResult, manifest: Mapping[str
     with atomic_file(folder / SUMMARY) as file:
         file.write(as_json(document))
     with atomic_file(folder / PAGE) as file:
-        file.write(render({**document, **page_values(result), "started": manifest["started"],
-                           "finished": manifest["finished"]}).encode())  # fmt: skip
+        file.write(
+            render(
+                {**document, **page_values(result), "started": manifest["started"], "finished": manifest["finished"]}
+            ).encode()
+        )
 
 
 def summary_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
