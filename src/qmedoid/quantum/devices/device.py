@@ -1,7 +1,8 @@
 """A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
 
 import warnings
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from types import ModuleType
@@ -64,7 +65,7 @@ class Device:
 
     Attributes
     ----------
-    packs : mutable mapping of PackKey to Pack
+    packs : dict of PackKey to Pack
         Circuits that were made so far. A run that goes on another day puts those of its first day here: the device has
         other error rates by then, by which other qubits would be chosen.
 
@@ -108,7 +109,7 @@ class Device:
         # A simulator that names no couplers takes circuits as they are.
         couplers = None if target is None else target.build_coupling_map()
         self.quality = None if couplers is None else Quality(target, limits or Limits())
-        self.packs: MutableMapping[PackKey, Pack] = {}
+        self.packs: dict[PackKey, Pack] = {}
         self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
         self._durations: dict[str, float] = {}
 
@@ -160,20 +161,17 @@ class Device:
         most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
         n_copies = max(1, min(n_copies, most // block.n_qubits))
         key = *block.key, n_copies
-        if key not in self.packs:
-            if self.quality is None:
-                self.packs[key] = free_pack(block, n_copies)
-            else:
-                routes = self._routes.get(block.key) or routed(
-                    block.template,
-                    self.quality,
-                    seed=self.seed,
-                    level=self.optimization_level,
-                    n_attempts=self.n_attempts,
-                )
-                self._routes[block.key] = routes
-                self.packs[key] = placed_pack(block, n_copies, self.quality, routes, seed=self.seed)
-        return self.packs[key]
+        with suppress(KeyError):
+            return self.packs[key]
+        if self.quality is None:
+            pack = free_pack(block, n_copies)
+        else:
+            if block.key not in self._routes:
+                attempts = {"level": self.optimization_level, "n_attempts": self.n_attempts}
+                self._routes[block.key] = routed(block.template, self.quality, seed=self.seed, **attempts)
+            pack = placed_pack(block, n_copies, self.quality, self._routes[block.key], seed=self.seed)
+        self.packs[key] = pack
+        return pack
 
     def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
         """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
