@@ -18,8 +18,8 @@ from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 if TYPE_CHECKING:
-    from qmedoid.quantum.measurement.asking import Decided
     from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum.measurement.recorder import Decided
     from qmedoid.quantum.measurement.trained import TrainedCircuit
 
 
@@ -82,7 +82,7 @@ class Decider:
         self, swap_test: SwapTestFunction, rows: Codes, expectations: ExpectationFunction | None = None
     ) -> "Decided":
         """Decisions; without a backend the trained circuit is simulated exactly."""
-        from qmedoid.quantum.measurement.asking import Decided
+        from qmedoid.quantum.measurement.recorder import Decided
 
         decision, measured = self.model.decision, measured_table_model(self.model, swap_test, expectations)
         picked = None if self.picked is None else self.picked[rows]

@@ -10,13 +10,12 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
-from qmedoid.quantum.measurement.asking import Decide, Decided, Recorder
 from qmedoid.quantum.measurement.calibration import Lines
+from qmedoid.quantum.measurement.errors import shots_for
 from qmedoid.quantum.measurement.packing import make_jobs, shapes_of
 from qmedoid.quantum.measurement.plan import Block, MeasurementPlan, decided_block, put_together, shots_of
+from qmedoid.quantum.measurement.recorder import Decide, Decided, Recorder, tests_of
 from qmedoid.quantum.measurement.settings import MeasurementSettings
-from qmedoid.quantum.measurement.shots import shots_for
-from qmedoid.quantum.measurement.tests import tests_of
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.quantum.measurement.trained_stage import TrainedStage, make_stage
 
