@@ -115,12 +115,6 @@ def test_nothing_is_written_over_what_is_no_file_of_the_demo(cli, tmp_path):
     assert "is a file: give another folder" in cli("demo", "-o", tmp_path / "file").err
 
 
-def test_options_of_the_comparison_ask_for_it(cli, tmp_path):
-    assert "add --compare" in cli("demo", "--splits", 2).err
-    assert "add --compare" in cli("demo", "--fraud-splits", 0).err
-    assert "leave one out" in cli("demo", "--compare", "-o", tmp_path).err
-
-
 def test_letters_stand_for_squares_where_there_are_none():
     fitted = type("Fitted", (), {})()
     fitted.model = type("Model", (), {"classes_": np.array(["0", "1"])})

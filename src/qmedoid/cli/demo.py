@@ -65,16 +65,6 @@ class Fitted(NamedTuple):
 
 def run(options: DemoOptions) -> None:
     """Fit, say how good the model is, draw its test rows, explain one of them, and write the page."""
-    if options.compare:
-        from qmedoid.cli.studies import compare_methods
-
-        if options.output is not None:
-            raise ParameterError("--output is for the files of the demo, and --compare writes none: leave one out.")
-        compare_methods(options)
-        return
-    for name in ("splits", "fraud_splits"):
-        if getattr(options, name) is not None:
-            raise ParameterError(f"--{name.replace('_', '-')} is of the comparison of methods: add --compare.")
     keep_pandas_away()
     began, files = time.perf_counter(), _write_table(options.output or Path(FOLDER))
     if not options.json:
@@ -193,7 +183,7 @@ def _next(files: Files, row: int, fitted: Fitted, seconds: float) -> Sequence[st
     calls = {
         f"{program} explain {model} {table} --row {row}": "all about it",
         f"{program} check YOUR.csv --target COLUMN": "the first step with your own table",
-        f"{program} demo --compare": "beside plain baselines, in minutes",
+        f"{program} fit {table} --target {entry(NAME).target} --cv 5 --compare": "beside plain baselines",
     }
     lines = [f"  {call}  # {what}" for call, what in calls.items()]
     return [

@@ -1,4 +1,4 @@
-"""``qmedoid demo --compare`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
+"""``qmedoid reproduce``: the paper's experiments again, our figures next to the paper's and to plain baselines."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -7,102 +7,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
-from qmedoid.cli.more_options import DemoOptions, ReproduceOptions
-from qmedoid.exceptions import OutputError
+from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
+from qmedoid.cli.more_options import ReproduceOptions
 from qmedoid.studies import plan
 from qmedoid.studies.catalog import cell_folder
 from qmedoid.studies.document import Document, Table
-from qmedoid.studies.paper import PAPER
-from qmedoid.studies.plan import PARTS, Outcome, Part, Plan
+from qmedoid.studies.plan import PARTS, Part, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
 from qmedoid.studies.report_files import check_folder, check_replaceable, write_report
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Study, find_done, run_cells
 from qmedoid.studies.splits import Cell, Result
 
-# The paper calls its nearest-medoid method so in its tables.
-_NAMES_IN_PAPER = {"qmedoid, as printed": "Fusion"}
 # What a frame adds to the width of a cell.
 _FRAME = 3
-
-
-def compare_methods(options: DemoOptions) -> None:
-    """Compare every method on every data set and print the result, part by part or as one JSON document."""
-    console = plain_console()
-    folder: Path | None = cell_folder()
-    try:
-        check_folder(cell_folder())
-    except OutputError as error:
-        note(f"{error} Results of this run are not kept.")
-        folder = None
-    splits = 5 if options.splits is None else options.splits
-    fraud_splits = 2 if options.fraud_splits is None else options.fraud_splits
-    small_seeds, rare_seeds = (range(options.seed, options.seed + n) for n in (splits, fraud_splits))
-    small = list(plan.small_outcomes(_demo_results(plan.demo_cells("small", small_seeds), folder)))
-    if not options.json:
-        for name in dict.fromkeys(outcome.data for outcome in small):
-            outcomes = [outcome for outcome in small if outcome.data == name]
-            console.print(_comparison(outcomes, ("accuracy", "macro-F1", "paper acc.", "paper F1")))
-        for finding in findings(small, "macro_f1", "macro-F1"):
-            console.print(finding)
-    frauds = list(plan.rare_outcomes(_demo_results(plan.demo_cells("rare", rare_seeds), folder))) if rare_seeds else []
-    if options.json:
-        parts = {"small": small, "fraud": frauds}
-        print_json({part: [outcome.as_dict() for outcome in outcomes] for part, outcomes in parts.items()})
-    elif frauds:
-        console.print()
-        console.print(_comparison(frauds, ("PR-AUC", "recall", "log-loss")))
-        about = frauds[0].about
-        console.print(
-            f"recall: of the frauds, among the {100 * about['alert_budget']:.0f} % most suspicious test rows. "
-            f"{100 * about['prevalence']:.1f} % of the rows are frauds; in the whole table it is 0.17 %, and PR-AUC "
-            "and log-loss would be others. log-loss: smaller is better."
-        )
-        for finding in (*circuit_findings(frauds), *findings(frauds, "pr_auc", "PR-AUC")):
-            console.print(finding)
-
-
-def findings(outcomes: Sequence[Outcome], metric: str, title: str) -> Iterator[str]:
-    """A sentence for every data set: whether the best plain baseline is ahead of ours."""
-    for name in dict.fromkeys(outcome.data for outcome in outcomes):
-        means = {outcome.method: outcome.metrics[metric].mean for outcome in outcomes if outcome.data == name}
-        plain = {method: mean for method, mean in means.items() if not method.startswith("qmedoid")}
-        best = max(plain, key=plain.__getitem__)
-        ahead = round(plain[best] - means["qmedoid"], 3)
-        verdict = f"is {'ahead' if ahead > 0 else 'behind'} by {abs(ahead):.3f}" if ahead else "is level with ours"
-        yield f"{name}: the best plain baseline, {best}, {verdict} in {title}."
-
-
-def circuit_findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """A sentence on the records that the circuit decided."""
-    decided = [
-        f"{100 * outcome.about['by_circuit']:.0f} % in {outcome.method!r} (method: {outcome.about['chosen_method']})"
-        for outcome in outcomes
-        if outcome.about["by_circuit"] is not None
-    ]
-    if decided:
-        yield "Records decided by the circuit: " + ", ".join(decided) + "."
-
-
-def _demo_results(cells: Sequence[Cell], folder: Path | None) -> StudyResults:
-    """Results of the cells; those that are not in the store are run."""
-    done = {} if folder is None else find_done(plan.STUDY, cells, folder)
-    return StudyResults(done | _run_left(plan.STUDY, [cell for cell in cells if cell not in done], folder))
-
-
-def _comparison(outcomes: Sequence[Outcome], names: Sequence[str]) -> Any:
-    """A table of methods on one data set; with the figures of the paper, where it has any."""
-    name, splits, printed = outcomes[0].data, outcomes[0].splits, PAPER.get(outcomes[0].data)
-    over = "one stratified split" if splits == 1 else f"{splits} stratified splits (mean ± standard error)"
-    rows = []
-    for outcome in outcomes:
-        row = [outcome.method, *(with_error(spread.mean, spread.error) for spread in outcome.metrics.values())]
-        if printed is not None:
-            figure = printed.get(_NAMES_IN_PAPER.get(outcome.method, outcome.method))
-            row += ["", ""] if figure is None else [f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}"]
-        rows.append(row)
-    return grid(("method", *names), rows, title=f"{name}: test rows of {over}")
 
 
 class _Experiment(NamedTuple):

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from qmedoid.exceptions import MissingExtraError
 from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics, scores_of
+from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, scores_of
 from qmedoid.studies.splits import Cell, Result, split_of
 
 SMOTE_SHARE = 0.1
@@ -131,13 +131,6 @@ def run_fraud(data: Dataset, cell: Cell, *, name: str, with_validation: bool = F
     model = RARE_BASELINES[name](cell.seed).fit(data.X[rows], data.y[rows])
     fixed = 0.0 if hasattr(model, "decision_function") else 0.5
     return fraud_metrics(data, split, scores_of(model, data.X), fixed, rows)
-
-
-def run_rare(data: Dataset, cell: Cell, *, name: str) -> Result:
-    """A baseline with probabilities on rare events, fitted on training and validation rows."""
-    split = split_of(data, cell.split, cell.seed)
-    model = BASELINES[name](cell.seed).fit(data.X[split.fit], data.y[split.fit])
-    return {"test": rare_metrics(model, data, split.test)}
 
 
 def _missing(package: str) -> MissingExtraError:

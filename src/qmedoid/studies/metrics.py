@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError
-from qmedoid.metrics.classification import confusion_matrix, log_loss, pr_auc, roc_auc
+from qmedoid.metrics.classification import confusion_matrix, pr_auc, roc_auc
 from qmedoid.metrics.operating import at_alert_rate, at_cost, at_f_beta, at_precision, at_recall, at_threshold
 from qmedoid.metrics.thresholds import OperatingPoint, all_cuts
 from qmedoid.studies.datasets import Dataset
@@ -29,9 +29,6 @@ CHOICES: dict[str, Callable[[Flags, Array], OperatingPoint]] = {
 }
 """How thresholds are chosen on validation rows."""
 MATCHED, FIXED = "alert rate 1.31 %", "fixed"
-ALERT_BUDGET = 0.04
-"""Alert rate of the demo: a little more than the 3.3 % frauds of the sample, so that a perfect ranking finds all of
-them and a random one 4 %."""
 
 
 def scores_of(model: Any, X: Array) -> Array:
@@ -96,17 +93,6 @@ def _ranked(positive: Flags, scores: Array) -> tuple[Array, Array]:
     """Numbers of alerts and of positives among them at every cut, the highest threshold first."""
     counts = all_cuts(positive, scores).counts
     return (counts["tp"] + counts["fp"])[::-1], counts["tp"][::-1]
-
-
-def rare_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, float]:
-    """PR-AUC, recall at `ALERT_BUDGET` and log-loss of a classifier's probabilities on some rows of classes 0 and 1."""
-    probabilities = np.asarray(model.predict_proba(data.X[rows]), dtype=np.float64)
-    positive, alerts = data.y[rows] == 1, int(ALERT_BUDGET * len(rows))
-    return {
-        "pr_auc": pr_auc(positive, probabilities[:, 1]),
-        "recall": recall_at(positive, probabilities[:, 1], alerts),
-        "log_loss": log_loss(positive.astype(np.intp), probabilities),
-    }
 
 
 def fraud_metrics(data: Dataset, split: Split, scores: Array, fixed: float, fitted_on: Codes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics
+from qmedoid.studies.metrics import classifier_metrics, fraud_metrics
 from qmedoid.studies.splits import Cell, Result, Split, split_of
 
 TRACE_POINTS = 400
@@ -87,15 +87,6 @@ def run_printed_fraud(
         "search": {"evaluations": len(steps), "different": len(set(steps)), "best": max(steps)},
     }
     return chosen | fraud_metrics(data, split, scores, fixed, split.train)
-
-
-def run_front_rare(data: Dataset, cell: Cell, *, printed: bool = False, **changes: Any) -> Result:
-    """The front door on rare events, fitted on training and validation rows; who decides the test rows."""
-    split = split_of(data, cell.split, cell.seed)
-    make = MedoidClassifier.paper if printed else MedoidClassifier
-    model = make(random_state=cell.seed, **changes).fit(data.X[split.fit], data.y[split.fit])
-    by_circuit = float((model.decided_by(data.X[split.test]) == "circuit").mean())
-    return {"test": rare_metrics(model, data, split.test), "chosen_method": model.method_, "by_circuit": by_circuit}
 
 
 def _fit_printed(data: Dataset, split: Split, seed: int, changes: Mapping[str, Any]) -> NearestMedoidClassifier:

@@ -1,17 +1,12 @@
-"""The paper's experiments and the demo: their methods, which cells a run has, and what the demo prints of them."""
+"""The paper's experiments: their methods, and which cells a run has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from qmedoid.studies import ours
-from qmedoid.studies.baselines import BASELINES, RARE_BASELINES, run_fraud, run_rare, run_small
+from qmedoid.studies.baselines import RARE_BASELINES, run_fraud, run_small
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, HEART_ORDINAL, data_digest, load_data
-from qmedoid.studies.datasets import LOADERS
-from qmedoid.studies.metrics import ALERT_BUDGET
-from qmedoid.studies.results import Spread, StudyResults, confusion
 from qmedoid.studies.runner import Study
 from qmedoid.studies.splits import Cell, SplitKind, StudyMethod
 
@@ -93,25 +88,8 @@ FRAUD_METHODS: dict[str, StudyMethod] = {
 }
 
 
-DEMO_SMALL: dict[str, str] = {
-    "qmedoid": "default",
-    "qmedoid, nearest": NEAREST,
-    "qmedoid, as printed": "printed",
-    **{name: name for name in BASELINES if name != "LightGBM"},
-}
-"""What the demo compares on the small data sets: its name and that of the paper's experiments."""
-DEMO_RARE: dict[str, StudyMethod] = {
-    "qmedoid": StudyMethod(ours.run_front_rare, {}, 160.0),
-    "qmedoid, without circuit": StudyMethod(ours.run_front_rare, {"refine": "never"}, 80.0),
-    "qmedoid, nearest": StudyMethod(ours.run_front_rare, {"method": "nearest"}, 80.0),
-    "qmedoid, as printed": StudyMethod(ours.run_front_rare, {"printed": True}, 80.0),
-    "LogReg": StudyMethod(run_rare, {"name": "LogReg"}, 4.0),
-    "RandomForest": StudyMethod(run_rare, {"name": "RandomForest"}, 400.0),
-}
-"""What the demo compares on the fraud sample, by probabilities."""
-
 STUDY = Study(
-    {"small": SMALL_METHODS, "fraud": FRAUD_METHODS, "rare": DEMO_RARE},
+    {"small": SMALL_METHODS, "fraud": FRAUD_METHODS},
     load_data,
     data_digest,
     lambda data: 0.05 if data == FRAUD_SAMPLE else 1.0,
@@ -159,59 +137,3 @@ class Plan:
             for split in method.splits
             for seed in (seeds[:1] if split == "time" else seeds)
         ]
-
-
-def demo_cells(part: Literal["small", "rare"], seeds: Sequence[int]) -> list[Cell]:
-    """Every method of the demo on the splits of the small data sets, or of the fraud sample."""
-    sets, names = (LOADERS, DEMO_SMALL.values()) if part == "small" else ((FRAUD_SAMPLE,), DEMO_RARE)
-    return [Cell(part, data, "random", seed, name) for data in sets for name in names for seed in seeds]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Metrics of one method on one data set over splits, and what else is known of it."""
-
-    data: str
-    method: str
-    metrics: dict[str, Spread]
-    about: dict[str, Any]
-
-    @property
-    def splits(self) -> int:
-        """Number of splits."""
-        return len(next(iter(self.metrics.values())).values)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: means and standard errors, None for a single split."""
-        found: dict[str, Any] = {"data": self.data, "method": self.method, "splits": self.splits} | self.about
-        for name, spread in self.metrics.items():
-            found |= {name: spread.mean, f"{name}_se": spread.error}
-        return found
-
-
-def small_outcomes(results: StudyResults) -> Iterator[Outcome]:
-    """Accuracy and macro-F1 on every small data set."""
-    for data in LOADERS:
-        for title, name in DEMO_SMALL.items():
-            judged = [confusion("test")(one) for one in results.of(data, name)]
-            metrics = {
-                "accuracy": Spread(np.array([one.accuracy for one in judged])),
-                "macro_f1": Spread(np.array([one.macro_f1 for one in judged])),
-            }
-            yield Outcome(load_data(data).name, title, metrics, {})
-
-
-def rare_outcomes(results: StudyResults) -> Iterator[Outcome]:
-    """PR-AUC, recall at `ALERT_BUDGET`, log-loss, and the share of test rows that the circuit decided."""
-    data = load_data(FRAUD_SAMPLE)
-    about = {"prevalence": float(data.y.mean()), "alert_budget": ALERT_BUDGET}
-    for name in DEMO_RARE:
-        own = results.of(FRAUD_SAMPLE, name)
-        chosen = " or ".join(dict.fromkeys(one["chosen_method"] for one in own if "chosen_method" in one)) or None
-        shares = [one["by_circuit"] for one in own if "by_circuit" in one]
-        decided = {"chosen_method": chosen, "by_circuit": float(np.mean(shares)) if shares else None}
-        metrics = {
-            metric: Spread(np.array([float(one["test"][metric]) for one in own]))
-            for metric in ("pr_auc", "recall", "log_loss")
-        }
-        yield Outcome(data.name, name, metrics, about | decided)
