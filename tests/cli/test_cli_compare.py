@@ -12,9 +12,9 @@ from qmedoid.cli._compare import folds_of, judged_fold
 from qmedoid.cli._fitting import Judged, OneFit
 from qmedoid.cli._training_rows import read_labeled, time_order
 from qmedoid.cli.options import FitOptions
+from qmedoid.estimators import plain_baselines
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
-from qmedoid.studies import plain_baselines
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
 

@@ -9,8 +9,8 @@ from pyarrow import csv
 
 import qmedoid
 from qmedoid.cli import demo
+from qmedoid.datasets import read_shipped
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.studies.datasets import read_shipped
 
 SIGNS = {"□": False, "■": True}
 

@@ -20,6 +20,7 @@ from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
 from qmedoid.cli._training_rows import read_labeled, split_table
 from qmedoid.cli.more_options import DemoOptions
 from qmedoid.cli.options import FitOptions
+from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
@@ -27,8 +28,6 @@ from qmedoid.model.storage.model_file import save_model
 from qmedoid.report.verdict import verdict
 from qmedoid.report.writing import check_output
 from qmedoid.saved import SavedModel, load
-from qmedoid.studies.catalog import entry
-from qmedoid.studies.datasets import read_shipped
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.kinds import infer_columns
 

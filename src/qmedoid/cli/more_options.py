@@ -354,8 +354,8 @@ class DemoOptions(Options):
 class ReproduceOptions(Options):
     """Run the paper's experiments again, and set ours beside them.
 
-    On the paper's terms and on held-out rows. A run that was stopped goes on where it was. Needs the extras
-    'baselines' and 'plots', for devices 'ibm'.
+    On the paper's terms and on held-out rows, in a checkout of the source of qmedoid. A run that was stopped goes on
+    where it was. Needs the extra 'baselines', for devices 'ibm'.
     """
 
     most_used = ("output", "quick", "jobs", "seed", "cache", "force", "json")
