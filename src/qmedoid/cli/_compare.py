@@ -28,21 +28,14 @@ _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "ma
 
 def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Fold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
-    from qmedoid.estimators.comparison import OURS, Fold
-    from qmedoid.estimators.plain_baselines import Outcome
+    from qmedoid.estimators.comparison import OURS, Fold, Outcome, run_baselines
 
     judged, columns = fit.judged.known(), fit.model.contract.columns
     outcomes, notes = {OURS: Outcome(judged.probabilities, fit.seconds)}, list[str]()
     if options.compare:
-        from qmedoid.estimators.plain_baselines import plain_rows, run_baselines
-
         codes = label_codes(fit.train.target, fit.model.decision.classes)
-        rows = plain_rows(columns, fit.train.table, judged.table)
-        for name, found in run_baselines(rows, codes, options.seed, limit.allows):
-            if isinstance(found, str):
-                notes.append(f"{name} is not compared: {found}")
-            else:
-                outcomes[name] = found
+        found, notes = run_baselines(columns, fit.train.table, judged.table, codes, options.seed, limit.allows)
+        outcomes |= found
     here, given = judged.table.column_names, options.group_column
     names = [column.name for column in columns if column.name in here]
     groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None

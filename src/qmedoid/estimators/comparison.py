@@ -1,25 +1,32 @@
-"""``qmedoid.compare``: a classifier next to plain baselines on the same rows, and paired differences."""
+"""A classifier next to plain baselines on the same rows: ``qmedoid.compare``, the baselines, and paired differences."""
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
 from qmedoid.estimators._raw_reading import read_table
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.estimators.plain_baselines import Outcome, plain_rows, run_baselines
-from qmedoid.exceptions import DataError, ParameterError, some_of, warn
+from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
 from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.metrics.classification import evaluate, pr_auc, roc_auc
-from qmedoid.tables.cells import cell_codes, with_missing_values_out
+from qmedoid.model.contract import Column
+from qmedoid.tables import cells
 from qmedoid.tables.targets import label_codes
 
 OURS = "qmedoid"
@@ -29,6 +36,17 @@ _SMALL_IS_GOOD = ("log_loss", "fit_seconds")
 _SMALLEST = float(np.finfo(np.float64).eps)
 # Standard errors on both sides of a mean that 95 % of normal draws lie within.
 _WIDTH = 1.96
+# Numbers beyond this are no measurements; our methods take them as missing, too.
+_LARGEST = 1e150
+# Levels of a category that have a column, or a bin, of their own; the others are one.
+_MOST_LEVELS = 254
+
+
+class Outcome(NamedTuple):
+    """A method on the judged rows of one fold: its probabilities, shape (m, C), and how long its fit took."""
+
+    probabilities: Array
+    seconds: float
 
 
 class Fold(NamedTuple):
@@ -163,21 +181,19 @@ def compare(
     classes = model.decision.classes
     columns = model.contract.columns
     read = [read_table(fitted, rows, reset=False, name=name) for rows, name in ((X, "X"), (X_test, "X_test"))]
-    tables = [with_missing_values_out(table, columns) for table in read]
-    codes = _codes(y, classes, len(tables[0]), "y")
-    judged = _codes(y_test, classes, len(tables[1]), "y_test")
+    tables = [cells.with_missing_values_out(table, columns) for table in read]
+    codes = _class_codes(y, classes, len(tables[0]), "y")
+    judged = _class_codes(y_test, classes, len(tables[1]), "y_test")
     order = [fitted.classes_.tolist().index(label) for label in classes]
-    outcomes = {OURS: Outcome(fitted.predict_proba(X_test)[:, order], seconds)}
-    for name, found in run_baselines(plain_rows(columns, *tables), codes, random_state):
-        if isinstance(found, str):
-            warn(f"{name} is not compared: {found}")
-        else:
-            outcomes[name] = found
-    groups = row_groups(cell_codes(tables[1], [column.name for column in columns]), judged)
+    baselines, notes = run_baselines(columns, tables[0], tables[1], codes, random_state)
+    for note in notes:
+        warn(note)
+    outcomes = {OURS: Outcome(fitted.predict_proba(X_test)[:, order], seconds), **baselines}
+    groups = row_groups(cells.cell_codes(tables[1], [column.name for column in columns]), judged)
     return compared([Fold(outcomes, judged, groups)])
 
 
-def _codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) -> Codes:
+def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) -> Codes:
     """Class codes of a target, all of classes that were fitted."""
     labels = check_target(target, n_rows, name=name, table=f"X{name[1:]}")
     codes = label_codes(pa.array(labels.tolist()), classes)
@@ -256,3 +272,113 @@ def _figures(outcome: Outcome, codes: Codes) -> dict[str, float]:
         "macro_f1": float(called.f1[called.support > 0].mean()),
         "fit_seconds": outcome.seconds,
     }
+
+
+def plain_rows(columns: Sequence[Column], *tables: pa.Table) -> list[Array]:
+    """Tables as plain classifiers take them, shape (n, M) each; a column that a table lacks is missing in every row.
+
+    Codes of a category go by frequency among the rows of the first table, the most frequent level first. What is
+    missing, cannot be read or is a level that the first table lacks is NaN.
+    """
+    made = list[list[Array]]()
+    for column in columns:
+        arrays = [_cells(table, column) for table in tables]
+        if column.kind == "category":
+            levels = _levels(arrays[0])
+            made.append([_codes(array, levels) for array in arrays])
+        else:
+            made.append([_numbers(array, column) for array in arrays])
+    return [np.column_stack(side) for side in zip(*made, strict=True)]
+
+
+def _cells(table: pa.Table, column: Column) -> pa.Array:
+    if column.name not in table.column_names:
+        return pa.nulls(len(table), pa.string())
+    return cells.one_chunk(cells.without_missing_values(table.column(column.name), column))
+
+
+def _levels(array: pa.Array) -> tuple[str, ...]:
+    """Levels, the most frequent first; those that are equally frequent by name."""
+    import pyarrow.compute as pc
+
+    counts = pc.utf8_trim_whitespace(cells.texts(array).drop_null()).value_counts()
+    pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    return tuple(level for level, _ in sorted(pairs, key=lambda pair: (-pair[1], pair[0])) if level)
+
+
+def _codes(array: pa.Array, levels: tuple[str, ...]) -> Array:
+    codes = cells.level_codes(array, levels)[0].astype(np.float64)
+    return np.where(codes < len(levels), codes, np.nan)
+
+
+def _numbers(array: pa.Array, column: Column) -> Array:
+    values = cells.read(array, column.kind, column.spelling).values
+    if values.dtype.kind == "M":
+        whole = values.astype("M8[us]")
+        return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 86_400e6)
+    numbers = np.asarray(values, dtype=np.float64)
+    return np.where(np.abs(numbers) < _LARGEST, numbers, np.nan)
+
+
+def _logistic(seed: int, is_category: Flags) -> Any:
+    """Logistic regression on standardized numbers, with a flag for missing ones, and on a column for each level."""
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    levels = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS)
+    columns = ColumnTransformer([("numbers", numbers, ~is_category), ("levels", levels, is_category)])
+    return make_pipeline(columns, LogisticRegression(max_iter=2000, random_state=seed))
+
+
+def _boosted(seed: int, is_category: Flags) -> Any:
+    """Boosted trees of scikit-learn, which take no more levels than they have bins: the rarer ones are one."""
+    merged = FunctionTransformer(lambda X: np.where(is_category, np.minimum(X, _MOST_LEVELS), X))
+    return make_pipeline(merged, HistGradientBoostingClassifier(random_state=seed, categorical_features=is_category))
+
+
+def _lightgbm(seed: int, is_category: Flags) -> Any:
+    """LightGBM on one thread, so that its bits do not depend on the number of threads."""
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError as error:
+        raise MissingExtraError("LightGBM is not installed. Get it with: pip install 'qmedoid[baselines]'") from error
+    model: Any = LGBMClassifier(random_state=seed, n_jobs=1, deterministic=True, force_row_wise=True, verbose=-1)
+    model.fit = partial(model.fit, categorical_feature=np.flatnonzero(is_category).tolist() or "auto")
+    return model
+
+
+BASELINES: dict[str, Callable[[int, Flags], Any]] = {
+    "logistic regression": _logistic,
+    "scikit-learn boosted trees": _boosted,
+    "LightGBM": _lightgbm,
+}
+"""Plain classifiers with the settings of their libraries, given a seed and which columns are categories."""
+
+
+def run_baselines(
+    columns: Sequence[Column],
+    fit: pa.Table,
+    judged: pa.Table,
+    codes: Codes,
+    seed: int,
+    may_begin: Callable[[str], bool] = lambda _: True,
+) -> tuple[dict[str, Outcome], list[str]]:
+    """Fit the baselines to rows with these class codes, and what each says of the judged rows.
+
+    A sentence tells which baseline is not installed, or fails; one that may not begin is left out.
+    """
+    outcomes, notes = dict[str, Outcome](), list[str]()
+    rows, new = plain_rows(columns, fit, judged)
+    is_category = np.array([column.kind == "category" for column in columns])
+    for name, make in BASELINES.items():
+        if not may_begin(name):
+            continue
+        try:
+            model = make(seed, is_category)
+            began = time.perf_counter()
+            model.fit(rows, codes)
+            seconds = time.perf_counter() - began
+            outcomes[name] = Outcome(np.asarray(model.predict_proba(new), dtype=np.float64), seconds)
+        except MissingExtraError as error:
+            notes.append(f"{name} is not compared: {error}")
+        except Exception as error:  # whatever a library raises is no reason to lose our own fit
+            notes.append(f"{name} is not compared: it failed with {type(error).__name__}: {error}")
+    return outcomes, notes
