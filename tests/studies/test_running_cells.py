@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 
 import pytest
+from benchmarks.studies import runner
+from benchmarks.studies.plan import STUDY
+from benchmarks.studies.runner import CellStore, StudyError, find_done, run_cells
+from benchmarks.studies.splits import Cell
+from benchmarks.studies.workers import WorkerKilledError
 
 from qmedoid.exceptions import DataError, OutputError
-from qmedoid.studies import runner
-from qmedoid.studies.plan import STUDY
-from qmedoid.studies.runner import CellStore, StudyError, find_done, run_cells
-from qmedoid.studies.splits import Cell
-from qmedoid.studies.workers import WorkerKilledError
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""

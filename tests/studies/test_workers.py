@@ -13,10 +13,9 @@ from pathlib import Path
 
 import light_tasks
 import pytest
+from benchmarks.studies import workers
+from benchmarks.studies.workers import WorkerKilledError, run_tasks
 from light_tasks import SLOW, process_of
-
-from qmedoid.studies import workers
-from qmedoid.studies.workers import WorkerKilledError, run_tasks
 
 FRESH = pytest.mark.parametrize("fresh", [False, True], ids=["kept", "fresh"])
 
@@ -79,7 +78,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path):
 import os, signal, sys
 sys.path.insert(0, {str(Path(light_tasks.__file__).parent)!r})
 from light_tasks import process_of
-from qmedoid.studies.workers import run_tasks
+from benchmarks.studies.workers import run_tasks
 if __name__ == "__main__":
     for number, _ in run_tasks(process_of, [(0,), (14,), (15,)], 2):
         os.kill(os.getpid(), signal.SIGKILL)
