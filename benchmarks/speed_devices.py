@@ -22,7 +22,7 @@ from benchmarks.studies.data import load_data
 from benchmarks.studies.splits import hold_out
 from qmedoid import MedoidClassifier
 from qmedoid.quantum.devices import BlockSampler, Device, as_device
-from qmedoid.quantum.devices.channels import device_noise
+from qmedoid.quantum.devices.blocks import device_noise
 from qmedoid.quantum.devices.sampling import Batch
 from qmedoid.quantum.measurement import MeasurementPlan
 from qmedoid.quantum.measurement.running import run_jobs
