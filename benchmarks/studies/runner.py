@@ -3,14 +3,19 @@
 import gzip
 import hashlib
 import json
+import multiprocessing
+import os
+import signal
 import sys
+import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +23,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies.code import module_digest, version_of, versions
 from benchmarks.studies.splits import Cell, Result, StudyMethod
-from benchmarks.studies.workers import WorkerKilledError, run_tasks
 from qmedoid.exceptions import QMedoidError
 from qmedoid.model.storage.atomic import cannot_write, write_atomic
 
@@ -128,7 +132,7 @@ def run_cells(
     if ordered and (fresh or (jobs > 1 and len(ordered) > 1)):
         runs = _side_by_side(study, ordered, folder, jobs, fresh=fresh)
     else:
-        runs = _in_turn(study, ordered, folder)
+        runs = ((cell, _run_and_keep(*_task(study, cell, folder))) for cell in ordered)
     # Closed here and not by the garbage collector: an interrupt within `report` must end the workers, too.
     with closing(runs):
         for cell, result in runs:
@@ -145,32 +149,76 @@ def _task(study: Study, cell: Cell, folder: Path | None) -> tuple[Any, ...]:
     return study.method(cell), study.load, cell, None if folder is None else study.key(cell), folder
 
 
-def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Generator[tuple[Cell, Result]]:
-    for cell in cells:
-        yield cell, _outcome(partial(_run_and_keep, *_task(study, cell, folder)), cell)
-
-
 def _side_by_side(
     study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int, *, fresh: bool
 ) -> Generator[tuple[Cell, Result]]:
-    tasks = [_task(study, cell, folder) for cell in cells]
-    with closing(run_tasks(_run_and_keep, tasks, jobs, fresh=fresh)) as answers:
-        for number, answer in answers:
-            yield cells[number], _outcome(answer, cells[number])
-
-
-def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
+    """Results as they come from other processes, which all end when this does."""
+    before = set(multiprocessing.active_children())
+    pool: Executor = ThreadPoolExecutor(jobs) if fresh else _processes(jobs)
+    runs: dict[Future[Result], Cell] = {}
     try:
-        return result()
-    except QMedoidError:
-        raise
-    except WorkerKilledError as error:
+        with _ctrl_c_waits():
+            for cell in cells:
+                task = _task(study, cell, folder)
+                runs[pool.submit(_run_alone, *task) if fresh else pool.submit(_run_and_keep, *task)] = cell
+        for run in as_completed(runs):
+            yield runs[run], run.result()
+    except BrokenProcessPool as error:
         raise StudyError(
             "A process that ran cells was killed, perhaps for want of memory. What was done is kept: run the same "
             "command again, with --jobs 1."
         ) from error
-    except Exception as error:
-        raise StudyError(f"The cell '{cell}' failed: {error}") from error
+    finally:
+        if fresh:  # no further cell begins
+            pool.shutdown(wait=False, cancel_futures=True)
+        while True:
+            for process in set(multiprocessing.active_children()) - before:
+                process.terminate()
+            if all(run.done() for run in runs):
+                break
+            time.sleep(0.02)
+        pool.shutdown()
+
+
+def _processes(jobs: int) -> ProcessPoolExecutor:
+    # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_worker)
+
+
+def _run_alone(*task: Any) -> Result:
+    """`_run_and_keep` in a process of its own."""
+    with _processes(1) as pool:
+        return pool.submit(_run_and_keep, *task).result()
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends, where the system can.
+
+    Threads and processes that start meanwhile never hear of it: it reaches the whole group, and a worker that is still
+    importing would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it: killed, it cannot tell."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run_and_keep(
@@ -178,9 +226,14 @@ def _run_and_keep(
 ) -> Result:
     """Run a cell and keep its result under a key."""
     begun = time.perf_counter()
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = method.run(load(cell.data), cell, **method.settings)
+    try:
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = method.run(load(cell.data), cell, **method.settings)
+    except QMedoidError:
+        raise
+    except Exception as error:  # as text: another process may not be able to build it again
+        raise StudyError(f"The cell '{cell}' failed: {error}") from error
     result["seconds"] = round(time.perf_counter() - begun, 3)
     result["peak_mb"] = _peak_megabytes()
     if key is not None and folder is not None:

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import train_test_split
 
 from qmedoid.arrays import Codes
 from qmedoid.datasets import Dataset
@@ -84,6 +83,8 @@ def split_of(data: Dataset, kind: SplitKind, seed: int) -> Split:
 
 def hold_out(y: npt.NDArray[Any], seed: int) -> tuple[Codes, Codes]:
     """Row numbers of a stratified split into rows to fit on and test rows."""
+    from sklearn.model_selection import train_test_split  # a process that loads results alone need not wait for it
+
     rest, test = train_test_split(np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=seed)
     return rest, test
 
@@ -91,8 +92,8 @@ def hold_out(y: npt.NDArray[Any], seed: int) -> tuple[Codes, Codes]:
 def paper_split(y: npt.NDArray[Any], seed: int) -> Split:
     """A stratified split for one seed."""
     rest, test = hold_out(y, seed)
-    train, val = train_test_split(rest, test_size=TEST_SHARE, stratify=y[rest], random_state=seed)
-    return Split(train, val, test)
+    train, val = hold_out(y[rest], seed)
+    return Split(rest[train], rest[val], test)
 
 
 def time_split(times: npt.ArrayLike) -> Split:

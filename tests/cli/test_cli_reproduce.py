@@ -264,7 +264,7 @@ def test_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
     def fail(*_):
         raise FloatingPointError("no luck")
 
-    monkeypatch.setattr(runner, "_run_and_keep", fail)
+    monkeypatch.setattr(runner, "threadpool_limits", fail)
     outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "c", "--jobs", 1)
     assert outcome.code == 1
     _outlook_line, error = outcome.err.splitlines()
