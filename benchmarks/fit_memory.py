@@ -1,4 +1,4 @@
-"""Peak memory of fits in memory against the rows and columns of the table: what `qmedoid.large.sizes` counts with.
+"""Peak memory of fits in memory against the rows and columns of the table: what `qmedoid.large.split` counts with.
 
 Writes ``benchmarks/results/fit_memory.csv``: ``QMEDOID_DATA=... PYTHONPATH=. python benchmarks/fit_memory.py`` (needs
 creditcard.parquet; about 20 minutes). Every fit is ``qmedoid fit TABLE.parquet --test 0`` in a process of its own,

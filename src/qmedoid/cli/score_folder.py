@@ -93,8 +93,7 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
 def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
     """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
     require_dask("--dask")
-    from qmedoid.large.connect import connected
-    from qmedoid.large.workers import Workers
+    from qmedoid.large.workers import Workers, connected
 
     sizes = [Path(task.input).stat().st_size for task in tasks]
     rows = read = n_given = 0

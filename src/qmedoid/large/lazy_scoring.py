@@ -27,8 +27,7 @@ def takes_collections(method: Method) -> Method:
         if not is_collection(data):
             return method(self, data, *args, **how)
         require_dask("Scoring a Dask collection")
-        from qmedoid.large.collections import nothing_of
-        from qmedoid.large.lazy import lazy_values
+        from qmedoid.large.collections import lazy_values, nothing_of
 
         # Columns that differ are refused now, and so is a model without this method; estimators want rows.
         if hasattr(self, "contract") or not hasattr(self, "classes_"):
@@ -60,7 +59,7 @@ def lazy_table(saved: Any, data: Any, settings: ScoreSettings) -> Any:
             "'row' cannot be added to the results of a Dask collection, whose rows have no numbers before they are "
             "computed: use its index, or carry a column through."
         )
-    from qmedoid.large.lazy import lazy_frame
+    from qmedoid.large.collections import lazy_frame
 
     width = data.shape[1] if len(data.shape) == 2 else 0
     names = saved.contract.names if width == len(saved.contract.names) else [f"x{place}" for place in range(width)]

@@ -4,7 +4,6 @@ A task is done when the file of its results is in the folder. The name of that f
 depend on, so that a task that runs twice, or is killed and runs again, leaves the same bytes at the same place.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidError, some_of
+from qmedoid.large.base import file_digest
 from qmedoid.large.result_folder import (
     MANIFEST,
     ResultFacts,
@@ -93,7 +93,8 @@ def score_part(task: ScoreTask, on_progress: OnProgress | None = None) -> PartRe
     path, folder, settings = Path(task.input), Path(task.folder), task.settings
     try:
         before = _state(path)
-        facts = ResultFacts(task.name, _digest(path), full_recipe(task.recipe()))
+        # Hashed every time: that size and time of a file are the old ones does not prove that its bytes are.
+        facts = ResultFacts(task.name, file_digest(path), full_recipe(task.recipe()))
         output = facts.name
         aside = bad_rows_file(folder, output) if settings.on_bad_row == "skip" else None
         stale = [name for name in task.present if name != output]
@@ -126,12 +127,6 @@ def score_part(task: ScoreTask, on_progress: OnProgress | None = None) -> PartRe
     # Without the contract, which everybody who has the model has, too.
     scored.difference = replace(scored.difference, contract=Contract(()))
     return PartResult(made(scored), scored, len(stale))
-
-
-def _digest(path: Path) -> str:
-    # Hashed every time: that size and time of a file are the old ones does not prove that its bytes are.
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _state(path: Path) -> tuple[int, int, int]:
