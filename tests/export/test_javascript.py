@@ -13,8 +13,7 @@ from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import flattened
-from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine
-from qmedoid.export.packing import packed
+from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine, packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE

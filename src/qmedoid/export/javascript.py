@@ -1,15 +1,16 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
+import base64
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.packing import packed
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.html import script_json
 from qmedoid.methods.base import Method, Part
@@ -21,6 +22,28 @@ from qmedoid.methods.neighbors.model import NeighborsModel
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
+
+# Little-endian types from small to large; the last holds every number of a model.
+_TYPES = ("u1", "i2", "i4", "f4", "f8")
+
+
+def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
+    """An array as type, shape and base64 text; its values come back exactly, the sign of a zero aside."""
+    given = np.ascontiguousarray(array, dtype=np.float64)
+    kind = next(name for name in _TYPES if _holds(given, name))
+    text = base64.b64encode(given.astype("<" + kind if kind != "u1" else kind).tobytes()).decode("ascii")
+    return {"type": kind, "shape": list(given.shape), "data": text}
+
+
+def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
+    if kind == "f8":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind != "f4" and not np.isfinite(values).all():
+            return False
+        back = values.astype(kind).astype(np.float64)
+    return bool(np.array_equal(back, values, equal_nan=True))
+
 
 FORMAT = 2
 """Of the JSON; `engine.js` reads this one."""

@@ -7,8 +7,7 @@ import numpy as np
 
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, side_by_side
+from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
 from qmedoid.methods.base import LARGEST
 from qmedoid.model.contract import Column, Dates, Levels, Numbers
 
@@ -124,9 +123,13 @@ def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[s
             keys.append(missing)
             codes.append(count)
     code = graph.add(
-        "LabelEncoder", graph.input(column.name, object), domain="ai.onnx.ml",
-        keys_strings=keys, values_int64s=codes, default_int64=count + 1,
-    )  # fmt: skip
+        "LabelEncoder",
+        graph.input(column.name, object),
+        domain="ai.onnx.ml",
+        keys_strings=keys,
+        values_int64s=codes,
+        default_int64=count + 1,
+    )
     wrong = [] if column.missing else [graph.add("Equal", code, graph.whole(count))]
     if not column.is_open:
         wrong.append(graph.add("Equal", code, graph.whole(count + 1)))

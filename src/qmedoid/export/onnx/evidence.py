@@ -6,8 +6,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.export.onnx.cells import Cells
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import (
+from qmedoid.export.onnx.graph import (
+    Graph,
     as_column,
     by_rank,
     first_nearest,

@@ -3,8 +3,7 @@
 import numpy as np
 
 from qmedoid.export.onnx.cells import Cells
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, first_nearest, scaled, side_by_side, squared_distances
+from qmedoid.export.onnx.graph import Graph, as_column, first_nearest, scaled, side_by_side, squared_distances
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.methods.nearest.model import NearestModel

@@ -5,8 +5,7 @@ import numpy as np
 from qmedoid.arrays import Array
 from qmedoid.export.onnx.cells import Cells
 from qmedoid.export.onnx.evidence import class_scores, weighted
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, by_rank, nearest, squared_distances
+from qmedoid.export.onnx.graph import Graph, as_column, by_rank, nearest, squared_distances
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.model import ComparisonsModel

@@ -4,8 +4,7 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.export.onnx.cells import Cells
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, nearest, scaled, search, side_by_side, squared_distances
+from qmedoid.export.onnx.graph import Graph, as_column, nearest, scaled, search, side_by_side, squared_distances
 from qmedoid.methods.base import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import CLIP, RareEventModel

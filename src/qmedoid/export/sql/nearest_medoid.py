@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmedoid.export.sql.expressions import smallest, times, total
+from qmedoid.export.sql.dialects import smallest, times, total
 from qmedoid.export.sql.stages import Stages
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.overlap import row_norms
