@@ -20,7 +20,7 @@ That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -32,8 +32,17 @@ from qmedoid.geometry.overlap import compact_swap_test, row_norms
 from qmedoid.methods.base import LARGEST, Method, usable_coordinates
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.hybrid import HybridModel, two_nearest, two_nearest_scores
 from qmedoid.model.table import TableModel
+from qmedoid.quantum.documents import (
+    CalibrationCurveDict,
+    PairCircuitOverlapDict,
+    PairStepsDict,
+    TrainedCircuitInputsDict,
+    TrainedCircuitReadoutDict,
+    TrainedStepsDict,
+)
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -128,19 +137,19 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> dict[str, Any]:
+def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
-    inputs: dict[str, Any] = {
+    inputs: TrainedCircuitInputsDict = {
         "names": _input_names(model), "center": angle_map.center.tolist(), "scale": angle_map.scale.tolist(),
         "clip": angle_map.clip, "span": angle_map.span, "scales": parts.scales.tolist(), "features": None,
         "angles": None,
     }  # fmt: skip
-    description: dict[str, Any] = {
+    description: TrainedStepsDict = {
         "classes": list(decision.classes),
         "inputs": inputs,
         "rotations": parts.rotations.tolist(),
-        "readout": trained.network.readout.as_dict(parts.readout),
+        "readout": cast("TrainedCircuitReadoutDict", trained.network.readout.as_dict(parts.readout)),
         "precision": trained.network.precision,
         "method": None,
         "offset": None,
@@ -180,7 +189,7 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
 
 
 def _record_values(
-    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: dict[str, Any]
+    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: TrainedStepsDict
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
 
@@ -200,9 +209,11 @@ def _record_values(
         (nearest,), (second,) = two_nearest(calibrated)
         description["between"] = {"second": int(second), "best": int(nearest), "scores": calibrated[0].tolist()}
     decides = bool(best.picks(calibrated)[0])
-    description["method"] |= {"scores": measured.scores[0].tolist(), "decides": decides}
+    about = description["method"]
+    assert about is not None, "a hybrid has a method"
+    about |= {"scores": measured.scores[0].tolist(), "decides": decides}
     if not decides:
-        name = description["method"]["name"]
+        name = about["name"]
         warn(
             f"The circuit does not decide this record, {name} does: its margin is above {best.refine_below:.4g}. What "
             "is written is what the circuit would say."
@@ -223,7 +234,7 @@ def _input_names(model: TableModel) -> list[str]:
     return delta_names(classes, kind=best.deltas.kind, angular=method.use_angular, fused=best.deltas.fused)
 
 
-def _curve(calibration: Calibration) -> dict[str, Any]:
+def _curve(calibration: Calibration) -> CalibrationCurveDict:
     return {
         "slope": float(calibration.slope), "biases": calibration.biases.tolist(), "knots": calibration.knots.tolist(),
         "heights": calibration.heights.tolist(),
@@ -239,20 +250,26 @@ def _plain(values: Array | None) -> list[float] | None:
 
 def _pair_circuit(
     model: TableModel, kind: str, record: Record | None, medoid: int | None
-) -> tuple["QuantumCircuit", dict[str, Any]]:
+) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
 
     method, rule = model.method, export.PAIR_CIRCUITS[kind]
     if method is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap = {"at_zero": rule.at_zero, "slope": rule.slope}
+    overlap: PairCircuitOverlapDict = {"at_zero": rule.at_zero, "slope": rule.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        unbound = dict.fromkeys(("space", "angles", "norms", "medoid", "expected"))
-        template = export.pair_circuit(kind, method.n_measured)
-        return template, {"n_features": method.n_measured, "overlap": overlap, **unbound}
+        return export.pair_circuit(kind, method.n_measured), {
+            "n_features": method.n_measured,
+            "overlap": overlap,
+            "space": None,
+            "angles": None,
+            "norms": None,
+            "medoid": None,
+            "expected": None,
+        }
     x, y, compared = _compared(model, method, record, medoid)
     circuit, angles = export.bound_pair_circuit(kind, x, y)
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
@@ -266,7 +283,7 @@ def _pair_circuit(
 
 def _compared(
     model: TableModel, method: Method, record: Record, medoid: int | None
-) -> tuple[Array, Array, dict[str, Any]]:
+) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
     rows, classes = method.medoid_rows, model.decision.classes
     nearest = model.decide(record.columns).nearest

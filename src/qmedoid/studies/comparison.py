@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import group_sums, numbered
 from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.metrics.classification import evaluate, pr_auc, roc_auc
+from qmedoid.report.diff_documents import ComparedMethodDict, ComparisonDict
 
 OURS = "qmedoid"
 FIGURES = ("log_loss", "roc_auc", "pr_auc", "macro_f1", "fit_seconds")
@@ -59,6 +60,15 @@ class MethodFigures(NamedTuple):
     figures: Mapping[str, Spread | None]
     difference: PairedDifference | None
 
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        return {
+            "name": self.name,
+            **{name: None if spread is None else spread.mean for name, spread in self.figures.items()},
+            "errors": {name: None if spread is None else spread.error for name, spread in self.figures.items()},
+            "log_loss_difference": None if self.difference is None else self.difference._asdict(),
+        }
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -95,20 +105,14 @@ class Comparison:
         side = "lower" if found.mean < 0 else "higher"
         return f"The log-loss of the best plain baseline, {best.name}, is {side} than ours {by}: that may be luck."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ComparisonDict:
         """The comparison as plain values."""
         return {
             "rows": self.n_rows,
             "folds": self.n_folds,
-            "methods": [
-                {"name": one.name,
-                 **{name: None if spread is None else spread.mean for name, spread in one.figures.items()},
-                 "errors": {name: None if spread is None else spread.error for name, spread in one.figures.items()},
-                 "log_loss_difference": None if one.difference is None else one.difference._asdict()}
-                for one in self.methods
-            ],
+            "methods": [cast("ComparedMethodDict", one.as_dict()) for one in self.methods],
             "verdict": self.verdict(),
-        }  # fmt: skip
+        }
 
 
 def compared(folds: Sequence[Fold]) -> Comparison:

@@ -1,7 +1,7 @@
 """Plain baselines next to a saved model, on rows of a table: folds of it for the baselines, new rows for both."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.studies.comparison import OURS, Comparison, Fold, Outcome, Spread, compared
 from qmedoid.studies.plain_baselines import plain_rows, run_baselines
@@ -35,7 +36,7 @@ class Rows(NamedTuple):
     is_seen: Flags | None
 
 
-def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[dict[str, Any], list[str]]:
+def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
     """The baselines part of a summary, and sentences on baselines that lack.
 
     Baselines are fitted to four fifths of the rows and judged by the others, in turn. Rows that our model was fitted on
@@ -78,10 +79,10 @@ def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[di
     return comparison_table(found, about), notes
 
 
-def comparison_table(found: Comparison, about: str) -> dict[str, Any]:
+def comparison_table(found: Comparison, about: str) -> ReportBaselinesDict:
     """A comparison as a summary has it: texts by method, and which is the best of each figure."""
     figures = [name for name in TITLES if found.best(name) is not None]
-    rows = [
+    rows: list[BaselineDict] = [
         {
             "name": one.name,
             "values": [_text(one.figures[name]) for name in figures],
@@ -137,7 +138,7 @@ def _folds(model: TableModel, rows: Rows, judges: Flags) -> tuple[list[Fold], li
     return made, notes
 
 
-def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> dict[str, Any]:
+def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> ReportBaselinesDict:
     """Ours from out-of-fold rows, as all rows of the table were fitted on; else marked as not comparable."""
     table = comparison_table(found, about)
     names = [name for name in TITLES if found.best(name) is not None]
@@ -174,9 +175,9 @@ def _area_verdict(areas: dict[str, float], best: dict[str, float]) -> str:
 
 
 def _marked(
-    table: dict[str, Any], found: Comparison, names: Sequence[str], *, areas: dict[str, float] | None = None,
+    table: ReportBaselinesDict, found: Comparison, names: Sequence[str], *, areas: dict[str, float] | None = None,
     skip: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> ReportBaselinesDict:  # fmt: skip
     """The best of each figure, where ours has other values, or does not count."""
     for place, name in enumerate(names):
         values = [None if one.figures[name] is None else one.figures[name].mean for one in found.methods]  # type: ignore[union-attr]

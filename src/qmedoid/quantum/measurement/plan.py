@@ -12,6 +12,7 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
+from qmedoid.quantum.documents import PlanSummaryDict
 from qmedoid.quantum.measurement.asking import Answers, Call, Decide, Decided
 from qmedoid.quantum.measurement.calibration import Estimates, Lines
 from qmedoid.quantum.measurement.errors import Errors, decided_errors
@@ -278,7 +279,7 @@ class MeasurementPlan:
         """A column for every fact about the records: expected decision, margin and their errors."""
         return decided_columns(self.exact, self.expected_errors, self.classes)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlanSummaryDict:
         """The plan in plain values, without the expected errors."""
         return {
             "records": self.n_records,
