@@ -238,6 +238,7 @@ class CircuitResultDict(TypedDict):
 
 
 CircuitPlace = Literal["exact simulator", "simulated device", "device of a service", "sampler"]
+"""What circuits run on; of a sampler that a caller made nothing else is known."""
 
 
 class CircuitRunDict(TypedDict):
