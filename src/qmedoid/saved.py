@@ -25,6 +25,7 @@ from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
+from qmedoid.model.documents import BudgetDict
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import Decisions, TableModel
@@ -278,7 +279,7 @@ class SavedModel:
 
     def budgets(
         self, budgets: Sequence[Any], data: Any = None, *, target: str | None = None, on_mismatch: OnMismatch = "error"
-    ) -> list[dict[str, Any]]:
+    ) -> list[BudgetDict]:
         """What budgets of alerts mean: threshold, alerts, precision and recall with 95 % intervals; two classes only.
 
         Parameters

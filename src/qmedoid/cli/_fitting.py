@@ -20,6 +20,7 @@ from qmedoid.spelling import did_you_mean, number_of
 from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import note_grouped
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
@@ -281,7 +282,7 @@ def _positive(data: Labeled, options: FitOptions) -> Any:
 
 def held_out_report(
     model: TableModel, data: Labeled, what: str = "The held-out rows are"
-) -> tuple[dict[str, Any], NoveltyReport, Judged]:
+) -> tuple[EvaluationDict, NoveltyReport, Judged]:
     """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
 
     What breaks the contract there is said and filled in.

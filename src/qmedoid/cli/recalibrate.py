@@ -16,6 +16,7 @@ from qmedoid.cli._output import (
     shown,
 )
 from qmedoid.cli.more_options import RecalibrateOptions
+from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
@@ -42,7 +43,8 @@ def run(options: RecalibrateOptions) -> None:
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:
-        print_json({"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()})
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        print_json(document)
         return
     console = plain_console()
     console.print(f"{shown(Path(options.table).name)}: {found.rows:,} labeled rows that the model was not fitted on")

@@ -20,7 +20,7 @@ That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,17 @@ from qmedoid.geometry.overlap import compact_swap_test, row_norms
 from qmedoid.methods.base import LARGEST, Method, usable_coordinates
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.hybrid import HybridModel, two_nearest, two_nearest_scores
 from qmedoid.model.table import TableModel
+from qmedoid.quantum.documents import (
+    CalibrationCurveDict,
+    PairCircuitOverlapDict,
+    PairStepsDict,
+    TrainedCircuitInputsDict,
+    TrainedCircuitReadoutDict,
+    TrainedStepsDict,
+)
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
@@ -147,10 +156,10 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> dict[str, Any]:
+def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
-    inputs: dict[str, Any] = {
+    inputs: TrainedCircuitInputsDict = {
         "names": _input_names(model),
         "center": angle_map.center.tolist(),
         "scale": angle_map.scale.tolist(),
@@ -160,11 +169,11 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
         "features": None,
         "angles": None,
     }
-    description: dict[str, Any] = {
+    description: TrainedStepsDict = {
         "classes": list(decision.classes),
         "inputs": inputs,
         "rotations": parts.rotations.tolist(),
-        "readout": trained.network.readout.as_dict(parts.readout),
+        "readout": cast("TrainedCircuitReadoutDict", trained.network.readout.as_dict(parts.readout)),
         "precision": trained.network.precision,
         "method": None,
         "offset": None,
@@ -207,7 +216,7 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
 
 
 def _record_values(
-    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: dict[str, Any]
+    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: TrainedStepsDict
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
 
@@ -227,9 +236,11 @@ def _record_values(
         (nearest,), (second,) = two_nearest(calibrated)
         description["between"] = {"second": int(second), "best": int(nearest), "scores": calibrated[0].tolist()}
     decides = bool(best.picks(calibrated)[0])
-    description["method"] |= {"scores": measured.scores[0].tolist(), "decides": decides}
+    about = description["method"]
+    assert about is not None, "a hybrid has a method"
+    about |= {"scores": measured.scores[0].tolist(), "decides": decides}
     if not decides:
-        name = description["method"]["name"]
+        name = about["name"]
         warn(
             f"The circuit does not decide this record, {name} does: its margin is above {best.refine_below:.4g}. What "
             "is written is what the circuit would say."
@@ -250,7 +261,7 @@ def _input_names(model: TableModel) -> list[str]:
     return delta_names(classes, kind=best.deltas.kind, angular=method.use_angular, fused=best.deltas.fused)
 
 
-def _curve(calibration: Calibration) -> dict[str, Any]:
+def _curve(calibration: Calibration) -> CalibrationCurveDict:
     return {
         "slope": float(calibration.slope),
         "biases": calibration.biases.tolist(),
@@ -268,20 +279,26 @@ def _plain(values: Array | None) -> list[float] | None:
 
 def _pair_circuit(
     model: TableModel, kind: str, record: Record | None, medoid: int | None
-) -> tuple["QuantumCircuit", dict[str, Any]]:
+) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
 
     method, rule = model.method, export.PAIR_CIRCUITS[kind]
     if method is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap = {"at_zero": rule.at_zero, "slope": rule.slope}
+    overlap: PairCircuitOverlapDict = {"at_zero": rule.at_zero, "slope": rule.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        unbound = dict.fromkeys(("space", "angles", "norms", "medoid", "expected"))
-        template = export.pair_circuit(kind, method.n_measured)
-        return template, {"n_features": method.n_measured, "overlap": overlap, **unbound}
+        return export.pair_circuit(kind, method.n_measured), {
+            "n_features": method.n_measured,
+            "overlap": overlap,
+            "space": None,
+            "angles": None,
+            "norms": None,
+            "medoid": None,
+            "expected": None,
+        }
     x, y, compared = _compared(model, method, record, medoid)
     circuit, angles = export.bound_pair_circuit(kind, x, y)
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
@@ -299,7 +316,7 @@ def _pair_circuit(
 
 def _compared(
     model: TableModel, method: Method, record: Record, medoid: int | None
-) -> tuple[Array, Array, dict[str, Any]]:
+) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
     rows, classes = method.medoid_rows, model.decision.classes
     nearest = model.decide(record.columns).nearest

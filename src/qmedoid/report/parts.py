@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError
+from qmedoid.explain.documents import DrawnEffectDict
 from qmedoid.explain.effect import EffectTally
 from qmedoid.export.flat import flattened
 from qmedoid.export.javascript import as_document
@@ -20,6 +21,14 @@ from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.table import Record, TableModel
+from qmedoid.report.documents import (
+    EdgeDict,
+    GraphDict,
+    PairDict,
+    ReportColumnDict,
+    ReportMedoidDict,
+    ReportMedoidsDict,
+)
 from qmedoid.report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
@@ -73,14 +82,14 @@ def cell_text(value: Any) -> str:
     return shortened(text, _LONGEST)
 
 
-def medoid_rows(model: TableModel) -> dict[str, Any] | None:
+def medoid_rows(model: TableModel) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
     method = model.method
     if method is None or not model.records or not model.records[0]:
         return None
     records = model.records[0]
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
-    rows = [
+    rows: list[ReportMedoidDict] = [
         {
             "training_row": int(method.medoid_rows[place]),
             "class": str(model.decision.classes[method.medoid_classes[place]]),
@@ -250,7 +259,7 @@ def left_out_for_size(size: int, most: int) -> dict[str, Any]:
     }
 
 
-def column_list(model: TableModel, importance: Array | None) -> list[dict[str, Any]]:
+def column_list(model: TableModel, importance: Array | None) -> list[ReportColumnDict]:
     """Columns in the order of the contract; of more than `MOST_COLUMNS` the most important first."""
     columns, training = model.contract.columns, model.training
     order = list(range(len(columns)))
@@ -258,7 +267,7 @@ def column_list(model: TableModel, importance: Array | None) -> list[dict[str, A
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
-    listed = []
+    listed = list[ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
         n_levels = len(encoding.levels) if isinstance(encoding, Levels) else None
@@ -307,7 +316,7 @@ def importances(model: TableModel, rows: Sample) -> Array:
     return tally.importances
 
 
-def effects(model: TableModel, rows: Sample, importance: Array) -> list[dict[str, Any]]:
+def effects(model: TableModel, rows: Sample, importance: Array) -> list[DrawnEffectDict]:
     """The shape of the most important columns: contribution against value, all toward one class."""
     places = {name: place for place, name in enumerate(model.contract.names)}
     used = set(model.layout.used)
@@ -366,21 +375,21 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
     return {found: float(np.abs(amount).mean()) for found, amount in sums.items()}
 
 
-def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[dict[str, Any]]:
+def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[PairDict]:
     """The groups of two and three columns that contribute most."""
     names = model.contract.names
     listed = sorted((-amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0)
     return [{"columns": [names[place] for place in found], "importance": -less} for less, found in listed[:MOST_PAIRS]]
 
 
-def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> dict[str, Any]:
+def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> GraphDict:
     """Columns, and how much two of them count together; a larger group is shared among its pairs evenly."""
     names, weights = model.contract.names, dict[tuple[int, int], float]()
     for found, amount in sets.items():
         edges = list(combinations(sorted(found), 2))
         for edge in edges:
             weights[edge] = weights.get(edge, 0.0) + amount / len(edges)
-    nodes, kept = dict[int, int](), list[dict[str, Any]]()
+    nodes, kept = dict[int, int](), list[EdgeDict]()
     for (a, b), weight in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
         if weight > 0 and len(kept) < MOST_EDGES and len(nodes.keys() | {a, b}) <= MOST_NODES:
             # The edge has a < b: columns are numbered as they come.
