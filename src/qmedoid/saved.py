@@ -35,7 +35,6 @@ from qmedoid.quantum.measuring import measured_table_model, plain_table_model, p
 from qmedoid.report.decision_diff import DecisionTally
 from qmedoid.report.diff import ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
@@ -43,6 +42,7 @@ from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.writing import OnBadRow
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -204,11 +204,9 @@ class SavedModel:
         carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
-            made = [wanted.nothing(carried.schema)]
+            made, both = [wanted.nothing(carried.schema)], (table, carried)
             for rows in row_slices(len(table), BATCH_ROWS):
-                part, extra = (
-                    one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in (table, carried)
-                )
+                part, extra = (one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in both)
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
                 made.append(wanted.batch(extra, decided, ("", rows.start)))
             return pa.Table.from_batches(made)

@@ -17,7 +17,7 @@ from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._thousands import Grouped, grouped_columns
+from qmedoid.tables._text_types import Grouped, grouped_columns
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict

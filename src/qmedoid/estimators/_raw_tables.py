@@ -46,11 +46,10 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
+from qmedoid.tables.roles import TARGET_NAME, Role, find_units, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import choose_positive, label_codes, rest_label, seldom_note, target_notes
-from qmedoid.tables.units import find_units
 
 _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "

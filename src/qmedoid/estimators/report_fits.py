@@ -15,7 +15,7 @@ from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.table import TableModel
-from qmedoid.report.documents import ReportBaselinesDict
+from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.roles import Role

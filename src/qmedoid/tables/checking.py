@@ -15,11 +15,10 @@ from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, ju
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.documents import CheckDuplicatesDict, CheckedClassDict, CheckedColumnDict, CheckedTableDict
 from qmedoid.tables.kinds import DateOrder, infer_columns
-from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.roles import Role, check_roles, find_units, in_roles
 from qmedoid.tables.row_hashes import mixed
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, target_notes
-from qmedoid.tables.units import find_units
 
 Hashes = npt.NDArray[np.uint64]
 SAMPLE_ROWS = 100_000

@@ -29,10 +29,10 @@ from qmedoid.model.operating_point import probability
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.bad_rows import BadRows
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.writing import BadRows
 
 ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
 """What can be added to the results, in the order of their columns."""

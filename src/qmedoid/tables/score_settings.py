@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from qmedoid.model.table import TableModel
-from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.writing import OnBadRow
 
 
 @dataclass(frozen=True)
