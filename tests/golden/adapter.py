@@ -125,7 +125,7 @@ def configuration(model: Any) -> dict[str, Any]:
 def _steps(model: Any) -> dict[str, Any]:
     """The steps of a fit in their order, each as a few figures: the first one that changed is where to look."""
     best = model.model.best
-    part = getattr(getattr(best, "method", None), "plain", None)
+    part = getattr(best, "method", None)
     scaling, groups, medoids, weights = (dict[str, Any]() for _ in range(4))
     if part is None:
         scaling |= {"centers": best.angle_map.center, "scales": best.angle_map.scale}

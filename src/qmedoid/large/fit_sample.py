@@ -4,8 +4,8 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from qmedoid.large.reading import RawReading
 from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.sizes import DEFAULT_MEMORY, Sizes
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.kinds import DateOrder, Inferred
 from qmedoid.tables.roles import Role, in_roles
@@ -151,5 +152,4 @@ def sample_of(
 
 def with_places(model: TableModel, rows: Codes) -> TableModel:
     """A model whose medoids are numbered by their places in the whole table."""
-    hybrids = cast("tuple[Any, ...]", model.models)
-    return replace(model, models=tuple(replace(one, method=one.method.with_row_numbers(rows)) for one in hybrids))
+    return renumbered(model, rows)

@@ -22,7 +22,7 @@ def decide(graph: Graph, flat: FlatModel, cells: Cells, fused: str, nearest: str
         scores = graph.add("Add", scores, graph.constant(decision.shift.log_ratios))
     biased = scores if decision.biases is None else graph.add("Add", scores, graph.constant(decision.biases))
     margin, code = _of_two(graph, flat, scores) if n_classes == 2 else _of_more(graph, flat, biased)
-    rows = graph.add("Gather", graph.whole(flat.base.medoid_rows), nearest, axis=0)
+    rows = graph.add("Gather", graph.whole(flat.base.rows.numbers), nearest, axis=0)
     found: dict[str, tuple[str, type, tuple[int, ...], Any]] = {
         "label": _label(graph, flat, code),
         "margin": (margin, np.float64, (), np.nan),

@@ -14,12 +14,12 @@ from qmedoid.export.onnx.graph import Graph
 from qmedoid.export.onnx.nearest_medoid import nearest_medoid
 from qmedoid.export.onnx.parts import comparisons, neighbors
 from qmedoid.export.onnx.rare import rare
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart
+from qmedoid.methods.part import Part
+from qmedoid.methods.rare.part import RarePart
 
 _ABOUT = (
     "A model of qmedoid {version}, SHA-256 {sha256}. Every input is a column of shape (rows,): doubles with NaN where "
@@ -62,18 +62,18 @@ def onnx_file(flat: FlatModel) -> bytes:
     return made
 
 
-def _part(known: Mapping[type, Callable[..., Any]], part: Method | Part) -> Callable[[Graph, Cells, Any], Any]:
+def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, Cells, Any], Any]:
     if type(part) not in known:
         raise ModelError(f"The method {part.name!r} cannot be written as ONNX.")
     return known[type(part)]
 
 
 _BASES: Mapping[type, Callable[[Graph, Cells, Any], tuple[str, str]]] = {
-    EvidenceModel: evidence,
-    RareEventModel: rare,
-    NearestModel: nearest_medoid,
+    EvidencePart: evidence,
+    RarePart: rare,
+    NearestPart: nearest_medoid,
 }
 _PARTS: Mapping[type, Callable[[Graph, Cells, Any], str]] = {
-    ComparisonsModel: comparisons,
-    NeighborsModel: neighbors,
+    ComparisonsPart: comparisons,
+    NeighborsPart: neighbors,
 }

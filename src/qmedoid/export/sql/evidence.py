@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.exceptions import ModelError
 from qmedoid.export.sql.expressions import curve, smallest, times, total
 from qmedoid.export.sql.stages import Stages
-from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.evidence.part import EvidencePart
 
 # Pairs of a group and a medoid, and squares of differences, that one stage computes at most.
 _MOST_PAIRS, _MOST_SQUARES = 400, 600
@@ -35,7 +35,7 @@ class Evidence:
         Names of the training rows, class by class.
     """
 
-    def __init__(self, model: EvidenceModel, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
+    def __init__(self, model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
         if model.neighbors is not None:
             raise ModelError(
                 "SQL cannot express the neighbor term of this model, which looks for the nearest of many rows: "
@@ -136,7 +136,7 @@ class Evidence:
         difference = f"({self._lines[line]}-{self._dialect.number(value)})"
         return f"{difference}*{difference}"
 
-    def _nearest(self, pairs: list[_Pair], model: EvidenceModel) -> list[str]:
+    def _nearest(self, pairs: list[_Pair], model: EvidencePart) -> list[str]:
         """Squared distances to all medoids, their terms, and the first of the nearest of each class."""
         plan, stages = self._plan, self._stages
         found = list[str]()

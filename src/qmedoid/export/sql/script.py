@@ -17,10 +17,10 @@ from qmedoid.export.sql.nearest_medoid import NearestMedoid
 from qmedoid.export.sql.outcome import Outcome, outcome
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
 from qmedoid.export.sql.trees import trees
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.part import Part
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 
 TABLE = "records"
@@ -101,7 +101,7 @@ def _encoded(
             getattr(reading, step.__name__)()
         stages.next()
     method = flat.table.method
-    wanted = set(method.used.tolist()) if method is not None else set()
+    wanted = set(method.columns.tolist()) if method is not None else set()
     encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
     for column, _, first, reading in readings:
         problem = stages.add("i", reading.problem())
@@ -115,17 +115,17 @@ def _encoded(
     return encoded, fragile, stages.add("i", joined(problems))
 
 
-def _base(base: Method, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
-    if isinstance(base, NearestModel):
+def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
+    if isinstance(base, NearestPart):
         return NearestMedoid(base, stages, encoded)
-    if isinstance(base, EvidenceModel):
+    if isinstance(base, EvidencePart):
         return Evidence(base, stages, encoded, counts)
     raise _refusal(base.name)
 
 
 def _part(part: Part, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
     """Names of the outputs of a part; none where it counts nothing."""
-    if not isinstance(part, ComparisonsModel):
+    if not isinstance(part, ComparisonsPart):
         raise _refusal(part.name)
     return trees(part, stages, encoded) if weight else []
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from qmedoid.export.sql.expressions import total
 from qmedoid.export.sql.stages import Stages
 from qmedoid.kernels.trees import N_NODES
-from qmedoid.methods.comparisons.model import ComparisonsModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
 
 
-def trees(model: ComparisonsModel, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
+def trees(model: ComparisonsPart, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
     """Names of the K outputs."""
     number, names = stages.dialect.number, list[str]()
-    columns, thresholds, values = model.columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
+    columns, thresholds, values = model.node_columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
 
     def branch(tree: int, node: int) -> str:
         if node >= N_NODES:
