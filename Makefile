@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # But for these: the workers of the tests would compile them at the same time, each for itself.
 COMPILED := numpy scipy sklearn pandas polars dask distributed qiskit qiskit_ibm_runtime matplotlib hypothesis _pytest
 
-.PHONY: demo test suite lint browser smoke docs bench clean
+.PHONY: demo test suite quick lint browser smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo --output build/demo
@@ -20,6 +20,11 @@ test:
 # A core for each worker: threads of OpenMP that wait for each other would take both.
 suite: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# The tests of one folder with few random examples, the failed ones first, up to the first failure: make quick AREA=metrics
+quick: $(VENV)/.dev
+	@test -d "tests/$(AREA)" || { echo "Name a folder of tests/, as in: make quick AREA=metrics"; exit 2; }
+	QMEDOID_EXAMPLES=5 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -x --ff -q tests/$(AREA)
 
 # Chromium for the tests of pages, where it is absent and can be installed; without it these tests are skipped.
 browser:

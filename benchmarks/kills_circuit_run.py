@@ -176,7 +176,7 @@ def run_at_standin(arguments: Sequence[str]) -> None:
     from tests.quantum.devices.runtime_standin import StandinBackend, StandinJob, StandinSampler, StandinService
 
     from qmedoid import cli
-    from qmedoid.quantum.devices import device, names
+    from qmedoid.quantum.devices import device
 
     backend = StandinBackend(StandinService(Path(os.environ[SERVICE])), num_qubits=12)
     left = int(os.environ.get(DIES, -1))
@@ -189,7 +189,7 @@ def run_at_standin(arguments: Sequence[str]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sampler = StandinSampler(backend, on_submitted)
-    names._backend_named = {"standin": backend}.__getitem__  # type: ignore[assignment]
+    device._backend_named = {"standin": backend}.__getitem__  # type: ignore[assignment]
     device._runtime_sampler = lambda _: sampler  # type: ignore[assignment]
     sys.argv = ["qmedoid", *arguments]
     cli.main()

@@ -1,36 +1,35 @@
-"""Count the shape of the library: its size, the steps of a command, and the places that know a method by name.
+"""Count the shape of the library: its size, its imports, and the steps of a command.
 
-Run as ``python benchmarks/shape.py``; ``--json`` prints all figures and lists, ``--places`` the places that know a
-method, ``--steps`` the functions, and ``--column after`` adds a column to ``benchmarks/results/shape.csv``.
+Run as ``python benchmarks/shape.py``; ``--json`` prints all figures and lists, ``--steps`` the functions of each
+command, ``--column after`` writes a column of ``benchmarks/results/shape.csv`` and of docs/architecture.md, and
+``--lower`` lowers the budgets that the check compares with.
 
-Lines are lines of files, empty ones included. The steps of a command are counted while it runs in a process of its
-own, on a table of 300 rows with four numbers, a category and two classes, on one thread per library, threads of our
-own included. A **step** is a distinct function or method of the package, by file, first line and name, that is entered
-from another module: nobody has to open another file to follow a call within one. The caller is the nearest frame of
-the package; a function that only other packages call (Typer, scikit-learn, a pool of threads) counts, too. Properties
-and special methods such as ``__init__`` count. Not counted are what runs while a module is imported (module and class
-bodies, decorators), comprehensions, lambdas and generator expressions, and what is generated or compiled (methods of
-dataclasses, kernels). ``score`` is the whole command; ``fit`` ends when the fitted classifier is there, before
-figures of held-out rows are taken and the model is saved; ``fit, all of it`` goes on to the end. This rule gives 117
-functions in 44 modules and 153 in 76 for the state (259 modules, 31,931 lines) of which 116 in 45 and 151 in 73 are
-known. **Functions entered at all** are those that are entered from their own module, too.
+Lines are lines of files, empty ones included; lines of code have neither documentation nor comments. A container is a
+dataclass or a named tuple. The steps of a command are counted while it runs in a process of its own, on a table of 300
+rows with four numbers, a category and two classes, on one thread per library, threads of our own included. A **step**
+is a distinct function or method of the package, by file, first line and name, that is entered from another module:
+nobody has to open another file to follow a call within one. The caller is the nearest frame of the package; a function
+that only other packages call (Typer, scikit-learn, a pool of threads) counts, too. Properties and special methods such
+as ``__init__`` count. Not counted are what runs while a module is imported (module and class bodies, decorators),
+comprehensions, lambdas and generator expressions, and what is generated or compiled (methods of dataclasses, kernels).
+``fit`` ends when the fitted classifier is there, before figures of held-out rows are taken and the model is saved;
+``fit, all of it`` goes on to the end.
 
-A **place that knows a method** is a check of the type, a case of a match, a comparison with the name, or a list of
+A **line that knows a method** is a check of the type, a case of a match, a comparison with the name, or a list of
 names, outside the registry and outside the files of the method itself: what a new method would have to be added to.
 """
 
 import argparse
-import ast
 import csv
 import importlib.util
 import inspect
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,10 +38,28 @@ from typing import Any
 
 import numpy as np
 
-from _method_names import DISPATCH, Place, method_places
-from _timing import RESULTS
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks._method_names import method_places
+from benchmarks._shape_counts import (
+    Source,
+    containers,
+    counts,
+    doubled_classes,
+    lines_by_folder,
+    seldom_called,
+    single_importers,
+)
+from benchmarks._timing import RESULTS
 
+PROJECT = Path(__file__).resolve().parent.parent
 OUT = RESULTS / "shape.csv"
+PAGE, PAGE_MARKS = PROJECT / "docs" / "architecture.md", ("<!-- begin: shape -->", "<!-- end -->")
+BUDGETS = PROJECT / "benchmarks" / "shape_budgets.toml"
+BUDGETS_HEAD = (
+    "# What each figure of `python benchmarks/shape.py` may be at most. The check compares; `--lower` lowers all of\n"
+    "# them to the figures of today. Whoever raises one does it in the same commit, and says why.\n"
+)
+COMMANDS = ("fit", "score", "explain", "report")
 FRONT_DOORS = ("MedoidClassifier",)
 """The class whose `fit` ends the steps of a fit: the first of these that there is."""
 Function = tuple[str, int, str]
@@ -54,29 +71,6 @@ def package_folder() -> Path:
     if found is None or found.origin is None:
         raise SystemExit("qmedoid is not installed.")
     return Path(found.origin).resolve().parent
-
-
-def size(package: Path) -> dict[str, int]:
-    """Modules, their lines, and class names that are defined more than once."""
-    paths = sorted(package.rglob("*.py"))
-    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
-    return {
-        "modules": len(paths),
-        "lines of Python": sum(lines),
-        "median module": statistics.median_low(lines),
-        "longest module": max(lines),
-        "class names defined twice": len(doubled_classes(package)),
-    }
-
-
-def doubled_classes(package: Path) -> dict[str, list[str]]:
-    """Class names that are defined in more than one place, with those."""
-    places: dict[str, list[str]] = {}
-    for path in sorted(package.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(f"{path.relative_to(package).as_posix()}:{node.lineno}")
-    return {name: found for name, found in sorted(places.items()) if len(found) > 1}
 
 
 class Tracer:
@@ -152,19 +146,22 @@ def trace(package: Path, arguments: Sequence[str]) -> dict[str, list[Function]]:
 
 
 def steps() -> dict[str, dict[str, list[Function]]]:
-    """The functions of ``fit`` and ``score``, each in a separate process."""
+    """The functions of every command, each in a separate process."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as folder:
-        table, model, output = (str(Path(folder) / name) for name in ("table.csv", "model", "scored.csv"))
+        names = ("table.csv", "model", "scored.csv", "decision.html", "report.html")
+        table, model, output, decision, page = (str(Path(folder) / name) for name in names)
         write_csv(Path(table))
         commands = {
-            "fit": ["fit", table, "--target", "target", "-o", model],
-            "score": ["score", model, table, "-o", output],
+            "fit": [table, "--target", "target", "-o", model],
+            "score": [model, table, "-o", output],
+            "explain": [model, table, "--row", "3", "--html", decision],
+            "report": [model, table, "-o", page],
         }
         found = {}
-        for name, command in commands.items():
+        for name in COMMANDS:
             listed = Path(folder) / f"{name}.json"
-            call = [sys.executable, __file__, "--trace", str(listed), *command]
+            call = [sys.executable, __file__, "--trace", str(listed), name, *commands[name]]
             done = subprocess.run(call, env=os.environ | threads, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"qmedoid {name} failed: {done.stderr}")
@@ -184,67 +181,89 @@ def write_csv(path: Path) -> None:
             writer.writerow([*row, "xyz"[kind], "yes" if is_positive else "no"])
 
 
-def figures(package: Path, found: dict[str, dict[str, list[Function]]], places: Sequence[Place]) -> dict[str, Any]:
+def figures(package: Path, project: Path, found: dict[str, dict[str, list[Function]]]) -> dict[str, int]:
     """All counts by name."""
-    counts: dict[str, Any] = dict(size(package))
-    parts = {
-        "score": (found["score"]["steps"], found["score"]["entered"]),
-        "fit": (found["fit"]["steps until fitted"], found["fit"]["entered until fitted"]),
-        "fit, all of it": (found["fit"]["steps"], found["fit"]["entered"]),
-    }
-    for name, (crossed, entered) in parts.items():
-        counts[f"{name}: steps"] = len(crossed)
-        counts[f"{name}: modules"] = len({function[0] for function in entered})
-        counts[f"{name}: functions entered at all"] = len(entered)
-    dispatch = [place for place in places if place.kind in DISPATCH]
-    counts["places that know a method: functions"] = len({(place.file, place.inside) for place in dispatch})
-    counts["places that know a method: lines"] = len({(place.file, place.line) for place in dispatch})
-    counts["places that know a method: modules"] = len({place.file for place in dispatch})
-    counts["other uses of a method's class: lines"] = len({place[:2] for place in places if place not in dispatch})
-    return counts
+    figures = counts(package, project)
+    for name in COMMANDS:
+        until = " until fitted" if name == "fit" else ""
+        figures[f"{name}: steps"] = len(found[name]["steps" + until])
+        figures[f"{name}: modules"] = len({function[0] for function in found[name]["entered" + until]})
+    figures["fit, all of it: steps"] = len(found["fit"]["steps"])
+    return figures
 
 
-def write_column(counts: dict[str, Any], column: str) -> None:
-    """Add the counts to the table of results, or replace them there."""
-    table: dict[str, dict[str, Any]] = {}
+def budgets() -> dict[str, Any]:
+    """What every figure may be at most."""
+    return tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+
+
+def write_budgets(figures: dict[str, int], package: Path) -> None:
+    """Lower every budget to the figure of today; none is raised."""
+    old = budgets() if BUDGETS.exists() else {"figures": {}, "lines": {}}
+    today = {"figures": figures, "lines": {name: size[1] for name, size in lines_by_folder(package).items()}}
+    text = BUDGETS_HEAD
+    for table, found in today.items():
+        text += f"\n[{table}]\n"
+        for name, value in found.items():
+            text += f'"{name}" = {min(value, old[table].get(name, value))}\n'
+    BUDGETS.write_text(text, encoding="utf-8")
+
+
+def write_column(figures: dict[str, int], column: str) -> None:
+    """Write the figures to a column of the table of results, and the table to the page on the architecture."""
+    table: dict[str, dict[str, str]] = {}
     if OUT.exists():
         with OUT.open(newline="") as file:
             table = {row.pop("figure"): dict(row) for row in csv.DictReader(line for line in file if line[0] != "#")}
     names = list(dict.fromkeys([*(name for row in table.values() for name in row), column]))
-    for figure, value in counts.items():
-        table.setdefault(figure, {})[column] = value
+    table = {figure: table.get(figure, {}) | {column: str(value)} for figure, value in figures.items()}
     with OUT.open("w", newline="") as file:
         file.write("# python benchmarks/shape.py --column before|after\n")
         writer = csv.DictWriter(file, ["figure", *names], restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows({"figure": figure, **row} for figure, row in table.items())
+    lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    for figure, row in table.items():
+        lines.append(f"| {figure} | {' | '.join(f'{int(row[name]):,}' if row.get(name) else '' for name in names)} |")
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition(PAGE_MARKS[0])
+    tail = rest.partition(PAGE_MARKS[1])[2]
+    PAGE.write_text("\n".join([head + PAGE_MARKS[0], *lines, PAGE_MARKS[1] + tail]), encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print figures and lists as one JSON document")
-    parser.add_argument("--places", action="store_true", help="list the places that know a method by name")
+    parser.add_argument("--lists", action="store_true", help="list what was counted: classes, modules, functions")
     parser.add_argument("--steps", action="store_true", help="list the functions that commands enter by module")
     parser.add_argument("--column", help="write the figures to this column of the table of results")
-    asked = parser.parse_args()
-    package = package_folder()
-    places, found = method_places(package), steps()
-    counts = figures(package, found, places)
-    doubled = doubled_classes(package)
-    if asked.json:
-        lists = {"doubled classes": doubled, "places": [place._asdict() for place in places], "functions": found}
-        print(json.dumps({"figures": counts, **lists}, indent=1))
+    parser.add_argument("--lower", action="store_true", help="lower the budgets of the check to the figures of today")
+    arguments = parser.parse_args()
+    package, found = package_folder(), steps()
+    counted = figures(package, PROJECT, found)
+    source = Source(package)
+    lists = {
+        "containers": containers(source),
+        "class names defined twice": doubled_classes(source),
+        "modules with a single importer": single_importers(source),
+        "module-level functions called at most once": seldom_called(source),
+        "lines that know a method by name": [place._asdict() for place in method_places(package)],
+    }
+    if arguments.json:
+        print(json.dumps({"figures": counted, **lists, "functions": found}, indent=1))
     else:
-        width = max(map(len, counts))
-        print("\n".join(f"{name.ljust(width)}  {value:>8,}" for name, value in counts.items()))
-    if asked.places:
-        print("\n".join(f"{one.file}:{one.line} {one.inside}  {one.kind}: {', '.join(one.names)}" for one in places))
-    if asked.steps:
-        for name, listed in (("score", found["score"]["steps"]), ("fit", found["fit"]["steps until fitted"])):
-            by_module = Counter(function[0] for function in listed)
+        width = max(map(len, counted))
+        print("\n".join(f"{name.ljust(width)}  {value:>8,}" for name, value in counted.items()))
+    if arguments.lists:
+        print(json.dumps(lists, indent=1))
+    if arguments.steps:
+        for name in COMMANDS:
+            by_module = Counter(function[0] for function in found[name]["steps"])
             print(name, *(f" {module}: {count}" for module, count in by_module.items()), sep="\n")
-    if asked.column:
-        write_column(counts, asked.column)
+    if arguments.column:
+        write_column(counted, arguments.column)
+    if arguments.lower:
+        write_budgets(counted, package)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from qiskit_aer.primitives import SamplerV2
 from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier
 from qmedoid.quantum.devices import BlockSampler, Device, as_device
-from qmedoid.quantum.devices.channels import device_noise
+from qmedoid.quantum.devices.blocks import device_noise
 from qmedoid.quantum.devices.sampling import Batch
 from qmedoid.quantum.measurement import MeasurementPlan
 from qmedoid.quantum.measurement.running import run_jobs

@@ -1,21 +1,17 @@
-"""The script that counts the shape of the library: what it finds in a small package that is made for it."""
+"""The shape of the package: no figure is above its budget, and the script that counts is right on a small package."""
 
 import importlib
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks import shape
 from benchmarks._method_names import DISPATCH, method_places
+from benchmarks._shape_counts import counts, lines_by_folder
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-
-
-@pytest.fixture
-def shape(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield importlib.import_module("shape")
-    for name in ("shape", "_method_names", "_timing"):
-        sys.modules.pop(name, None)
 
 
 def package(folder, files):
@@ -65,7 +61,7 @@ def test_method_places_of_another_method_count(tmp_path):
     assert place.inside == "f"
 
 
-def test_tracer_counts_functions_that_are_entered_from_another_module(shape, tmp_path, monkeypatch):
+def test_tracer_counts_functions_that_are_entered_from_another_module(tmp_path, monkeypatch):
     files = {
         "toy_shape/__init__.py": "",
         "toy_shape/first.py": (
@@ -93,12 +89,66 @@ def test_tracer_counts_functions_that_are_entered_from_another_module(shape, tmp
     assert names["entered"] == names["crossed"] | {"helper", "inner"}
 
 
-def test_size_counts_lines_and_classes_defined_twice(shape, tmp_path):
-    folder = package(tmp_path, {"a.py": "class A:\n    pass\n", "b/c.py": "\n\nclass A:\n    pass\n"})
-    assert shape.size(folder) == {
-        "modules": 2,
-        "lines of Python": 6,
-        "median module": 2,
-        "longest module": 4,
-        "class names defined twice": 1,
+def test_figures_of_a_small_package(tmp_path):
+    files = {
+        "pyproject.toml": """
+            [[tool.importlinter.contracts]]
+            type = "layers"
+            layers = ["toy.high", "toy.low : toy.other", "toy.words"]
+        """,
+        "toy/words.py": "",
+        "toy/high/a.py": (
+            '"""A module."""\n\nfrom dataclasses import dataclass\nfrom typing import NamedTuple\n\n'
+            "from toy.low.b import often\n\n\n"
+            "@dataclass(frozen=True)\nclass A:\n    x: int\n\n\nclass B(NamedTuple):\n    y: int  # fmt: skip\n\n\n"
+            "def once():\n    return often() + often()\n"
+        ),
+        "toy/low/b.py": "# A comment.\nclass A:\n    pass\n\n\ndef often():\n    return (\n        1\n    )\n",
+        "toy/other/schemas/c.json": "{\n}\n",
+        "tests/test_a.py": "from toy.high import a\nfrom toy.low.b import _private\n",
     }
+    package(tmp_path, {name: textwrap.dedent(text) for name, text in files.items()})
+    assert counts(tmp_path / "toy", tmp_path) == {
+        "folders": 2,
+        "ranks": 2,
+        "imports from folder to folder": 1,
+        "modules": 3,
+        "lines of Python": 28,
+        "lines of code": 16,
+        "longest module": 19,
+        "containers": 2,
+        "class names defined twice": 1,
+        "modules with a single importer": 1,
+        "module-level functions": 2,
+        "module-level functions called at most once": 1,
+        "lines that know a method by name": 0,
+        "lines of schema by hand": 2,
+        "lines where the formatter is overruled": 1,
+        "lines of tests": 2,
+        "test files that import private names": 1,
+    }
+    assert lines_by_folder(tmp_path / "toy") == {"": (1, 0, 0), "high": (1, 19, 10), "low": (1, 9, 6)}
+
+
+# --- the package itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """What benchmarks/shape.py counts, the steps of commands included."""
+    return shape.figures(shape.package_folder(), shape.PROJECT, shape.steps())
+
+
+def test_no_figure_of_the_package_is_above_its_budget(figures):
+    allowed = tomllib.loads((BENCHMARKS / "shape_budgets.toml").read_text())["figures"]
+    assert set(allowed) == set(figures)
+    above = {name: (value, allowed[name]) for name, value in figures.items() if value > allowed[name]}
+    assert not above, f"Figures above their budgets in benchmarks/shape_budgets.toml (counted, allowed): {above}"
+
+
+def test_no_folder_has_more_lines_than_its_budget():
+    allowed = tomllib.loads((BENCHMARKS / "shape_budgets.toml").read_text())["lines"]
+    lines = {name: size[1] for name, size in lines_by_folder(BENCHMARKS.parent / "src" / "qmedoid").items()}
+    assert set(lines) <= set(allowed), "a folder without a budget"
+    above = {name: (value, allowed[name]) for name, value in lines.items() if value > allowed[name]}
+    assert not above, f"Folders above their budgets in benchmarks/shape_budgets.toml (counted, allowed): {above}"

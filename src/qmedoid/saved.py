@@ -30,9 +30,8 @@ from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.view import model_view
-from qmedoid.quantum.circuit_export import Which, circuit_files, export_circuit
+from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
 from qmedoid.quantum.measuring import plan_measurement
-from qmedoid.quantum.record_circuits import circuit_of_record
 from qmedoid.report.decision_diff import DecisionTally
 from qmedoid.report.diff import ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table

@@ -142,8 +142,10 @@ def renumbered(value: Kind, rows: npt.NDArray[np.intp]) -> Kind:
     """A stored object whose training row i is row ``rows[i]`` of a larger table; those that it holds alike."""
     changed: dict[str, Any] = {}
     for name, hint in get_type_hints(type(value), include_extras=True).items():
-        own = getattr(value, name)
-        if any(isinstance(one, RowNumbers) for one in getattr(hint, "__metadata__", ())):
+        own, specs = getattr(value, name), getattr(hint, "__metadata__", ())
+        if any(isinstance(one, Unstored) for one in specs):
+            continue
+        if any(isinstance(one, RowNumbers) for one in specs):
             changed[name] = rows[own].astype(np.intp)
         elif isinstance(own, tuple) and own and all(is_dataclass(one) for one in own):
             changed[name] = tuple(renumbered(one, rows) for one in own)

@@ -208,7 +208,7 @@ def test_device_of_a_service_by_its_name(cli, two, small, monkeypatch, tmp_path)
         if job.job_id() == "job0001":
             raise Killed
 
-    monkeypatch.setattr("qmedoid.quantum.devices.names._backend_named", {"standin": backend}.__getitem__)
+    monkeypatch.setattr("qmedoid.quantum.devices.device._backend_named", {"standin": backend}.__getitem__)
     sampler = StandinSampler(backend, dies)
     monkeypatch.setattr("qmedoid.quantum.devices.device._runtime_sampler", lambda _: sampler)
     call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--backend", "standin")

@@ -285,17 +285,16 @@ def test_neighbors_that_a_model_keeps_have_their_cells(model):
     table = mixed_table(300, 0)
     encoded = np.column_stack(look_at_data(model, table).sample.encoded)
     kept = SimpleNamespace(rows=KeptRows(np.zeros(0), np.zeros(0), neighbors=encoded))
-    rows = _neighbor_rows(
-        SimpleNamespace(n_neighbors=300, method=kept, contract=model.contract, encodings=model.encodings)
-    )
+    about = SimpleNamespace(n_neighbors=300, method=kept, contract=model.contract, encodings=model.encodings)
+    rows = _neighbor_rows(about)
     for name in ("x1", "x3", "color", "member"):
         assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
     assert (np.column_stack(rows.encoded) == encoded).all()
     # Encodings that give two levels the same numbers do not tell them apart.
-    same = [replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings]
-    assert (
-        _neighbor_rows(SimpleNamespace(n_neighbors=300, method=kept, contract=model.contract, encodings=same)) is None
-    )
+    about.encodings = [
+        replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings
+    ]
+    assert _neighbor_rows(about) is None
     assert _neighbor_rows(model) is None
 
 

@@ -112,7 +112,7 @@ class TestReached:
             "methods/rare/part.py",
             "geometry/medoids.py",
             "optimize/descent.py",
-            "variational/ansatz.py",
+            "methods/variational/ansatz.py",
             "kernels/_search.pyx",
             "kernels/_search_numpy.py",
             "kernels/c/medoid.h",

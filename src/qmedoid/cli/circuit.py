@@ -10,8 +10,7 @@ from qmedoid.cli.more_options import CircuitExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.quantum.circuit_export import export_circuit
-from qmedoid.quantum.record_circuits import circuit_of_record
+from qmedoid.quantum.circuit_export import circuit_of_record, export_circuit
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.scoring import TableReading
 

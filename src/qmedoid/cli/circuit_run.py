@@ -15,8 +15,8 @@ from qmedoid.tables.arrow import keep_pandas_away
 if TYPE_CHECKING:
     from qmedoid.quantum.devices import Device
     from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings
+    from qmedoid.quantum.measuring import Records
     from qmedoid.quantum.runs.folder import RunFolder
-    from qmedoid.quantum.runs.records import Records
 
 # Undecided rows that are listed.
 _LISTED = 10
@@ -47,8 +47,7 @@ def plan(options: CircuitPlanOptions) -> None:
 
 def run(options: CircuitRunOptions) -> None:
     """Measure, and print what was found; a finished run is printed again."""
-    from qmedoid.quantum.runs.folder import RunFolder
-    from qmedoid.quantum.runs.manifest import asked_for
+    from qmedoid.quantum.runs.folder import RunFolder, asked_for
 
     asked = _asked(options)
     if options.dry_run:
@@ -68,7 +67,7 @@ def run(options: CircuitRunOptions) -> None:
 
 def _asked(options: MeasureOptions) -> _Asked:
     from qmedoid.quantum.measurement import MeasurementSettings
-    from qmedoid.quantum.runs.records import read_records
+    from qmedoid.quantum.measuring import read_records
 
     if options.budget is not None and options.shots != "auto":
         raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
@@ -110,7 +109,7 @@ def _jobs_bar(total: int) -> Iterator[Callable[[int, int], None]]:
 
 
 def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
-    from qmedoid.quantum.runs.expected import planned, where
+    from qmedoid.quantum.runs.writing import planned, where
 
     for one in made.notes:
         note(one)

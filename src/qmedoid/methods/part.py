@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,9 @@ from qmedoid.exceptions import DataError, ModelError, check_callable
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
 from qmedoid.methods.contributions import Contributions
-from qmedoid.methods.variational.model import ExpectationFunction, check_expectations
+
+if TYPE_CHECKING:
+    from qmedoid.methods.variational.model import ExpectationFunction
 
 LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision, and are refused."""
@@ -170,7 +172,7 @@ class Backends:
     """What measures distances and circuits; None is the closed form, or the exact simulation."""
 
     swap_test: SwapTestFunction | None = None
-    expectations: ExpectationFunction | None = None
+    expectations: "ExpectationFunction | None" = None
 
     def __post_init__(self) -> None:
         if self.swap_test is not None:
@@ -179,6 +181,8 @@ class Backends:
                 "qmedoid.quantum.circuits.SamplerSwapTest(seed=0)", "measurement_plan(X, backend)",
             )  # fmt: skip
         if self.expectations is not None:
+            from qmedoid.methods.variational.model import check_expectations
+
             check_expectations("'expectations' parameter of measured_by", self.expectations)
 
 

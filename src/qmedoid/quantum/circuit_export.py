@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
@@ -34,9 +35,24 @@ from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
 from qmedoid.model.table import TableModel
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.scoring import refused_by_column
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+
+def circuit_of_record(
+    model: TableModel, record: pa.Table, issues: Issues, *, row: int | None = None, **asked: Any
+) -> "QuantumCircuit":
+    """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
+    columns = encode_batch(record, model.contract, model.encodings, issues=issues)
+    with refused_by_column(model, record, issues):
+        return export_circuit(model, record=Record(columns, row), **asked)
+
 
 FORMAT = 1
 """Number of the format of descriptions."""
@@ -95,8 +111,11 @@ def export_circuit(
     from qmedoid.quantum.circuits import export
 
     about: dict[str, Any] = {
-        "format": FORMAT, "qmedoid": __version__, "model": sha256, "row": None if record is None else record.row,
-    }  # fmt: skip
+        "format": FORMAT,
+        "qmedoid": __version__,
+        "model": sha256,
+        "row": None if record is None else record.row,
+    }
     trained = _trained(model, which, medoid)
     if trained is not None:
         description = {"kind": "variational", **about, **_trained_description(model, trained, record)}
@@ -132,10 +151,15 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
     inputs: dict[str, Any] = {
-        "names": _input_names(model), "center": angle_map.center.tolist(), "scale": angle_map.scale.tolist(),
-        "clip": angle_map.clip, "span": angle_map.span, "scales": parts.scales.tolist(), "features": None,
+        "names": _input_names(model),
+        "center": angle_map.center.tolist(),
+        "scale": angle_map.scale.tolist(),
+        "clip": angle_map.clip,
+        "span": angle_map.span,
+        "scales": parts.scales.tolist(),
+        "features": None,
         "angles": None,
-    }  # fmt: skip
+    }
     description: dict[str, Any] = {
         "classes": list(decision.classes),
         "inputs": inputs,
@@ -157,11 +181,14 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
     if isinstance(best, HybridModel):
         description["recalibration"] = None if best.recalibration is None else _curve(best.recalibration)
         description["method"] = {
-            "name": model.deciders[0], "residual": best.residual,
+            "name": model.deciders[0],
+            "residual": best.residual,
             "between_two": best.deltas.decides_between_two(len(decision.classes)),
             "refine_below": None if best.refine_below == np.inf else max(float(best.refine_below), -LARGEST),
-            "calibration": _curve(best.calibration), "scores": None, "decides": None,
-        }  # fmt: skip
+            "calibration": _curve(best.calibration),
+            "scores": None,
+            "decides": None,
+        }
     if record is not None:
         model.decide(record.columns)  # it refuses what leaves the range of a double
         features, scores = _record_values(best, trained, record, description)
@@ -225,9 +252,11 @@ def _input_names(model: TableModel) -> list[str]:
 
 def _curve(calibration: Calibration) -> dict[str, Any]:
     return {
-        "slope": float(calibration.slope), "biases": calibration.biases.tolist(), "knots": calibration.knots.tolist(),
+        "slope": float(calibration.slope),
+        "biases": calibration.biases.tolist(),
+        "knots": calibration.knots.tolist(),
         "heights": calibration.heights.tolist(),
-    }  # fmt: skip
+    }
 
 
 def _plain(values: Array | None) -> list[float] | None:
@@ -258,10 +287,14 @@ def _pair_circuit(
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
     found = compact_swap_test(x, y)
     return circuit, {
-        "n_features": len(x), "overlap": overlap, "space": method.rows.space, "angles": angles,
-        "norms": {"record": of_record, "medoid": of_medoid}, "medoid": compared,
+        "n_features": len(x),
+        "overlap": overlap,
+        "space": method.rows.space,
+        "angles": angles,
+        "norms": {"record": of_record, "medoid": of_medoid},
+        "medoid": compared,
         "expected": {"overlap": found.overlap.item(), "distance": found.distance.item()},
-    }  # fmt: skip
+    }
 
 
 def _compared(

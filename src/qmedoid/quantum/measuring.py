@@ -1,22 +1,25 @@
 """The plan of a measurement of records, and the decisions that it replays."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Codes, Flags
-from qmedoid.exceptions import ModelError
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.model.table import TableModel
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 if TYPE_CHECKING:
-    from qmedoid.quantum.measurement.asking import Decided
     from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum.measurement.recorder import Decided
     from qmedoid.quantum.measurement.trained import TrainedCircuit
 
 
@@ -39,7 +42,7 @@ class Decider:
         self, swap_test: SwapTestFunction, rows: Codes, expectations: ExpectationFunction | None = None
     ) -> "Decided":
         """Decisions; without a backend the trained circuit is simulated exactly."""
-        from qmedoid.quantum.measurement.asking import Decided
+        from qmedoid.quantum.measurement.recorder import Decided
 
         decision, measured = self.model.decision, replace(self.model, backends=Backends(swap_test, expectations))
         picked = None if self.picked is None else self.picked[rows]
@@ -90,9 +93,14 @@ def plan_measurement(
     picked = model.decide(columns).by_circuit if on_device and n_records else None
     decide = Decider(model, columns, picked)
     plan = make_plan(
-        decide, n_records, device, chosen, calibration=calibration, classes=model.decision.classes,
+        decide,
+        n_records,
+        device,
+        chosen,
+        calibration=calibration,
+        classes=model.decision.classes,
         trained=trained_circuit(decide),
-    )  # fmt: skip
+    )
     if model.refinement == "none" or on_device:
         return plan
     note = (
@@ -100,3 +108,70 @@ def plan_measurement(
         "distances are measured. refine='device' runs it on the device as well."
     )
     return replace(plan, notes=(note,))
+
+
+MOST_RECORDS = 100_000
+"""Records that are taken from a table without being asked for: more would take days of any device."""
+
+
+class Records(NamedTuple):
+    """Encoded columns of records, as `plan_measurement` takes them."""
+
+    columns: Sequence[Array]
+    n_rows: int
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what the model reads of the records."""
+        return _digest(self.columns)
+
+
+def read_records(
+    model: TableModel,
+    table: str,
+    *,
+    limit: int | None = None,
+    on_mismatch: OnMismatch = "error",
+    on_progress: OnProgress | None = None,
+    **dialect: Any,
+) -> Records:
+    """The first records of a table, or all.
+
+    Raises
+    ------
+    DataError
+        There are none, or too many to measure.
+    """
+    most = MOST_RECORDS + 1 if limit is None else limit
+    with TableReading(model, table, on_mismatch, **dialect) as reading:
+
+        def take(lenient: bool) -> list[list[Array]]:
+            taken, rows = list[list[Array]](), 0
+            for batch, _ in reading.batches(lenient, on_progress=on_progress):
+                first = batch.slice(0, most - rows)
+                taken.append(decide_batch(model, first, reading.issues)[1])
+                rows += len(first)
+                if rows >= most:
+                    break
+            return taken
+
+        taken = reading.in_kind(take)
+        reading.check()
+    columns = [np.concatenate(parts) for parts in zip(*taken, strict=True)]
+    n_rows = len(columns[0]) if columns else 0
+    if not n_rows:
+        raise DataError("The table has no rows, and there is nothing to measure.")
+    if n_rows > MOST_RECORDS and limit is None:
+        raise DataError(
+            f"The table has more than {MOST_RECORDS:,} rows, too many to measure all: give --limit to take the first."
+        )
+    return Records(columns, n_rows)
+
+
+def _digest(columns: Sequence[Any]) -> str:
+    """Hash of encoded columns: of what the model reads of its records."""
+    digest = hashlib.sha256()
+    for column in columns:
+        values = np.ascontiguousarray(column, dtype="<f8")
+        digest.update(f"{values.shape}\n".encode() + values.tobytes())
+    return digest.hexdigest()

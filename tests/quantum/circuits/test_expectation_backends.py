@@ -17,7 +17,7 @@ from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import exact_expectations
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
 from qmedoid.quantum.circuits import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
-from qmedoid.quantum.circuits.expectations import z_strings
+from qmedoid.quantum.circuits.backends import z_strings
 
 
 def random_case(ansatz, seed=0, rows=2):

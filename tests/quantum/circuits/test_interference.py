@@ -10,7 +10,7 @@ from qiskit.quantum_info import Statevector
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.quantum.circuits import interference_angles, interference_circuit, interference_template
-from qmedoid.quantum.circuits.forms import FORMS, form_named, shape_of
+from qmedoid.quantum.circuits.compact_swap import FORMS, form_named, shape_of
 
 
 def vectors(d, rng):

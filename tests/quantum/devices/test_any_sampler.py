@@ -20,10 +20,9 @@ from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, MissingExtraError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.devices import BlockSampler, Device, Limits, as_device
-from qmedoid.quantum.devices.samplers import has_failed
-from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.devices.sampling import Batch, has_failed
 
 pytestmark = pytest.mark.filterwarnings("ignore:The SamplerV2 class is deprecated:DeprecationWarning")
 INTERFERENCE = form_named("interference")

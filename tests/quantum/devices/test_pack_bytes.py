@@ -10,9 +10,9 @@ pytest.importorskip("qiskit_aer")
 from qiskit import qpy
 from qiskit.providers.fake_provider import GenericBackendV2
 
-from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.devices import Device
-from qmedoid.quantum.devices.pack_bytes import pack_from_bytes, pack_to_bytes
+from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
 
 BACKENDS = {"simulator": None, "device": GenericBackendV2(6, seed=3)}
 

@@ -14,7 +14,7 @@ from qiskit_ibm_runtime import fake_provider as fakes
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum.circuits.forms import FORMS, form_named
+from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.devices import BlockSampler, Device, Limits
 from qmedoid.quantum.devices import packs as packing
 from qmedoid.quantum.devices.quality import Quality

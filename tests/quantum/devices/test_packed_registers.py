@@ -12,7 +12,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.devices import Device
-from qmedoid.quantum.devices.pack_bytes import pack_from_bytes, pack_to_bytes
+from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import Batch, count_ones, count_states, state_counts
 
 GENERIC = GenericBackendV2(8, seed=3, noise_info=True)

@@ -9,11 +9,11 @@ from toy_deciders import by_mean_square, toy_plan, toy_table
 
 from qmedoid import compact_swap_test
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.quantum.circuits.forms import FORMS, form_named
+from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement import MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.asking import Answers, Call, Decided, Recorder
-from qmedoid.quantum.measurement.tests import tests_of as distinct_tests
+from qmedoid.quantum.measurement.recorder import Answers, Call, Decided, Recorder
+from qmedoid.quantum.measurement.recorder import tests_of as distinct_tests
 
 INTERFERENCE = form_named("interference")
 

@@ -5,11 +5,11 @@ import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement.asking import Call
 from qmedoid.quantum.measurement.packing import Packing, make_jobs, shapes_of
-from qmedoid.quantum.measurement.tests import tests_of as distinct_tests
+from qmedoid.quantum.measurement.recorder import Call
+from qmedoid.quantum.measurement.recorder import tests_of as distinct_tests
 
 FORM = form_named("interference")
 

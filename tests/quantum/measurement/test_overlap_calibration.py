@@ -6,7 +6,7 @@ from scipy.special import chdtrc
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 from qmedoid.exceptions import ModelError
-from qmedoid.quantum.circuits.forms import FORMS, form_named
+from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.measurement.calibration import Readings, estimated, fit_lines, guessed_lines
 
 INTERFERENCE, SWAP = form_named("interference"), form_named("compact_swap")

@@ -13,11 +13,11 @@ from scipy.special import chdtrc
 from toy_deciders import by_mean_square, toy_plan, toy_table
 
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.quantum.circuits.forms import FORMS
+from qmedoid.quantum.circuits.compact_swap import FORMS
 from qmedoid.quantum.devices import BlockSampler, Device
 from qmedoid.quantum.measurement import MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.asking import Decided
 from qmedoid.quantum.measurement.errors import decided_errors
+from qmedoid.quantum.measurement.recorder import Decided
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
-from qmedoid.quantum.circuits.forms import form_named
+from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.measurement.calibration import Readings, estimated, fit_lines
 from qmedoid.quantum.measurement.scatter import directions_of, far_share, joined_directions
 

@@ -8,7 +8,7 @@ from toy_deciders import by_mean_square, toy_plan, toy_table
 
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement import MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.shots import LEAST_SHOTS, MOST_SHOTS, flat_shots, shots_for
+from qmedoid.quantum.measurement.errors import LEAST_SHOTS, MOST_SHOTS, flat_shots, shots_for
 
 
 @pytest.mark.parametrize("budget", [1, 3, 200, 256, 300, 1000, 4096, 10**6])

@@ -16,9 +16,8 @@ from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits import StatevectorExpectations
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement.calibration import Readings
-from qmedoid.quantum.measurement.observables import fit_line_or_shift, fit_shift, lines_of_values
 from qmedoid.quantum.measurement.result import joined
-from qmedoid.quantum.measurement.trained import TrainedCircuit
+from qmedoid.quantum.measurement.trained import TrainedCircuit, fit_line_or_shift, fit_shift, lines_of_values
 
 
 def rms(values):

@@ -6,7 +6,7 @@ from qmedoid.arrays import Array
 from qmedoid.geometry.overlap import row_norms
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.asking import Decide, Decided
+from qmedoid.quantum.measurement.recorder import Decide, Decided
 
 
 def by_mean_square(X: Array, medoids: Array, classes: Array, biases: Array | None = None) -> Decide:

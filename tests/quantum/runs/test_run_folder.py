@@ -18,7 +18,7 @@ from tests.quantum.runs.toy_run import counted, toy_plan
 from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.runs import RunFolder
-from qmedoid.quantum.runs.manifest import asked_for, read_manifest, write_manifest
+from qmedoid.quantum.runs.folder import asked_for, read_manifest, write_manifest
 
 SCRIPT = Path(__file__).parent / "stoppable_run.py"
 

@@ -13,8 +13,7 @@ from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.runs import RunFolder
-from qmedoid.quantum.runs.expected import where
-from qmedoid.quantum.runs.writing import MOST_MARGINS, MOST_POINTS, page_values, render, summary_of
+from qmedoid.quantum.runs.writing import MOST_MARGINS, MOST_POINTS, page_values, render, summary_of, where
 
 VOID = {"meta", "br"}
 HOSTILE = "<script>alert('1')</script>\u202e\x00"

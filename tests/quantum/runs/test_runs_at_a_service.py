@@ -9,7 +9,7 @@ from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, ParameterError, QMedoidWarning
 from qmedoid.quantum.runs import JobFiles, RunFolder
-from qmedoid.quantum.runs.circuits import KeptCircuits
+from qmedoid.quantum.runs.files import KeptCircuits
 
 
 class Killed(BaseException):

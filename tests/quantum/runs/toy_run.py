@@ -4,7 +4,7 @@ import numpy as np
 
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.measurement import MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.asking import Decided
+from qmedoid.quantum.measurement.recorder import Decided
 
 CLASSES = ("no", "yes")
 

@@ -3,14 +3,21 @@
 from qmedoid.exceptions import MissingExtraError
 
 try:
-    from qmedoid.quantum.circuits.backends import SamplerSwapTest, StatevectorSwapTest
-    from qmedoid.quantum.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
-    from qmedoid.quantum.circuits.expectations import (
+    from qmedoid.quantum.circuits.backends import (
         EstimatorExpectations,
         SamplerExpectations,
+        SamplerSwapTest,
         StatevectorExpectations,
+        StatevectorSwapTest,
     )
-    from qmedoid.quantum.circuits.interference import interference_angles, interference_circuit, interference_template
+    from qmedoid.quantum.circuits.compact_swap import (
+        compact_swap_angles,
+        compact_swap_circuit,
+        compact_swap_template,
+        interference_angles,
+        interference_circuit,
+        interference_template,
+    )
     from qmedoid.quantum.circuits.variational import variational_circuit
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "qiskit":

@@ -1,6 +1,7 @@
-r"""The compact SWAP test as a circuit (algorithm 6).
+r"""The circuits that measure an overlap: the compact SWAP test (algorithm 6), and interference, which is cheaper.
 
-Qubits, in Qiskit's order (the first qubit of a register is the least significant bit of its index):
+**The compact SWAP test.** Qubits, in Qiskit's order (the first qubit of a register is the least significant bit of
+its index):
 
 ``ancilla[0]``
     The qubit that is measured: it reads 0 with probability :math:`(1 + s)/2`.
@@ -15,18 +16,145 @@ The controlled swap exchanges ``phi[0]`` with ``psi[0]``, the qubit that tells *
 All amplitudes are real, so a state is prepared by Y rotations alone, from the most significant qubit down. The gates
 are the same for every pair of vectors with the same number of entries; only the angles differ. So one template can be
 transpiled once and run with a row of angles per pair.
+
+**Interference.** One register holds both vectors,
+:math:`(\lVert x\rVert\,|0\rangle|\hat x\rangle + \lVert y\rVert\,|1\rangle|\hat y\rangle)/\sqrt{Z}`. A Hadamard gate on
+the qubit that tells *x* from *y* makes them interfere, and that qubit then reads 1 with probability
+:math:`\lVert x - y\rVert^2/(2Z) = s`: the overlap itself, without an ancilla and without a controlled swap.
+
+Qubits, in Qiskit's order:
+
+``index[0]``
+    The qubit that is measured: 0 stands for *x* and 1 for *y* before the Hadamard gate.
+``data[0]`` to ``data[n-1]``
+    Which column; vectors of d entries take :math:`\lceil\log_2 d\rceil` of them, none for one column.
+
+The data qubits are rotated first, by the lengths of the columns :math:`\sqrt{x_k^2 + y_k^2}`, then the index qubit by
+:math:`2\operatorname{atan2}(y_k, x_k)` for each column k. Two kinds of gates are saved. The last flip of every
+multiplexed rotation of the data qubits only renames columns, and the angles are those of the renamed ones. The last
+flip of the index qubit turns behind the Hadamard gate into a sign, which nobody reads.
+
+Nothing but the index qubit is read, so the data qubits only choose a column: the circuit is a mixture over columns of
+one-qubit circuits, as the compact SWAP test is one of three-qubit circuits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
-from qiskit.circuit import ParameterVector
+from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
 
 from qmedoid.arrays import Array
-from qmedoid.quantum.circuits.rotations import OUTCOME, Angle, append_multiplexed_ry, tree_angles
-from qmedoid.quantum.circuits.vectors import check_n_features, check_one_pair, directions, pairs_of_rows
+from qmedoid.exceptions import DataError, ParameterError
+
+OUTCOME = "outcome"
+"""Name of the classical register that circuits are measured into."""
+Angle = float | ParameterExpression
+
+
+def append_multiplexed_ry(
+    circuit: QuantumCircuit, angles: Sequence[Angle], target: Qubit, controls: Sequence[Qubit], *, last: bool = True
+) -> None:
+    """Rotate the target by an angle for each state of the controls, in the order of a Gray code.
+
+    Between two rotations one control flips the sense of those to come, so 2**k of each do for k controls. The last
+    flip may be left out: the target is then flipped where the last of the controls reads 1.
+    """
+    for step, angle in enumerate(angles, start=1):
+        circuit.ry(angle, target)
+        if controls and (last or step < len(angles)):
+            lowest_set_bit = (step & -step).bit_length() - 1
+            circuit.cx(controls[min(lowest_set_bit, len(controls) - 1)], target)
+
+
+def multiplexed(angles: Array) -> Array:
+    r"""Angles :math:`\theta` of the Gray code sequence that rotates by ``angles[..., j]`` when the controls read j.
+
+    .. math:: \text{angles}_j = \sum_i (-1)^{|j \wedge g(i)|}\,\theta_i, \qquad g(i) = i \oplus \lfloor i/2\rfloor .
+    """
+    size = angles.shape[-1]
+    index = np.arange(size)
+    gray = index ^ (index >> 1)
+    signs = 1.0 - 2.0 * (np.bitwise_count(gray[:, None] & index[None, :]) % 2)
+    theta: Array = angles @ signs.T / size
+    return theta
+
+
+def flipped_upper_half(amplitudes: Array) -> Array:
+    """Amplitudes (..., 2**n) after the lowest qubit was flipped where the highest reads 1."""
+    half = amplitudes.shape[-1] // 2
+    if half < 2:
+        return amplitudes
+    upper = amplitudes[..., half:].reshape(*amplitudes.shape[:-1], half // 2, 2)[..., ::-1]
+    return np.concatenate([amplitudes[..., :half], upper.reshape(*amplitudes.shape[:-1], half)], axis=-1)
+
+
+def tree_angles(amplitudes: Array, *, without_last: bool = False) -> Array:
+    """Angles that prepare real amplitudes (..., 2**n): one for the highest qubit, two for the next, and so on.
+
+    With `without_last` they are those of multiplexed rotations without their last flip.
+    """
+    layers: list[Array] = []
+    while amplitudes.shape[-1] > 1:
+        if without_last:
+            amplitudes = flipped_upper_half(amplitudes)
+        low, high = amplitudes[..., 0::2], amplitudes[..., 1::2]
+        layers.append(multiplexed(2.0 * np.arctan2(high, low)))
+        amplitudes = np.hypot(low, high)
+    return np.concatenate([np.zeros((*amplitudes.shape[:-1], 0)), *reversed(layers)], axis=-1)
+
+
+def check_n_features(n_features: int) -> int:
+    """The number of entries of the vectors, an int of at least 1."""
+    if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer) or n_features < 1:
+        raise ParameterError(f"The 'n_features' parameter must be an int >= 1. Got {n_features!r} instead.")
+    return int(n_features)
+
+
+def check_one_pair(x: npt.ArrayLike, y: npt.ArrayLike) -> None:
+    """Raise unless x and y are one vector each."""
+    for values, name in ((x, "x"), (y, "y")):
+        if np.ndim(values) != 1:
+            raise DataError(f"{name} has shape {np.shape(values)}: pass one vector of at least one entry, shape (d,).")
+
+
+def pairs_of_rows(X: npt.ArrayLike, Y: npt.ArrayLike) -> tuple[Array, Array]:
+    """Rows of vectors that are compared one by one: finite, of one shape (pairs, d), and none of them zero."""
+    a, b = _rows(X, "x"), _rows(Y, "y")
+    if a.shape[1] != b.shape[1]:
+        raise DataError(f"x has {a.shape[1]} entries and y has {b.shape[1]}: both need the same number.")
+    if len(a) != len(b):
+        raise DataError(
+            f"There are {len(a)} rows of x and {len(b)} of y: row i of one is compared with that of the other."
+        )
+    return a, b
+
+
+def directions(rows: Array) -> Array:
+    """Rows divided by their norms, by way of their largest entries so that no square leaves the range."""
+    scaled: Array = rows / np.abs(rows).max(axis=1, keepdims=True)
+    unit: Array = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return unit
+
+
+def _rows(values: npt.ArrayLike, name: str) -> Array:
+    given = np.asarray(values, dtype=np.float64)
+    rows = given[None] if given.ndim == 1 else given
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise DataError(f"{name} has shape {given.shape}: pass one vector of at least one entry, shape (d,), or rows.")
+    if not np.isfinite(rows).all():
+        row, position = (int(place) for place in np.argwhere(~np.isfinite(rows))[0])
+        where = f"position {position}" if given.ndim == 1 else f"row {row}, position {position}"
+        raise DataError(f"{name} holds {rows[row, position]} at {where}: pass finite numbers only.")
+    if not rows.any(axis=1).all():
+        raise DataError(
+            f"{name} is a zero vector, which cannot be prepared as a state: use compact_swap_test, which handles zero "
+            "vectors, or a backend of qmedoid.quantum.circuits, which sends them there."
+        )
+    return rows
 
 
 def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
@@ -116,4 +244,142 @@ def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
 
 
 def _n_psi_qubits(n_features: int) -> int:
-    return 1 + (n_features - 1).bit_length()
+    return 1 + shape_of(n_features)
+
+
+def interference_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
+    """The interference circuit that compares x with y.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (d,)
+        Real vectors, neither of them zero, of any finite magnitude.
+    measure : bool
+        Whether the index qubit is measured into the classical register ``outcome``. Leave it out for statevectors.
+
+    Examples
+    --------
+    >>> from qmedoid.quantum.circuits import interference_circuit
+    >>> interference_circuit([3.0, 1.0], [1.0, 2.0]).count_ops()["cx"]
+    1
+    """
+    check_one_pair(x, y)
+    return _assemble_interference(interference_angles(x, y).tolist(), measure)
+
+
+def interference_template(n_features: int, *, measure: bool = True) -> QuantumCircuit:
+    """The circuit for vectors of `n_features` entries with its rotation angles left open.
+
+    Its parameters, in order, are what :func:`interference_angles` returns.
+
+    Examples
+    --------
+    >>> from qmedoid.quantum.circuits import interference_template
+    >>> interference_template(1).num_qubits
+    1
+    """
+    return _assemble_interference(
+        list(ParameterVector("theta", 2 ** (shape_of(check_n_features(n_features)) + 1) - 1)), measure
+    )
+
+
+def interference_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
+    """Angles of the Y rotations for a pair of vectors, shape (2**(n+1) - 1,), or a row of them for each of many pairs.
+
+    First those of the data qubits from the highest down, 2**n - 1 of them, then 2**n for the index qubit.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (d,) or (pairs, d)
+        Row i of X is compared with row i of Y; none may be zero.
+
+    Examples
+    --------
+    >>> from qmedoid.quantum.circuits import interference_angles
+    >>> interference_angles([3.0, 1.0], [1.0, 2.0]).round(4)
+    array([ 1.231 ,  1.4289, -0.7854])
+    """
+    a, b = pairs_of_rows(X, Y)
+    largest = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))[:, None]
+    size = 2 ** shape_of(a.shape[1])
+    lengths, turns = np.zeros((2, len(a), size))
+    lengths[:, : a.shape[1]] = np.hypot(a / largest, b / largest)
+    turns[:, : a.shape[1]] = 2.0 * np.arctan2(b, a)
+    angles = np.hstack([tree_angles(lengths, without_last=True), multiplexed(turns)])
+    return angles if np.ndim(X) > 1 else angles[0]
+
+
+def _assemble_interference(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
+    n_data = (len(angles) + 1).bit_length() - 2
+    index = QuantumRegister(1, "index")
+    circuit = QuantumCircuit(index, name="interference")
+    data = QuantumRegister(n_data, "data")
+    if n_data:
+        circuit.add_register(data)
+    for qubit in reversed(range(n_data)):
+        above = list(data)[qubit + 1 :]
+        first = 2 ** len(above) - 1
+        append_multiplexed_ry(circuit, angles[first : first + 2 ** len(above)], data[qubit], above, last=False)
+    append_multiplexed_ry(circuit, angles[2**n_data - 1 :], index[0], list(data), last=False)
+    circuit.h(index[0])
+    if measure:
+        outcome = ClassicalRegister(1, OUTCOME)
+        circuit.add_register(outcome)
+        circuit.measure(index[0], outcome[0])
+    return circuit
+
+
+def shape_of(n_features: int) -> int:
+    """Qubits that tell columns apart: vectors with the same number of them share a template."""
+    return (n_features - 1).bit_length()
+
+
+FormName = Literal["interference", "compact_swap"]
+
+
+@dataclass(frozen=True)
+class CircuitForm:
+    """A circuit that measures the overlap of two vectors by the share of ones of one qubit.
+
+    Attributes
+    ----------
+    name : str
+    template : callable (n_features, *, measure) -> QuantumCircuit
+        With open angles; the gates depend on `shape` alone.
+    angles : callable (X, Y) -> ndarray of shape (pairs, parameters)
+        Values of the open angles for row i of X and row i of Y.
+    at_zero, slope : float
+        s = at_zero + slope · p1, where p1 is the probability that the qubit reads 1.
+    """
+
+    name: FormName
+    template: Callable[..., QuantumCircuit]
+    angles: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
+    at_zero: float
+    slope: float
+
+    def overlap(self, ones: npt.ArrayLike) -> Array:
+        """Overlap from the share of ones; by shots or noise it may lie outside of 0 to 1, and is left there."""
+        return self.at_zero + self.slope * np.asarray(ones, dtype=np.float64)
+
+    def chance(self, overlap: npt.ArrayLike) -> Array:
+        """Probability to read 1 for an overlap."""
+        return (np.asarray(overlap, dtype=np.float64) - self.at_zero) / self.slope
+
+
+FORMS: dict[str, CircuitForm] = {
+    form.name: form
+    for form in (
+        CircuitForm("interference", interference_template, interference_angles, 0.0, 1.0),
+        CircuitForm("compact_swap", compact_swap_template, compact_swap_angles, 1.0, -2.0),
+    )
+}
+
+
+def form_named(name: str) -> CircuitForm:
+    """The circuit of a name."""
+    if name not in FORMS:
+        raise ParameterError(
+            f"The 'circuit' parameter must be one of {', '.join(map(repr, FORMS))}. Got {name!r} instead."
+        )
+    return FORMS[name]

@@ -17,7 +17,7 @@ from qiskit import QuantumCircuit, qasm3, qpy
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.variational.model import VariationalModel
-from qmedoid.quantum.circuits.forms import CircuitForm, form_named
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, form_named
 from qmedoid.quantum.circuits.variational import variational_circuit
 
 METADATA = "qmedoid"

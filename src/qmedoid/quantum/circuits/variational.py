@@ -23,7 +23,7 @@ from qiskit.circuit import ParameterVector
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.rotations import OUTCOME, Angle
+from qmedoid.quantum.circuits.compact_swap import OUTCOME, Angle
 
 
 def variational_circuit(

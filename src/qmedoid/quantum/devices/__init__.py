@@ -3,8 +3,7 @@
 from qmedoid.exceptions import MissingExtraError
 
 try:
-    from qmedoid.quantum.devices.device import Device
-    from qmedoid.quantum.devices.names import as_device
+    from qmedoid.quantum.devices.device import Device, as_device
     from qmedoid.quantum.devices.quality import Limits
     from qmedoid.quantum.devices.simulators import BlockSampler
 except ModuleNotFoundError as error:

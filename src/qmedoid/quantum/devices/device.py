@@ -1,35 +1,39 @@
 """A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
 
 import warnings
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from qiskit import QuantumCircuit
-from qiskit.primitives import BackendSamplerV2
+from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2
 from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.expectations import SamplerExpectations
-from qmedoid.quantum.circuits.forms import CircuitForm, shape_of
+from qmedoid.quantum.circuits.backends import SamplerExpectations
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
 from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, routed
 from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
-from qmedoid.quantum.devices.samplers import (
+from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
+    Batch,
+    Counts,
     check_seed,
+    counts_of,
     has_failed,
     is_dense,
     is_of,
     is_simulated_here,
 )
-from qmedoid.quantum.devices.sampling import Batch, Counts, counts_of
 from qmedoid.quantum.devices.simulators import BlockSampler
 
 PackKey = tuple[str, int, int]
@@ -61,7 +65,7 @@ class Device:
 
     Attributes
     ----------
-    packs : mutable mapping of PackKey to Pack
+    packs : dict of PackKey to Pack
         Circuits that were made so far. A run that goes on another day puts those of its first day here: the device has
         other error rates by then, by which other qubits would be chosen.
 
@@ -105,7 +109,7 @@ class Device:
         # A simulator that names no couplers takes circuits as they are.
         couplers = None if target is None else target.build_coupling_map()
         self.quality = None if couplers is None else Quality(target, limits or Limits())
-        self.packs: MutableMapping[PackKey, Pack] = {}
+        self.packs: dict[PackKey, Pack] = {}
         self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
         self._durations: dict[str, float] = {}
 
@@ -157,17 +161,17 @@ class Device:
         most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
         n_copies = max(1, min(n_copies, most // block.n_qubits))
         key = *block.key, n_copies
-        if key not in self.packs:
-            if self.quality is None:
-                self.packs[key] = free_pack(block, n_copies)
-            else:
-                routes = self._routes.get(block.key) or routed(
-                    block.template, self.quality,
-                    seed=self.seed, level=self.optimization_level, n_attempts=self.n_attempts,
-                )  # fmt: skip
-                self._routes[block.key] = routes
-                self.packs[key] = placed_pack(block, n_copies, self.quality, routes, seed=self.seed)
-        return self.packs[key]
+        with suppress(KeyError):
+            return self.packs[key]
+        if self.quality is None:
+            pack = free_pack(block, n_copies)
+        else:
+            if block.key not in self._routes:
+                attempts = {"level": self.optimization_level, "n_attempts": self.n_attempts}
+                self._routes[block.key] = routed(block.template, self.quality, seed=self.seed, **attempts)
+            pack = placed_pack(block, n_copies, self.quality, self._routes[block.key], seed=self.seed)
+        self.packs[key] = pack
+        return pack
 
     def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
         """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
@@ -308,3 +312,64 @@ def _runtime_sampler(backend: Any) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         make: Any = getattr(qiskit_ibm_runtime, "SamplerV2", None) or qiskit_ibm_runtime.Sampler
         return make(mode=backend)
+
+
+SIMULATOR = "simulator"
+"""The name of the exact simulator."""
+
+
+def as_device(backend: Any = None, **settings: Any) -> Device:
+    """A device from a backend, a sampler of the second version, a name, or None for the exact simulator.
+
+    Parameters
+    ----------
+    backend : Device, BackendV2, BaseSamplerV2, str or None
+        Names are ``"simulator"``, those of fake devices such as ``"fake_torino"``, and those of the service's devices,
+        for which the account that is saved on the machine is used.
+    settings
+        Of :class:`Device`; a device that is given has its own.
+    """
+    if isinstance(backend, Device):
+        return backend
+    if isinstance(backend, str):
+        backend = _backend_named(backend)
+    if backend is None:
+        return Device(**settings)
+    if not isinstance(backend, type | ModuleType | BaseEstimatorV2):
+        if hasattr(backend, "target"):
+            return Device(backend, **settings)
+        if callable(getattr(backend, "run", None)):
+            return Device(sampler=backend, **settings)
+    made = f" Make an object of it first: {backend.__name__}()." if isinstance(backend, type) else ""
+    raise ParameterError(
+        f"The 'backend' parameter must be a Qiskit backend, a sampler of the second version, or a name such as "
+        f"'simulator' or 'fake_torino'. Got {backend!r} instead.{made}"
+    )
+
+
+def _backend_named(name: str) -> Any:
+    if name == SIMULATOR:
+        return None
+    try:
+        import qiskit_ibm_runtime
+        from qiskit_ibm_runtime.fake_provider import FakeProviderForBackendV2
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"The device {name!r} needs Qiskit's runtime, which is not installed. Install it with: "
+            'pip install "qmedoid[ibm]".',
+            name=error.name,
+        ) from error
+    if name.startswith("fake_"):
+        with warnings.catch_warnings():  # of devices that nobody asked for
+            warnings.simplefilter("ignore")
+            known = {backend.name: backend for backend in FakeProviderForBackendV2().backends()}
+        if name not in known:
+            raise ParameterError(f"There is no fake device {name!r}. There are: {', '.join(sorted(known))}.")
+        return known[name]
+    try:
+        return qiskit_ibm_runtime.QiskitRuntimeService().backend(name)
+    except Exception as error:  # of the service: no account, no such device, no network
+        raise ParameterError(
+            f"The device {name!r} was not found: {error} Use 'simulator', a fake device such as 'fake_torino', or save "
+            "an account of the service first (QiskitRuntimeService.save_account)."
+        ) from error

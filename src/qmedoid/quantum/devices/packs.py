@@ -1,20 +1,23 @@
 """Copies of one small circuit side by side on a device's qubits: transpiled once, placed by error rates."""
 
+import io
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import rustworkx
-from qiskit import ClassicalRegister, QuantumCircuit
+from qiskit import ClassicalRegister, QuantumCircuit, qpy
 from qiskit.circuit import ParameterVector
 from qiskit.transpiler import TranspilerError, generate_preset_pass_manager
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
-from qmedoid.quantum.circuits.rotations import OUTCOME
+from qmedoid.quantum.circuits.compact_swap import OUTCOME
 from qmedoid.quantum.devices.quality import Quality
 
 # Places that are looked at for a circuit of several qubits; a line of six has some thousands on a device of 130.
@@ -123,9 +126,11 @@ def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[
         raise _no_place(block, quality)
     circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
     manager = generate_preset_pass_manager(
-        optimization_level=1, target=quality.target, seed_transpiler=seed,
+        optimization_level=1,
+        target=quality.target,
+        seed_transpiler=seed,
         initial_layout=[qubit for place in places for qubit in place],
-    )  # fmt: skip
+    )
     shrink = np.array([_shrink(route, place, quality) for place in places])
     return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
 
@@ -263,3 +268,72 @@ def _ordered(
     number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
     order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
     return Pack(circuit, len(vectors), template.num_parameters, order, qubits, shrink, template.num_clbits)
+
+
+_MAGIC = b"QISKIT"
+# From this version on a parameter expression is a list of operations; before, it is a text that is evaluated.
+_LEAST_VERSION = 13
+
+
+def pack_to_bytes(pack: Pack) -> bytes:
+    """A packed circuit: a head in JSON, then the circuit in QPY."""
+    head = json.dumps(
+        {
+            "n_copies": pack.n_copies,
+            "n_angles": pack.n_angles,
+            "n_bits": pack.n_bits,
+            "order": pack.order.tolist(),
+            "qubits": pack.qubits,
+            "shrink": pack.shrink.tolist(),
+        }
+    ).encode()
+    out = io.BytesIO()
+    qpy.dump(pack.circuit, out)
+    return len(head).to_bytes(8, "little") + head + out.getvalue()
+
+
+def pack_from_bytes(content: bytes) -> Pack:
+    """The packed circuit that was written; reading it runs no code.
+
+    Raises
+    ------
+    ValueError
+        The bytes are no packed circuit.
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    head: dict[str, Any] = json.loads(content[8:end])
+    circuit = _circuit(content[end:])
+    order = np.array(head["order"], dtype=np.intp)
+    pack = Pack(
+        circuit,
+        int(head["n_copies"]),
+        int(head["n_angles"]),
+        order,
+        tuple(tuple(map(int, place)) for place in head["qubits"]),
+        np.array(head["shrink"], dtype=np.float64),
+        int(head.get("n_bits", 1)),
+    )
+    n_angles = pack.n_copies * pack.n_angles
+    registers = [(register.name, register.size) for register in circuit.cregs]
+    if (
+        registers != [(OUTCOME, pack.n_copies * pack.n_bits)]
+        or pack.n_bits < 1
+        or len(order) != circuit.num_parameters
+        or not np.array_equal(np.unique(order), np.sort(order))
+        or not np.all((order >= 0) & (order < n_angles))
+        or len(pack.shrink) != pack.n_copies
+    ):
+        raise ValueError("its circuit is not what its head says")
+    return pack
+
+
+def _circuit(content: bytes) -> QuantumCircuit:
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC)] < _LEAST_VERSION:
+        raise ValueError("it holds no circuit in QPY of a version that can be read")
+    try:
+        circuits = qpy.load(io.BytesIO(content))
+    except Exception as error:  # whatever bytes make Qiskit raise
+        raise ValueError(f"its circuit cannot be read ({type(error).__name__}: {error})") from error
+    if len(circuits) != 1 or not isinstance(circuits[0], QuantumCircuit):
+        raise ValueError("it holds something else than one circuit")
+    return circuits[0]

@@ -30,8 +30,7 @@ try:
     from qiskit.providers import BackendV2
     from qiskit_aer.noise import NoiseModel
 
-    from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of
-    from qmedoid.quantum.devices.channels import device_noise
+    from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of, device_noise
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] not in ("qiskit", "qiskit_aer"):
         raise

@@ -8,10 +8,10 @@ unexplained beyond the shots is counted as an error of its own.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtrc, fdtrc
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.quantum.measurement.chances import chi_square_chance, f_chance
 from qmedoid.quantum.measurement.scatter import Directions, far_share
 
 # A gain by chance is as rare as this.
@@ -198,10 +198,16 @@ def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: float, 
     slopes = np.where(np.abs(fitted.slopes) < least, least, fitted.slopes)
     copies = 1 if by_position else n_positions
     return Lines(
-        np.repeat(fitted.intercepts, copies), np.repeat(slopes, copies),
-        np.repeat(fitted.covariances, copies, axis=0), float(np.sqrt(scatter)), by_position,
-        len(fitted.residuals), chi_square_chance(2 * len(change), wald), spread, far,
-    )  # fmt: skip
+        np.repeat(fitted.intercepts, copies),
+        np.repeat(slopes, copies),
+        np.repeat(fitted.covariances, copies, axis=0),
+        float(np.sqrt(scatter)),
+        by_position,
+        len(fitted.residuals),
+        float(chdtrc(2 * len(change), wald)),
+        spread,
+        far,
+    )
 
 
 def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool:
@@ -232,7 +238,7 @@ def _gain_by_chance(one: "_Fit", many: "_Fit") -> float:
     squares = [float(np.sum(one.weights * fit.residuals**2)) for fit in (one, many)]
     more, freedom = one.freedom - many.freedom, many.freedom
     scatter = max(1.0, squares[1] / freedom)
-    return f_chance(more, freedom, (squares[0] - squares[1]) / more / scatter)
+    return float(fdtrc(more, freedom, (squares[0] - squares[1]) / more / scatter))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.quantum.circuits.forms import CircuitForm
+from qmedoid.quantum.circuits.compact_swap import CircuitForm
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.measurement.recorder import Tests
 from qmedoid.quantum.measurement.scatter import Directions, directions_of
-from qmedoid.quantum.measurement.tests import Tests
 
 # Calibration circuits that a job has for each shape at least.
 _LEAST_KNOWN = 4

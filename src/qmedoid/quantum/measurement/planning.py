@@ -10,13 +10,12 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
-from qmedoid.quantum.measurement.asking import Decide, Decided, Recorder
 from qmedoid.quantum.measurement.calibration import Lines
+from qmedoid.quantum.measurement.errors import shots_for
 from qmedoid.quantum.measurement.packing import make_jobs, shapes_of
 from qmedoid.quantum.measurement.plan import Block, MeasurementPlan, decided_block, put_together, shots_of
+from qmedoid.quantum.measurement.recorder import Decide, Decided, Recorder, tests_of
 from qmedoid.quantum.measurement.settings import MeasurementSettings
-from qmedoid.quantum.measurement.shots import shots_for
-from qmedoid.quantum.measurement.tests import tests_of
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.quantum.measurement.trained_stage import TrainedStage, make_stage
 
@@ -101,9 +100,17 @@ class _Planner:
         shapes = shapes_of(tests, shots_of(blocks, tests), self.settings.form, self.device, packing)
         jobs, packs = tuple(make_jobs(shapes, packing)), tuple(shape.pack for shape in shapes)
         return MeasurementPlan(
-            self.device, self.settings, self.decide, tuple(blocks), tests, packs, jobs, exact, self._lines(packs),
+            self.device,
+            self.settings,
+            self.decide,
+            tuple(blocks),
+            tests,
+            packs,
+            jobs,
+            exact,
+            self._lines(packs),
             trained=self._stage(groups, inputs, after=len(jobs)),
-        )  # fmt: skip
+        )
 
     def _recorded(self, groups: Sequence[tuple[Codes, int]]) -> tuple[Decided, list[Recorder], Array]:
         """Decisions in closed form, what is asked for them, and inputs of the trained circuit, shape (n, m)."""

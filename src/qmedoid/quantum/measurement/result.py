@@ -9,11 +9,10 @@ import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.quantum.devices.sampling import Counts
-from qmedoid.quantum.measurement.asking import Decided
 from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated
-from qmedoid.quantum.measurement.drift import Drift
 from qmedoid.quantum.measurement.errors import Errors
-from qmedoid.quantum.measurement.reading import Collected, Read, check_counts, not_of_this_plan
+from qmedoid.quantum.measurement.recorder import Decided
+from qmedoid.quantum.measurement.running import Collected, Drift, Read, check_counts, not_of_this_plan
 from qmedoid.quantum.measurement.trained import TrainedReading, trained_notes
 
 if TYPE_CHECKING:
@@ -152,8 +151,14 @@ class MeasurementResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about the plan and the calibration, in sentences."""
-        found = [*self.plan.notes, *(() if self.trained is None or self.plan.trained is None
-                                     else trained_notes(self.trained, self.plan.trained.pack))]  # fmt: skip
+        found = [
+            *self.plan.notes,
+            *(
+                ()
+                if self.trained is None or self.plan.trained is None
+                else trained_notes(self.trained, self.plan.trained.pack)
+            ),
+        ]
         for lines, tests, pack in zip(self.lines, self.plan.tests, self.plan.packs, strict=True):
             if lines is None and np.any(pack.shrink < 1.0):
                 found.append(

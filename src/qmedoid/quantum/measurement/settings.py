@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.quantum.circuits.forms import CircuitForm, FormName, form_named
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
+from qmedoid.quantum.measurement.errors import MOST_ALLOWED, check_shots
 from qmedoid.quantum.measurement.packing import Packing
-from qmedoid.quantum.measurement.shots import MOST_ALLOWED, check_shots
-from qmedoid.quantum.measurement.tests import Register, check_register
+from qmedoid.quantum.measurement.recorder import Register, check_register
 
 Refine = Literal["device", "simulated"]
 REFINE: tuple[Refine, ...] = ("device", "simulated")

@@ -17,10 +17,15 @@ from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts, state_counts
 from qmedoid.quantum.measurement.calibration import Estimates, Readings, guessed_lines
-from qmedoid.quantum.measurement.observables import common_roots, expected_line_or_shift, fit_line_or_shift
 from qmedoid.quantum.measurement.packing import Job, Known, Packing, Shape, make_jobs, tested_angles
-from qmedoid.quantum.measurement.reading import Collected, check_counts
-from qmedoid.quantum.measurement.trained import TrainedCircuit, TrainedReading
+from qmedoid.quantum.measurement.running import Collected, check_counts
+from qmedoid.quantum.measurement.trained import (
+    TrainedCircuit,
+    TrainedReading,
+    common_roots,
+    expected_line_or_shift,
+    fit_line_or_shift,
+)
 
 # Inputs that known ones are taken from where they are not those of records, and how many at each end of an observable.
 _POOL, _ENDS = 512, 16
@@ -50,13 +55,17 @@ class TrainedStage:
     def jobs_at(self, inputs: Array) -> tuple[Job, ...]:
         """The jobs with other inputs of the records, shape (n, m); known inputs stay."""
         return tuple(
-            replace(job, parts=tuple(
-                replace(part, batch=replace(part.batch, angles=tested_angles(part.tests, inputs)))
-                if (part.tests >= 0).any() else part
-                for part in job.parts
-            ))
+            replace(
+                job,
+                parts=tuple(
+                    replace(part, batch=replace(part.batch, angles=tested_angles(part.tests, inputs)))
+                    if (part.tests >= 0).any()
+                    else part
+                    for part in job.parts
+                ),
+            )
             for job in self.jobs
-        )  # fmt: skip
+        )
 
     def read(self, counts: Sequence[Sequence[Counts]], inputs: Array) -> TrainedReading:
         """Expectation values from the counts of all jobs, which ran with these inputs."""

@@ -3,7 +3,7 @@
 What has finished is never run again, and a job that a service runs already is fetched.
 """
 
+from qmedoid.quantum.runs.files import JobFiles
 from qmedoid.quantum.runs.folder import RunFolder
-from qmedoid.quantum.runs.jobs import JobFiles
 
 __all__ = ["JobFiles", "RunFolder"]

@@ -11,28 +11,180 @@ run/
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from qmedoid.exceptions import OutputError, ParameterError, some_of, warn
-from qmedoid.model.storage.atomic import remove_all_leftovers
-from qmedoid.quantum.devices.device import Device
-from qmedoid.quantum.devices.names import as_device
+import numpy as np
+from filelock import FileLock, Timeout
+
+from qmedoid._version import __version__
+from qmedoid.exceptions import ModelError, OutputError, ParameterError, some_of, warn
+from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
+from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
-from qmedoid.quantum.runs import lock, manifest
-from qmedoid.quantum.runs.circuits import KeptCircuits
-from qmedoid.quantum.runs.expected import planned, where
-from qmedoid.quantum.runs.jobs import JobFiles
-from qmedoid.quantum.runs.writing import PAGE, RECORDS, SUMMARY, write_results
+from qmedoid.quantum.measurement.settings import MeasurementSettings
+from qmedoid.quantum.runs.files import JobFiles, KeptCircuits
+from qmedoid.quantum.runs.writing import PAGE, RECORDS, SUMMARY, as_json, finite, planned, where, write_results
 
-JOBS, CIRCUITS = "jobs", "circuits"
+FORMAT = 1
+"""Number of the format of runs; a run of another number does not go on."""
+MANIFEST = "run.json"
+_PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
+_SAID = {
+    "model": "the model",
+    "records": "the records",
+    "rows": "the number of records (--limit)",
+    "backend": "--backend",
+    "n_qubits": "--n-qubits",
+    "seed": "--seed",
+    "shots": "--shots",
+    "budget": "--budget",
+    "circuit": "--circuit",
+    "register": "--register",
+    "calibrate": "--calibrate",
+    "refine": "--refine",
+    "circuits_per_job": "--circuits-per-job",
+    "calibration_circuits": "calibration_circuits",
+    "draws": "draws",
+    "format": "the format of runs",
+    "noise": "the noise of the simulated device",
+    "decisions": "the decisions in closed form",
+}
+_HASHES = ("model", "records", "noise", "decisions")
+# Characters of a hash that are shown.
+_SHOWN = 12
+# Decimals of margins that tell decisions of one model from those of another.
+_DECIMALS = 6
+
+
+def asked_for(
+    settings: MeasurementSettings, backend: str, n_qubits: int, n_records: int, **facts: str | None
+) -> dict[str, Any]:
+    """What a run depends on, in plain values: a run with other ones is another run.
+
+    Parameters
+    ----------
+    settings : MeasurementSettings
+    backend : str
+        Name of the device.
+    n_qubits : int
+        Qubits that are used at most.
+    n_records : int
+    **facts
+        Hashes of the model, of the records, of what it decides about them in closed form, and of a simulated device's
+        noise, where they are known.
+    """
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
+    return {"format": FORMAT, **facts, "rows": n_records, "backend": backend, "n_qubits": n_qubits, **plain}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """In words, what two runs were asked for differently; a fact that one of them does not know is no difference."""
+    found = []
+    for key in {**before, **now}:
+        there, here = before.get(key), now.get(key)
+        if there is None or here is None or there == here:
+            continue
+        shown = [str(one)[:_SHOWN] + "…" if key in _HASHES else str(one) for one in (there, here)]
+        found.append(f"{_SAID.get(key, key)} ({shown[0]} there, {shown[1]} now)")
+    return found
+
+
+def refuse_other(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse a folder in which something else runs.
+
+    Raises
+    ------
+    ParameterError
+        It was asked for something else; the message says what differs.
+    """
+    differs = differences(before, now)
+    if differs:
+        raise ParameterError(
+            f"The folder {str(folder)!r} holds another run, which differs in {'; '.join(differs)}. Give another "
+            "folder, or the same model, table and options to go on with that run."
+        )
+
+
+def digest_of(texts: Sequence[str]) -> str:
+    """One hash of several."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def decisions_digest(plan: MeasurementPlan) -> str:
+    """Hash of what a model decides in closed form: one with another cut or other classes runs the same circuits."""
+    margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
+    return digest_of([*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())])
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what runs depend on; None for a package that is not installed."""
+
+    def installed(name: str) -> str | None:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return None
+
+    return {
+        "qmedoid": __version__,
+        "python": platform.python_version(),
+        **{name: installed(name) for name in _PACKAGES},
+    }
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder; None where there is none.
+
+    Raises
+    ------
+    ModelError
+        It cannot be read.
+    """
+    file = folder / MANIFEST
+    try:
+        found: Any = json.loads(file.read_bytes())
+        if found.pop("sha256", None) != _digest(found):
+            raise ValueError("its contents do not match its hash")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise ModelError(
+            f"{str(file)!r} is no manifest of a run, or is damaged ({error}). Give another folder; or remove the file, "
+            "and the same command takes over the counts that are there."
+        ) from error
+    manifest: dict[str, Any] = found
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest by one atomic replace, with a hash of it: results that were edited are not printed."""
+    with atomic_file(folder / MANIFEST) as file:
+        file.write(as_json({**manifest, "sha256": _digest(manifest)}))
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(finite(manifest), sort_keys=True).encode()).hexdigest()
+
+
+JOBS, CIRCUITS, LOCK = "jobs", "circuits", ".lock"
 _RESULTS = (RECORDS, SUMMARY, PAGE)
-_OURS = frozenset((manifest.NAME, lock.NAME, JOBS, CIRCUITS, *_RESULTS))
-# Names of other files that are shown.
-_SHOWN = 5
+_OURS = frozenset((MANIFEST, LOCK, JOBS, CIRCUITS, *_RESULTS))
 
 
 class RunFolder:
@@ -71,15 +223,23 @@ class RunFolder:
             )
         except OSError as error:
             raise OutputError(f"The folder {str(self.path)!r} cannot be used: {error.strerror}.") from error
-        self.manifest = manifest.read_manifest(self.path)
+        self.manifest = read_manifest(self.path)
         if others and self.manifest is None:
             raise ParameterError(
-                f"The folder {str(self.path)!r} holds files that are no run: {some_of(others, _SHOWN)}. Give another "
+                f"The folder {str(self.path)!r} holds files that are no run: {some_of(others, 5)}. Give another "
                 "folder, or an empty one."
             )
-        self._lock = lock.FolderLock(self.path)
+        self._lock = FileLock(self.path / LOCK)
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout as error:
+            raise ParameterError(
+                f"Another process is at work in {str(self.path)!r}: wait for its end, stop it, or give another folder."
+            ) from error
+        except OSError as error:
+            raise OutputError(f"The folder {str(self.path)!r} cannot be written to: {error.strerror}.") from error
         # Another process may have written it before this one got the lock.
-        self.manifest = manifest.read_manifest(self.path)
+        self.manifest = read_manifest(self.path)
         remove_all_leftovers(self.path)
 
     def __enter__(self) -> Self:
@@ -92,8 +252,10 @@ class RunFolder:
 
     def close(self) -> None:
         """Unlock the folder; where nothing began, those that were made for it are removed."""
-        unused = self.manifest is None and {one.name for one in self.path.iterdir()} <= {lock.NAME}
-        self._lock.release(remove=unused)
+        unused = self.manifest is None and {one.name for one in self.path.iterdir()} <= {LOCK}
+        if unused:
+            (self.path / LOCK).unlink(missing_ok=True)
+        self._lock.release()
         if unused:
             with contextlib.suppress(OSError):  # somebody else uses it by now
                 for one in self._made:
@@ -106,7 +268,7 @@ class RunFolder:
         return device
 
     def refuse_other(self, asked: Mapping[str, Any]) -> None:
-        """Refuse what is asked for (see `manifest.asked_for`) if another run is in this folder.
+        """Refuse what is asked for (see `asked_for`) if another run is in this folder.
 
         Raises
         ------
@@ -114,7 +276,7 @@ class RunFolder:
             The message says what differs.
         """
         if self.manifest is not None:
-            manifest.refuse_other(self.path, self.manifest["asked"], asked)
+            refuse_other(self.path, self.manifest["asked"], asked)
 
     @property
     def is_finished(self) -> bool:
@@ -155,15 +317,15 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
-        known = {"noise": plan.device.noise, "decisions": manifest.decisions_digest(plan), **(facts or {})}
-        asked = manifest.asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
+        known = {"noise": plan.device.noise, "decisions": decisions_digest(plan), **(facts or {})}
+        asked = asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
         keys = [files.key(job) for job in plan.all_jobs]
         self._begin(plan, asked, keys, names or {})
         result = plan.run(files, on_job=on_job, attempts=attempts)
         assert self.manifest is not None
-        written = {**self.manifest, "finished": manifest.now(), "result": result.summary()}
+        written = {**self.manifest, "finished": now(), "result": result.summary()}
         write_results(self.path, result, written)
         written["files"] = {name: _hash(self.path / name) for name in _RESULTS}
         self._write(written)
@@ -173,8 +335,8 @@ class RunFolder:
         self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str], names: Mapping[str, str]
     ) -> None:
         """Write down what will run, or check that it is what runs already."""
-        circuits = {"jobs": len(keys), "sha256": manifest.digest_of(keys)}
-        running = manifest.versions()
+        circuits = {"jobs": len(keys), "sha256": digest_of(keys)}
+        running = versions()
         if isinstance(plan.device.packs, KeptCircuits):
             plan.device.packs.save()
         if self.manifest is None:
@@ -183,15 +345,16 @@ class RunFolder:
                 "names": dict(names),
                 "versions": running,
                 "circuits": circuits,
-                "layout": [{"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256}
-                           for columns, pack in plan.layout],
+                "layout": [
+                    {"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256} for columns, pack in plan.layout
+                ],
                 "plan": planned(plan),
                 "where": where(plan.device),
-                "started": manifest.now(),
+                "started": now(),
                 "finished": None,
                 "result": None,
                 "files": {},
-            }  # fmt: skip
+            }
             self._write(began)
             return
         before = self.manifest["versions"]
@@ -206,8 +369,8 @@ class RunFolder:
             warn(f"The run was begun with {', '.join(other)}; its circuits are the same, and it goes on.")
 
     def _write(self, document: dict[str, Any]) -> None:
-        manifest.write_manifest(self.path, document)
-        self.manifest = manifest.read_manifest(self.path)
+        write_manifest(self.path, document)
+        self.manifest = read_manifest(self.path)
 
 
 def _hash(file: Path) -> str | None:

@@ -1,8 +1,9 @@
 """What a run showed, as files: the decisions as a table, a summary in JSON, and a page."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,60 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.markup.page import render as render_page
 from qmedoid.markup.svg import label
 from qmedoid.model.storage.atomic import atomic_file
+from qmedoid.quantum.devices.device import Device
+from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult, joined
 from qmedoid.quantum.measurement.trained import TrainedReading
-from qmedoid.quantum.runs.manifest import as_json
 from qmedoid.tables.writing import open_sink
+
+Where = Literal["exact simulator", "simulated device", "device of a service", "sampler"]
+"""What circuits run on; of a sampler that a caller made nothing else is known."""
+LISTED = 20
+"""Rows that are listed as undecided."""
+
+
+def planned(plan: MeasurementPlan) -> dict[str, Any]:
+    """The summary of a plan with the errors that are to be expected.
+
+    Returns
+    -------
+    dict
+        `MeasurementPlan.summary`, and as ``expected`` the root mean square errors of overlaps, of expectation values
+        of a trained circuit and of margins, and which records will not be settled.
+    """
+    squares = [
+        (one.overlaps - tests.overlaps) ** 2 + one.errors**2
+        for one, tests in zip(plan.expected_estimates, plan.tests, strict=True)
+    ]
+    undecided = np.flatnonzero(plan.undecided)
+    return {
+        **plan.summary(),
+        "expected": {
+            "value_rms_error": None if plan.trained is None else _of_trained_values(plan.trained.expected),
+            "overlap_rms_error": _root_mean(joined(squares)),
+            "margin_rms_error": _root_mean(plan.expected_errors.margins**2),
+            "undecided": len(undecided),
+            "undecided_rows": undecided[:LISTED].tolist(),
+        },
+    }
+
+
+def where(device: Device) -> Where:
+    """What circuits run on."""
+    if device.is_simulated:
+        return "exact simulator" if device.backend is None else "simulated device"
+    if device.name.startswith(("fake_", "aer_")):
+        return "simulated device"
+    return "sampler" if getattr(device.backend, "service", None) is None else "device of a service"
+
+
+def _of_trained_values(expected: TrainedReading) -> float:
+    return _root_mean((expected.values - expected.exact) ** 2 + expected.errors**2)
+
+
+def _root_mean(squares: Any) -> float:
+    return float(np.sqrt(np.mean(squares))) if len(squares) else 0.0
+
 
 RECORDS, SUMMARY, PAGE = "records.csv", "summary.json", "report.html"
 _SECONDS, _MINUTES = 120.0, 7200.0
@@ -37,8 +88,11 @@ def write_results(folder: Path, result: MeasurementResult, manifest: Mapping[str
     with atomic_file(folder / SUMMARY) as file:
         file.write(as_json(document))
     with atomic_file(folder / PAGE) as file:
-        file.write(render({**document, **page_values(result), "started": manifest["started"],
-                           "finished": manifest["finished"]}).encode())  # fmt: skip
+        file.write(
+            render(
+                {**document, **page_values(result), "started": manifest["started"], "finished": manifest["finished"]}
+            ).encode()
+        )
 
 
 def summary_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,3 +205,19 @@ def _bins(exact: Array, errors: Array, stated: Array) -> list[dict[str, Any]]:
 def _record(columns: dict[str, Any], row: int) -> dict[str, Any]:
     found = {name: values[row] for name, values in columns.items()}
     return {"row": row, **{name: one.item() if isinstance(one, np.generic) else one for name, one in found.items()}}
+
+
+def as_json(value: Any) -> bytes:
+    """Plain values as JSON; numbers that it lacks become null."""
+    return (json.dumps(finite(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def finite(value: Any) -> Any:
+    """Plain values, with null for numbers that JSON lacks."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

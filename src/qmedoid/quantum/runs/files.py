@@ -1,8 +1,11 @@
-"""Counts of finished jobs, and the names of those that a service runs, as small files named by their content.
+"""The files of a run: its packed circuits, the counts of finished jobs, and the names of those that a service runs.
 
 A file of counts is an archive of NumPy arrays, which `numpy.load` opens: ``ones_0``, ``ones_1``, … say how often each
 copy of each circuit read 1, batch by batch, out of ``shots``; copies of several bits, how often each basis
 state. It carries the key of its job and a hash of all of it.
+
+Circuits are kept as well. Error rates of a device change from day to day, and with them the choice of its qubits:
+circuits that were made anew would be other circuits, and what was run before would be lost.
 """
 
 import hashlib
@@ -18,10 +21,10 @@ import numpy.typing as npt
 from qmedoid.arrays import Array
 from qmedoid.exceptions import OutputError, warn
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, remove_all_leftovers
-from qmedoid.quantum.devices.device import Device
+from qmedoid.quantum.devices.device import Device, PackKey
+from qmedoid.quantum.devices.packs import Pack, pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.measurement.packing import Job
-from qmedoid.quantum.runs.inputs import kept_inputs
 
 FORMAT = "1"
 """Number of the file format; a file of another number is not read."""
@@ -30,6 +33,61 @@ SET_ASIDE = "set-aside"
 # Counts of a job take kilobytes to megabytes; anything near this is none.
 _LARGEST = 2**30
 _ANSWERS = "ones_{}"
+_INPUTS = "trained.inputs"
+# Angles that differ by less are the same, rounded otherwise.
+_ROUNDING = 1e-9
+
+
+class KeptCircuits(dict[PackKey, Pack]):
+    """The circuits of a device, in memory and in a folder.
+
+    A circuit that is in the folder is taken from there. New ones are written by `save`. A file is named by the device
+    and its settings as well as by the circuit.
+
+    Parameters
+    ----------
+    folder : Path
+    device : Device
+    """
+
+    def __init__(self, folder: Path, device: Device) -> None:
+        super().__init__()
+        self.folder = folder
+        limits = None if device.quality is None else vars(device.quality.limits)
+        settings = (device.seed, device.optimization_level, device.n_attempts)
+        self._device = [device.name, device.n_qubits, *settings, limits]
+
+    def __missing__(self, key: PackKey) -> Pack:
+        file = self._file(key)
+        content = _content(file)
+        if content is None:
+            raise KeyError(key)
+        try:
+            found = self[key] = pack_from_bytes(_unsealed(file, content))
+        except (ValueError, KeyError, TypeError) as error:
+            warn(
+                f"The circuit in {file.name} cannot be used ({error}): the file was moved to {_set_aside(file)}, and "
+                "the circuit is made again."
+            )
+            raise KeyError(key) from error
+        return found
+
+    def save(self) -> None:
+        """Write the circuits that are not in the folder yet."""
+        for key, pack in self.items():
+            file = self._file(key)
+            if not file.exists():
+                try:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                except OSError as error:
+                    raise cannot_write(self.folder, error) from error
+                with atomic_file(file) as out:
+                    out.write(_sealed(file, pack_to_bytes(pack)))
+
+    def _file(self, key: PackKey) -> Path:
+        form, n_features, n_copies = key
+        digest = hashlib.sha256(json.dumps([self._device, key], sort_keys=True).encode()).hexdigest()
+        return self.folder / f"{form}-{n_features}x{n_copies}-{digest[:16]}.circuit"
 
 
 class JobFiles:
@@ -71,7 +129,7 @@ class JobFiles:
         try:
             return _read(content, self.key(job), job)
         except Exception as error:  # whatever bytes make NumPy raise
-            moved = self._set_aside(file)
+            moved = _set_aside(file)
             warn(
                 f"The counts of job {job.number} in {file.name} cannot be used ({error}): the file was moved to "
                 f"{moved}, and the job is fetched from its service, or run again."
@@ -96,7 +154,7 @@ class JobFiles:
             if said["sha256"] != _name_digest(said["key"], said["job_id"]):
                 raise ValueError("its contents do not match its hash")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            moved = self._set_aside(file)
+            moved = _set_aside(file)
             warn(
                 f"The name of job {job.number} at its service, in {file.name}, cannot be used ({error}): the file was "
                 f"moved to {moved}, and the service is asked for the job by its key."
@@ -119,8 +177,26 @@ class JobFiles:
             raise cannot_write(file, error) from error
 
     def inputs(self, inputs: Array) -> Array:
-        """Inputs of the trained circuit as an earlier process had them, or these, which are kept."""
-        return kept_inputs(self.path, inputs)
+        """Inputs of the trained circuit as an earlier process had them, or these, which are kept.
+
+        They follow from the counts of distances, to the last bits of a computation that another processor or version
+        may round otherwise. A job is found by all bits of its angles: so the next process takes the inputs of the
+        first, if they are the same up to rounding.
+        """
+        file = self.path / _INPUTS
+        content = _content(file)
+        if content is not None:
+            try:
+                before = np.load(io.BytesIO(_unsealed(file, content)), allow_pickle=False)
+            except ValueError:  # damaged
+                before = np.empty(0)
+            if before.shape == inputs.shape and np.all(np.abs(before - inputs) < _ROUNDING):
+                return np.asarray(before, dtype=np.float64)
+        out = io.BytesIO()
+        np.save(out, np.ascontiguousarray(inputs, dtype="<f8"), allow_pickle=False)
+        with atomic_file(file) as written:
+            written.write(_sealed(file, out.getvalue()))
+        return inputs
 
     def n_finished(self, jobs: Sequence[Job]) -> int:
         """How many of these jobs have a file of counts, which may yet turn out to be damaged."""
@@ -128,18 +204,6 @@ class JobFiles:
 
     def _file(self, job: Job, ending: str) -> Path:
         return self.path / f"{job.number:05d}-{self.key(job)[:16]}{ending}"
-
-    def _set_aside(self, file: Path) -> str:
-        place = self.path / SET_ASIDE
-        try:
-            place.mkdir(exist_ok=True)
-            number = 1
-            while (target := place / f"{number}-{file.name}").exists():
-                number += 1
-            file.replace(target)
-        except OSError as error:
-            raise cannot_write(file, error) from error
-        return f"{SET_ASIDE}/{target.name}"
 
 
 def _content(file: Path) -> bytes | None:
@@ -150,6 +214,31 @@ def _content(file: Path) -> bytes | None:
         return None
     except OSError as error:
         raise OutputError(f"{str(file)!r} cannot be read: {error.strerror}. Make it readable, or remove it.") from error
+
+
+def _set_aside(file: Path) -> str:
+    """Move a file that is not what it should be; where it is now."""
+    folder, number = file.parent / SET_ASIDE, 1
+    try:
+        folder.mkdir(exist_ok=True)
+        while (target := folder / f"{number}-{file.name}").exists():
+            number += 1
+        file.replace(target)
+    except OSError as error:
+        raise cannot_write(file, error) from error
+    return f"{SET_ASIDE}/{target.name}"
+
+
+def _sealed(file: Path, content: bytes) -> bytes:
+    """Content with a hash of it and of the name of its file: one in the place of another is noticed."""
+    return hashlib.sha256(file.name.encode() + b"\n" + content).digest() + content
+
+
+def _unsealed(file: Path, content: bytes) -> bytes:
+    body = content[hashlib.sha256().digest_size :]
+    if _sealed(file, body) != content:
+        raise ValueError("its contents do not match its hash, which is of its name as well")
+    return body
 
 
 def _written(key: str, job: Job, counts: Sequence[Counts]) -> bytes:
