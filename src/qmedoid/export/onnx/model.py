@@ -16,12 +16,12 @@ from qmedoid.export.onnx.nearest_medoid import nearest_medoid
 from qmedoid.export.onnx.parts import comparisons, neighbors
 from qmedoid.export.onnx.rare import rare
 from qmedoid.kernels.ties import TIE
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart
+from qmedoid.methods.part import Part
+from qmedoid.methods.rare.part import RarePart
 
 OUTPUTS = ("label", "probabilities", "margin", "scores", "nearest", "issues")
 """Names of the outputs; one that is the name of a column has ``qmedoid_`` before it."""
@@ -35,7 +35,7 @@ def decide(graph: Graph, flat: FlatModel, cells: Cells, fused: str, nearest: str
         scores = graph.add("Add", scores, graph.constant(decision.shift.log_ratios))
     biased = scores if decision.biases is None else graph.add("Add", scores, graph.constant(decision.biases))
     margin, code = _of_two(graph, flat, scores) if n_classes == 2 else _of_more(graph, flat, biased)
-    rows = graph.add("Gather", graph.whole(flat.base.medoid_rows), nearest, axis=0)
+    rows = graph.add("Gather", graph.whole(flat.base.rows.numbers), nearest, axis=0)
     found: dict[str, tuple[str, type, tuple[int, ...], Any]] = {
         "label": _label(graph, flat, code),
         "margin": (margin, np.float64, (), np.nan),
@@ -154,18 +154,18 @@ def onnx_file(flat: FlatModel) -> bytes:
     return made
 
 
-def _part(known: Mapping[type, Callable[..., Any]], part: Method | Part) -> Callable[[Graph, Cells, Any], Any]:
+def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, Cells, Any], Any]:
     if type(part) not in known:
         raise ModelError(f"The method {part.name!r} cannot be written as ONNX.")
     return known[type(part)]
 
 
 _BASES: Mapping[type, Callable[[Graph, Cells, Any], tuple[str, str]]] = {
-    EvidenceModel: evidence,
-    RareEventModel: rare,
-    NearestModel: nearest_medoid,
+    EvidencePart: evidence,
+    RarePart: rare,
+    NearestPart: nearest_medoid,
 }
 _PARTS: Mapping[type, Callable[[Graph, Cells, Any], str]] = {
-    ComparisonsModel: comparisons,
-    NeighborsModel: neighbors,
+    ComparisonsPart: comparisons,
+    NeighborsPart: neighbors,
 }

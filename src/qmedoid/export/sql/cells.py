@@ -10,7 +10,7 @@ import numpy as np
 from qmedoid.arrays import Array
 from qmedoid.export.sql.dialects import Dialect
 from qmedoid.export.sql.stages import RECORD, Stages
-from qmedoid.methods.base import LARGEST
+from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, DatePart, Dates, Levels, Numbers
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")

@@ -10,14 +10,14 @@ from qmedoid.exceptions import ModelError
 from qmedoid.export.sql.dialects import curve, smallest, times, total
 from qmedoid.export.sql.stages import Stages
 from qmedoid.kernels.trees import N_NODES
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
 
 
-def trees(model: ComparisonsModel, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
+def trees(model: ComparisonsPart, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
     """Names of the K outputs."""
     number, names = stages.dialect.number, list[str]()
-    columns, thresholds, values = model.columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
+    columns, thresholds, values = model.node_columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
 
     def branch(tree: int, node: int) -> str:
         if node >= N_NODES:
@@ -58,7 +58,7 @@ class Evidence:
         Names of the training rows, class by class.
     """
 
-    def __init__(self, model: EvidenceModel, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
+    def __init__(self, model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
         if model.neighbors is not None:
             raise ModelError(
                 "SQL cannot express the neighbor term of this model, which looks for the nearest of many rows: "
@@ -159,7 +159,7 @@ class Evidence:
         difference = f"({self._lines[line]}-{self._dialect.number(value)})"
         return f"{difference}*{difference}"
 
-    def _nearest(self, pairs: list[_Pair], model: EvidenceModel) -> list[str]:
+    def _nearest(self, pairs: list[_Pair], model: EvidencePart) -> list[str]:
         """Squared distances to all medoids, their terms, and the first of the nearest of each class."""
         plan, stages = self._plan, self._stages
         found = list[str]()

@@ -15,11 +15,11 @@ from qmedoid.export.sql.evidence import Evidence, trees
 from qmedoid.export.sql.nearest_medoid import NearestMedoid
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
 from qmedoid.kernels.ties import TIE
-from qmedoid.methods.base import Method, Part
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.part import Part
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 
 _LOWEST = -1e300
@@ -218,7 +218,7 @@ def _encoded(
             getattr(reading, step.__name__)()
         stages.next()
     method = flat.table.method
-    wanted = set(method.used.tolist()) if method is not None else set()
+    wanted = set(method.columns.tolist()) if method is not None else set()
     encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
     for column, _, first, reading in readings:
         problem = stages.add("i", reading.problem())
@@ -232,17 +232,17 @@ def _encoded(
     return encoded, fragile, stages.add("i", joined(problems))
 
 
-def _base(base: Method, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
-    if isinstance(base, NearestModel):
+def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
+    if isinstance(base, NearestPart):
         return NearestMedoid(base, stages, encoded)
-    if isinstance(base, EvidenceModel):
+    if isinstance(base, EvidencePart):
         return Evidence(base, stages, encoded, counts)
     raise _refusal(base.name)
 
 
 def _part(part: Part, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
     """Names of the outputs of a part; none where it counts nothing."""
-    if not isinstance(part, ComparisonsModel):
+    if not isinstance(part, ComparisonsPart):
         raise _refusal(part.name)
     return trees(part, stages, encoded) if weight else []
 
