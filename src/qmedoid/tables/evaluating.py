@@ -379,14 +379,14 @@ class LabeledTally:
         cells = np.column_stack(
             [column for column, read in zip(columns, self.model.layout.is_read, strict=True) if read]
         )
-        is_known = codes >= 0
+        is_labeled = codes >= 0
         self.missing += int((codes == MISSING).sum())
         self.unknown += int((codes == UNKNOWN).sum())
-        self.labeled += int(is_known.sum())
+        self.labeled += int(is_labeled.sum())
         found = LabeledRows(
             decided.scores, decided.by_circuit, codes, keyed_hashes(self.model, batch, self._key), cells
         )
-        self._parts.append(found.take(is_known))
+        self._parts.append(found.take(is_labeled))
         if sum(len(part.codes) for part in self._parts) > 2 * self.most:
             self._parts = [self._kept()]
 

@@ -43,11 +43,6 @@ class ScoreSettings:
     delimiter: str | None = None
     decimal: str | None = None
 
-    @property
-    def dialect(self) -> dict[str, Any]:
-        """How texts are read, as keyword arguments of `qmedoid.tables.source.open_table`."""
-        return {"delimiter": self.delimiter, "decimal": self.decimal}
-
     def key(self) -> dict[str, Any]:
         """What results depend on, for JSON; equal results have equal keys."""
         settings = {name: value for name, value in vars(self).items() if name != "bad_rows"}

@@ -74,7 +74,14 @@ class TableReading:
     @classmethod
     def by(cls, model: TableModel, where: str, settings: ScoreSettings) -> "TableReading":
         """The reading of a table that a score asks for."""
-        return cls(model, where, settings.on_mismatch, on_bad_row=settings.on_bad_row, **settings.dialect)
+        return cls(
+            model,
+            where,
+            settings.on_mismatch,
+            on_bad_row=settings.on_bad_row,
+            delimiter=settings.delimiter,
+            decimal=settings.decimal,
+        )
 
     def __enter__(self) -> "TableReading":
         return self
