@@ -73,6 +73,6 @@ def test_text_is_opened_once_and_never_written_out(tmp_path, monkeypatch, max_ro
     for name in ("write_csv", "CSVWriter"):
         monkeypatch.setattr(pyarrow.csv, name, None)
     with open_table(path) as source:
-        table = source.read(max_rows).table
+        table = source.read(max_rows)[0]
     assert table.schema.types == [pa.float64(), pa.int64(), pa.string(), pa.date32()]
     assert opened == [path]

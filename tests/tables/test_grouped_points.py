@@ -26,7 +26,7 @@ def from_csv(columns, folder, **dialect):
     lines = [";".join(columns), *(";".join(row) for row in zip(*columns.values(), strict=True))]
     file.write_text("\n".join(lines) + "\n")
     with open_table(file, **dialect) as source:
-        return source.read(max_rows=1000).table
+        return source.read(max_rows=1000)[0]
 
 
 def from_texts(columns, _folder, **_dialect):

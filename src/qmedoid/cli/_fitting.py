@@ -17,7 +17,7 @@ from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._text_types import Grouped, grouped_columns
+from qmedoid.tables._text_types import grouped_columns, median_size
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import note_grouped
@@ -292,7 +292,7 @@ def held_out_report(
     decided, _ = decide_batch(model, table, issues, tally)
     # Columns in which every point may part thousands, by their names in training.
     grouped = {
-        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
+        difference.renames.get(name, name): (example, median_size(read(data.table[name], "number").values))
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -144,17 +144,10 @@ def floats_show_points(column: pa.ChunkedArray) -> bool:
     return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
 
 
-class Grouped(NamedTuple):
-    """A cell of a column in which every point may part thousands, and the median size as it is read."""
-
-    example: str
-    size: float
-
-    @classmethod
-    def of(cls, example: str, values: Floats) -> "Grouped":
-        """The same from the numbers as they are read; NaN is missing."""
-        given = np.abs(values[~np.isnan(values)])
-        return cls(example, float(np.median(given)) if len(given) else math.inf)
+def median_size(values: Floats) -> float:
+    """The median size of numbers; NaN is missing."""
+    given = np.abs(values[~np.isnan(values)])
+    return float(np.median(given)) if len(given) else math.inf
 
 
 def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:

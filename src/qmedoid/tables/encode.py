@@ -11,7 +11,7 @@ from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Nu
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
-from qmedoid.tables._text_types import Grouped, maybe_thousands
+from qmedoid.tables._text_types import maybe_thousands
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
 from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 
@@ -193,12 +193,12 @@ def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]
     return sizes
 
 
-def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, Grouped]) -> None:
+def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, tuple[str, float]]) -> None:
     """Note those columns of a table that would be more like the training rows if their points parted thousands."""
     sizes = training_sizes(model, range(len(model.contract.columns))) if grouped else {}
-    for name, one in grouped.items():
-        if sizes.get(name, 0.0) > one.size * _HALFWAY:
-            issues.column(name).grouped = one.example
+    for name, (example, size) in grouped.items():
+        if sizes.get(name, 0.0) > size * _HALFWAY:
+            issues.column(name).grouped = example
 
 
 def training_summary(
