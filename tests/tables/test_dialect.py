@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
+from qmedoid.tables.detect import DELIMITERS, detect_dialect
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import open_table
 
@@ -239,8 +239,8 @@ def test_zero_bytes_late(file):
 
 
 def test_quote_never_closed(file, monkeypatch):
-    monkeypatch.setattr("qmedoid.tables._csv._BLOCK", 1 << 12)
-    monkeypatch.setattr("qmedoid.tables._csv._LONGEST_RECORD", 1 << 14)
+    monkeypatch.setattr("qmedoid.tables.text_files._BLOCK", 1 << 12)
+    monkeypatch.setattr("qmedoid.tables.text_files._LONGEST_RECORD", 1 << 14)
     write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 400_000)
     with open_table(file) as source, pytest.raises(DataError, match="never closed"):
         list(source.batches())
@@ -264,8 +264,8 @@ def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
     values = [cell for value in values for cell in ('5" pipe', value)] if stray else values
     path = write(tmp_path_factory.mktemp("blocks") / "t.csv", "n,v\n" + "".join(f"1,{value}\n" for value in values))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qmedoid.tables._csv._SAMPLE", 16)
-        patch.setattr("qmedoid.tables._csv._BLOCK", size)
+        patch.setattr("qmedoid.tables.text_files._SAMPLE", 16)
+        patch.setattr("qmedoid.tables.text_files._BLOCK", size)
         with open_table(path, delimiter=",") as source:
             batches = list(source.batches(types={"n": pa.int64(), "v": pa.string()}))
     with open_table(path) as source:

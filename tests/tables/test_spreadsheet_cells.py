@@ -15,9 +15,9 @@ from qmedoid.model.contract import DATE_SPELLINGS, Contract, is_spelling
 from qmedoid.model.storage.forms import read
 from qmedoid.schema import RefusedError
 from qmedoid.tables import cells
-from qmedoid.tables._dates import find_dates
-from qmedoid.tables._numbers import find_spelling
+from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.numbers import find_spelling
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import label_codes
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
-from qmedoid.tables._detect import SUFFIXES
+from qmedoid.tables.detect import SUFFIXES
 
 FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""

@@ -114,7 +114,7 @@ def _holds(array: pa.Array, column: Column) -> Flags:
 def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind):
-        from qmedoid.tables._numbers import numbers_of_text
+        from qmedoid.tables.numbers import numbers_of_text
 
         return numbers_of_text(array, spelling)
     if pa.types.is_boolean(kind):
@@ -166,7 +166,7 @@ def _truths(array: pa.Array) -> Cells:
 def _dates(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
-        from qmedoid.tables._dates import dates_spelt
+        from qmedoid.tables.dates import dates_spelt
 
         return dates_spelt(array, spelling)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

@@ -13,10 +13,10 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._binary import BinaryFile, MemoryFile
-from qmedoid.tables._csv import TextFile
-from qmedoid.tables._detect import SUFFIXES, BlockRecords, Bytes, format_of_name
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
+from qmedoid.tables.binary_files import BinaryFile, MemoryFile
+from qmedoid.tables.detect import SUFFIXES, BlockRecords, Bytes, format_of_name
+from qmedoid.tables.text_files import TextFile
 
 TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile
 
@@ -182,7 +182,7 @@ class TableSource:
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
-            from qmedoid.tables._text_types import infer_types
+            from qmedoid.tables.text_types import infer_types
 
             table = infer_types(table, self.decimal, texts)
         for name in self.declared_categories:

@@ -37,7 +37,7 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
     """
     import pyarrow.compute as pc  # slow to import
 
-    from qmedoid.tables._numbers import are_long_digits, may_be_thousands, zero_padded
+    from qmedoid.tables.numbers import are_long_digits, may_be_thousands, zero_padded
 
     columns, grouped = [], {}
     for name, text in zip(texts.column_names, texts.columns, strict=True):
@@ -120,7 +120,7 @@ ENOUGH_CELLS = 5
 def maybe_thousands(values: npt.NDArray[Any]) -> bool:
     """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
 
-    The first values tell of most columns that they are none. The texts say more: see `_numbers.may_be_thousands`.
+    The first values tell of most columns that they are none. The texts say more: see `numbers.may_be_thousands`.
     """
     return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
 

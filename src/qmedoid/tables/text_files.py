@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import (
+from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.detect import (
     WRONG_LENGTH,
     BlockRecords,
     Bytes,
@@ -24,8 +25,7 @@ from qmedoid.tables._detect import (
     line_of_record,
     with_empty_rows,
 )
-from qmedoid.tables._text_types import floats_show_points, grouped_example, maybe_thousands, median_size
-from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.text_types import floats_show_points, grouped_example, maybe_thousands, median_size
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -118,7 +118,7 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables._numbers import may_be_thousands
+        from qmedoid.tables.numbers import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 

@@ -12,8 +12,9 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables._dates import find_dates
-from qmedoid.tables._numbers import (
+from qmedoid.tables.dates import find_dates
+from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.numbers import (
     described,
     find_spelling,
     look_like_numbers,
@@ -22,8 +23,7 @@ from qmedoid.tables._numbers import (
     shows_points,
     zero_padded,
 )
-from qmedoid.tables._text_types import grouped_example, grouped_note
-from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.text_types import grouped_example, grouped_note
 
 _MANY_ROWS = 100
 """Rows from which on codes recur and measured values do not."""

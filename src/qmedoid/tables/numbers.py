@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
 from qmedoid.model.contract import Column, split_spelling
-from qmedoid.tables._dates import Spelt, look_like_dates
 from qmedoid.tables.cells import Cells, as_text
+from qmedoid.tables.dates import Spelt, look_like_dates
 
 # What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
