@@ -22,9 +22,9 @@ from typing import Any
 
 import cloudpickle
 import pyarrow.parquet as pq
-from benchmarks import dask_kills
 from distributed import Client, LocalCluster
 
+from benchmarks import dask_kills
 from qmedoid import MedoidClassifier
 from qmedoid.large.shards import PartResult, ScoreTask, plan_scoring, score_part
 from qmedoid.large.workers import Workers

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid import ArrowScorer, MedoidClassifier, arrow_scorer, load
-from qmedoid.studies.catalog import locate
+from qmedoid.datasets import locate
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import score_file
 

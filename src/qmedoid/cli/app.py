@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, tuple[type[Options], str]]] = {
     },
     "Research": {
         "demo": (more.DemoOptions, "demo.run"),
-        "reproduce": (more.ReproduceOptions, "studies.reproduce"),
+        "reproduce": (more.ReproduceOptions, "reproduce.run"),
         "circuit export": (more.CircuitExportOptions, "circuit.export"),
         "circuit plan": (more.CircuitPlanOptions, "circuit_run.plan"),
         "circuit run": (more.CircuitRunOptions, "circuit_run.run"),

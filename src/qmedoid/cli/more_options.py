@@ -337,27 +337,15 @@ class SchemaOptions(Options):
 class DemoOptions(Options):
     """Fit a shipped table, explain a decision and write a report.
 
-    918 patients, with and without heart disease. With --compare: heart disease, breast cancer, wine and a sample of
-    card frauds, by ours, by plain baselines and as the paper has them.
+    918 patients, with and without heart disease.
     """
 
-    most_used = ("output", "compare", "splits", "fraud_splits", "seed", "json")
-    examples = ("qmedoid demo", "qmedoid demo --compare --splits 2")
+    most_used = ("output", "seed", "json")
+    examples = ("qmedoid demo",)
 
     output: Annotated[
         Path | None,
         option(OUTPUT, "Folder of the files. Default: qmedoid-demo.", "--output", "-o", metavar="FOLDER"),
-    ] = None
-    compare: Annotated[bool, option(EVALUATION, "Compare with plain baselines on four tables.", "--compare")] = False
-    splits: Annotated[
-        int | None,
-        option(EVALUATION, "Repeated splits of each small table (--compare). Default: 5.", min=1, metavar="N"),
-    ] = None
-    fraud_splits: Annotated[
-        int | None,
-        option(
-            EVALUATION, "Repeated splits of the frauds (--compare); 0 leaves them out. Default: 2.", min=0, metavar="N"
-        ),
     ] = None
     seed: Annotated[int, option(EVALUATION, "Seed of the split and of the fit.", min=0, metavar="N")] = 0
 
@@ -366,8 +354,8 @@ class DemoOptions(Options):
 class ReproduceOptions(Options):
     """Run the paper's experiments again, and set ours beside them.
 
-    On the paper's terms and on held-out rows. A run that was stopped goes on where it was. Needs the extras
-    'baselines' and 'plots', for devices 'ibm'.
+    On the paper's terms and on held-out rows, in a checkout of the source of qmedoid. A run that was stopped goes on
+    where it was. Needs the extra 'baselines', for devices 'ibm'.
     """
 
     most_used = ("output", "quick", "jobs", "seed", "cache", "force", "json")
