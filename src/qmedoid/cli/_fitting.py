@@ -18,7 +18,6 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._text_types import Grouped, grouped_columns
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -31,6 +30,7 @@ from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.text_types import grouped_columns, median_size
 
 # Classes that are named where another was asked for.
 _CLASSES = 10
@@ -226,7 +226,7 @@ class Fitting(NamedTuple):
         training = model.training
         if training is not None and options.time_column is not None:
             times = train.table[options.time_column]
-            from qmedoid.tables._text_kinds import rows_per_day
+            from qmedoid.tables.text_kinds import rows_per_day
 
             training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
         # Medoids are numbered by their rows in the file, not among the training rows.
@@ -293,7 +293,7 @@ def held_out_report(
     decided, _ = decide_batch(model, table, issues, tally)
     # Columns in which every point may part thousands, by their names in training.
     grouped = {
-        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
+        difference.renames.get(name, name): (example, median_size(read(data.table[name], "number").values))
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)

@@ -132,7 +132,7 @@ def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role
             iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.reading.as_text else {})), None
         )
     if first is not None and table.reading.as_text:
-        from qmedoid.tables._text_types import infer_types
+        from qmedoid.tables.text_types import infer_types
 
         units = find_units(infer_types(pa.table(first), table.reading.decimal, ()), roles)
         if units is not None:

@@ -224,7 +224,7 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
     """Row numbers in the order of a time column; rows of one time keep their order."""
     import pyarrow.compute as pc
 
-    from qmedoid.tables._text_kinds import moments_of_text
+    from qmedoid.tables.text_kinds import moments_of_text
 
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")

@@ -244,7 +244,7 @@ def _where_and_why(bad: BadRows, origin: Origin) -> str:
     """Where the first bad row of a batch is, and what is wrong with it."""
     place = int(bad.places[0])
     written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0].line:,}"
+    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
     return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
 
 
