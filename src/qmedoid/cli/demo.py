@@ -5,9 +5,9 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from qmedoid.arrays import Array
 from qmedoid.cli._fitting import Fitting, held_out_report, make_classifier, timed
 from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
 from qmedoid.cli._training_rows import read_labeled, split_table
-from qmedoid.cli.more_options import DemoOptions
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.fit import FitOptions
+from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
@@ -40,6 +40,35 @@ _STRIPS, _WIDTH = 10, 80
 _SQUARES, _LETTERS = "□■", ".#"
 # Of either class; both can be read on a light and on a dark ground.
 _COLORS = ("#3b8fd6", "#d9602a")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """Fit a shipped table, explain a decision and write a report.
+
+    918 patients, with and without heart disease. With --compare: heart disease, breast cancer, wine and a sample of
+    card frauds, by ours, by plain baselines and as the paper has them.
+    """
+
+    most_used = ("output", "compare", "splits", "fraud_splits", "seed", "json")
+    examples = ("qmedoid demo", "qmedoid demo --compare --splits 2")
+
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Folder of the files. Default: qmedoid-demo.", "--output", "-o", metavar="FOLDER"),
+    ] = None
+    compare: Annotated[bool, option(EVALUATION, "Compare with plain baselines on four tables.", "--compare")] = False
+    splits: Annotated[
+        int | None,
+        option(EVALUATION, "Repeated splits of each small table (--compare). Default: 5.", min=1, metavar="N"),
+    ] = None
+    fraud_splits: Annotated[
+        int | None,
+        option(
+            EVALUATION, "Repeated splits of the frauds (--compare); 0 leaves them out. Default: 2.", min=0, metavar="N"
+        ),
+    ] = None
+    seed: Annotated[int, option(EVALUATION, "Seed of the split and of the fit.", min=0, metavar="N")] = 0
 
 
 class Files(NamedTuple):

@@ -16,9 +16,9 @@ from qmedoid.cli._scored import (
     warn_of_drift,
     warn_of_ties,
 )
-from qmedoid.cli.options import ScoreOptions
 from qmedoid.cli.score import (
     AskedModel,
+    ScoreOptions,
     asked_additions,
     asked_model,
     asked_reasons,

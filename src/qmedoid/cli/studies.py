@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
-from qmedoid.cli.more_options import DemoOptions, ReproduceOptions
+from qmedoid.cli.options import EVALUATION, LARGE, OUTPUT, Force, Options, Seed, argument, option
 from qmedoid.exceptions import OutputError
 from qmedoid.studies import plan
 from qmedoid.studies.catalog import cell_folder
@@ -21,13 +22,51 @@ from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Study, find_done, run_cells
 from qmedoid.studies.splits import Cell, Result
 
+if TYPE_CHECKING:
+    from qmedoid.cli.demo import DemoOptions
+
 # The paper calls its nearest-medoid method so in its tables.
 _NAMES_IN_PAPER = {"qmedoid, as printed": "Fusion"}
 # What a frame adds to the width of a cell.
 _FRAME = 3
 
 
-def compare_methods(options: DemoOptions) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(Options):
+    """Run the paper's experiments again, and set ours beside them.
+
+    On the paper's terms and on held-out rows. A run that was stopped goes on where it was. Needs the extras
+    'baselines' and 'plots', for devices 'ibm'.
+    """
+
+    most_used = ("output", "quick", "jobs", "seed", "cache", "force", "json")
+    examples = ("qmedoid reproduce heart --quick",)
+
+    what: Annotated[
+        Literal["all", "heart", "breast-cancer", "wine", "fraud", "devices"],
+        argument(
+            "WHAT",
+            "Data set: heart, breast-cancer, wine, fraud or all; devices: decisions of simulated quantum devices.",
+        ),
+    ] = "all"
+    output: Annotated[
+        Path, option(OUTPUT, "Folder for tables, plots and the page.", "--output", "-o", metavar="FOLDER")
+    ] = Path("reproduction")
+    jobs: Annotated[int | None, option(LARGE, "Processes side by side. Default: one per core.", min=1, metavar="N")] = (
+        None
+    )
+    seed: Seed = 0
+    quick: Annotated[
+        bool, option(EVALUATION, "A smoke run: few splits or records, a sample of the frauds.", "--quick")
+    ] = False
+    cache: Annotated[
+        Path | None,
+        option(LARGE, "Folder of results that are done. Default: one in the user's cache.", metavar="FOLDER"),
+    ] = None
+    force: Force = False
+
+
+def compare_methods(options: "DemoOptions") -> None:
     """Compare every method on every data set and print the result, part by part or as one JSON document."""
     console = plain_console()
     folder: Path | None = cell_folder()
