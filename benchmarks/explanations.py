@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier
+from qmedoid.datasets import table_of
 from qmedoid.saved import SavedModel
-from qmedoid.studies.catalog import table_of
 from qmedoid.tables.arrow import as_table
 
 TABLES = {"heart": "HeartDisease", "german_credit": "target", "car": "class", "stroke": "stroke",

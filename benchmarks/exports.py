@@ -31,13 +31,13 @@ import engines  # noqa: E402
 
 from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
+from qmedoid.datasets import table_of  # noqa: E402
 from qmedoid.exceptions import ModelError  # noqa: E402
 from qmedoid.export.flat import flattened  # noqa: E402
 from qmedoid.export.javascript import as_javascript  # noqa: E402
 from qmedoid.export.onnx.model import onnx_file  # noqa: E402
 from qmedoid.export.sql.script import as_sql  # noqa: E402
 from qmedoid.methods.sum.model import SumModel  # noqa: E402
-from qmedoid.studies.catalog import table_of  # noqa: E402
 from qmedoid.tables.arrow import plain_records  # noqa: E402
 
 N_ROWS = 10_000

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from _timing import RESULTS, write_table
+from benchmarks.studies.baselines import BASELINES, run_small
+from benchmarks.studies.data import HEART_ORDINAL, data_digest, load_data
+from benchmarks.studies.metrics import classifier_metrics
+from benchmarks.studies.ours import run_printed
+from benchmarks.studies.paper import PAPER
+from benchmarks.studies.results import StudyResults, confusion
+from benchmarks.studies.runner import Study, run_cells
+from benchmarks.studies.splits import Cell, Result, StudyMethod, paper_split
 from qmedoid import NearestMedoidClassifier
-from qmedoid.studies.baselines import BASELINES, run_small
-from qmedoid.studies.catalog import HEART_ORDINAL, data_digest, load_data
-from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import classifier_metrics
-from qmedoid.studies.ours import run_printed
-from qmedoid.studies.paper import PAPER
-from qmedoid.studies.results import StudyResults, confusion
-from qmedoid.studies.runner import Study, run_cells
-from qmedoid.studies.splits import Cell, Result, StudyMethod, paper_split
+from qmedoid.datasets import Dataset
 
 TITLES = {
     HEART_ORDINAL: "Heart disease (ordinal)",

@@ -18,14 +18,14 @@ from qiskit_aer import AerSimulator
 from qiskit_aer.primitives import SamplerV2
 
 from _timing import RESULTS, write_table
+from benchmarks.studies.data import load_data
+from benchmarks.studies.splits import hold_out
 from qmedoid import MedoidClassifier
 from qmedoid.quantum.devices import BlockSampler, Device, as_device
 from qmedoid.quantum.devices.blocks import device_noise
 from qmedoid.quantum.devices.sampling import Batch
 from qmedoid.quantum.measurement import MeasurementPlan
 from qmedoid.quantum.measurement.running import run_jobs
-from qmedoid.studies.catalog import load_data
-from qmedoid.studies.splits import hold_out
 
 TABLES = ("heart", "breast-cancer")
 

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid import MedoidClassifier
+from qmedoid.datasets import table_of
 from qmedoid.saved import SavedModel
-from qmedoid.studies.catalog import table_of
 
 TABLES = {"heart": "HeartDisease", "creditcard-sample": "Class"}
 N_ROWS, N_ALONE = 10_000, 20

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 PICTURE = Path(__file__).parent / "pictures" / "decision.svg"
 

@@ -5,23 +5,26 @@ Every number is a mean over 20 splits in the paper's proportions, seeds 0 to 19 
 """
 
 import argparse
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
+
 import numpy as np
 import numpy.typing as npt
+from benchmarks.studies.paper import PAPER
+from benchmarks.studies.splits import paper_split
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from qmedoid import NearestMedoidClassifier
+from qmedoid.datasets import Dataset, load_dataset
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.metrics.classification import evaluate
-from qmedoid.studies.datasets import Dataset, load_dataset
-from qmedoid.studies.paper import PAPER
-from qmedoid.studies.splits import paper_split
 
 Array = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from pyarrow import csv
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.catalog import locate
+from qmedoid.datasets import locate
 
 PICTURE = Path(__file__).parent / "pictures" / "hero.png"
 RAISES, LOWERS, INK, GREY = "#b8460e", "#1f6fb5", "#15202e", "#6b7480"

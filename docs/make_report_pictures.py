@@ -5,17 +5,16 @@
 
 import shutil
 import tempfile
-from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.csv
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from qmedoid import MedoidClassifier
+from qmedoid.datasets import table_of
 from qmedoid.report.reading import look_at_data
 from qmedoid.report.summary import Names, summarize
 from qmedoid.report.writing import write_report
@@ -40,8 +39,7 @@ def save_small(picture: bytes, path: Path, *, width: int | None = None) -> None:
 
 def heart_report(folder: Path) -> Path:
     """The page of a model of the heart data, with rows that the fit has not seen."""
-    with files("qmedoid.studies").joinpath("data", "heart.csv").open("rb") as file:
-        table = pyarrow.csv.read_csv(file)
+    table = table_of("heart")
     is_new = np.arange(table.num_rows) % 5 == 4
     known = table.filter(~is_new)
     fitted = MedoidClassifier(random_state=0).fit(known.drop([TARGET]), known[TARGET])

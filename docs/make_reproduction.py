@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from marked_sections import Row, table, write_or_check
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
 
-from qmedoid.studies.baselines import SMOTE_SHARE
-from qmedoid.studies.metrics import PAPER_ALERT_RATE
-from qmedoid.studies.plan import PARTS, Plan
+from benchmarks.studies.baselines import SMOTE_SHARE
+from benchmarks.studies.metrics import PAPER_ALERT_RATE
+from benchmarks.studies.plan import PARTS, Plan
+from marked_sections import Row, table, write_or_check
 
 Record = dict[str, str]
 

@@ -18,10 +18,9 @@ from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
+from qmedoid.datasets import LOADERS, load_dataset, locate
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
-from qmedoid.studies.catalog import locate
-from qmedoid.studies.datasets import LOADERS, load_dataset
 
 PAGE = Path(__file__).parent / "stability.md"
 REFITS = 20

@@ -21,10 +21,10 @@ from sklearn.model_selection import train_test_split
 from walkthrough_pictures import GREY, MARK, NO, STYLE, YES, save
 
 from qmedoid import DeltaFeatures, VariationalClassifier
+from qmedoid.datasets import load_creditcard_sample
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.model import Network
 from qmedoid.methods.variational.readout import ParityReadout
-from qmedoid.studies.datasets import load_creditcard_sample
 
 Array = npt.NDArray[np.float64]
 

@@ -6,21 +6,23 @@
 
 import argparse
 import csv
+import sys
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.studies.splits import Split, paper_split
 from marked_sections import Row, number, table, write_or_check
 
 from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
+from qmedoid.datasets import Dataset, load_heart, read_shipped
 from qmedoid.geometry.channels import fusion_scores, normalize_channel
 from qmedoid.geometry.groups import correlation_ratio
 from qmedoid.metrics.classification import evaluate
-from qmedoid.studies.datasets import Dataset, load_heart
-from qmedoid.studies.splits import Split, paper_split
 
 Array = npt.NDArray[np.float64]
 
@@ -45,7 +47,7 @@ class Walk:
     @cached_property
     def raw(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of heart.csv as they were written, without the target."""
-        text = (files("qmedoid.studies") / "data" / "heart.csv").read_text(encoding="utf-8")
+        text = read_shipped("heart.csv").decode()
         header, *rows = csv.reader(text.splitlines())
         return header[:-1], [row[:-1] for row in rows]
 
@@ -105,7 +107,7 @@ class Walk:
 
 def compute(**changes: object) -> Walk:
     """Fit on the training and validation rows of a split; `changes` are parameters of the classifier."""
-    data = load_heart("onehot")
+    data = load_heart()
     split = paper_split(data.y, SEED)
     if RECORD not in split.test:
         raise SystemExit(f"Row {RECORD} is not a test row of split {SEED}. Test rows: {sorted(split.test.tolist())}")

@@ -11,7 +11,7 @@ from pyarrow import csv
 from sklearn.model_selection import train_test_split
 
 import qmedoid
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 heart = csv.read_csv(shipped_path("heart.csv"))
 known, new = train_test_split(range(heart.num_rows), stratify=heart["HeartDisease"].to_numpy(), random_state=0)

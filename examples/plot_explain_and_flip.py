@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from pyarrow import csv
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 heart = csv.read_csv(shipped_path("heart.csv"))
 known, new = heart.slice(0, 600), heart.slice(600)

@@ -14,7 +14,7 @@ import numpy as np
 from pyarrow import csv
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 heart = csv.read_csv(shipped_path("heart.csv"))
 X = heart.drop_columns("HeartDisease")

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from sklearn.metrics import average_precision_score
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 payments = parquet.read_table(shipped_path("creditcard_sample.parquet")).drop_columns("Time")
 known, new = (payments.take(np.arange(start, payments.num_rows, 12)) for start in (0, 5))

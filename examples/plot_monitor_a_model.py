@@ -11,7 +11,7 @@ import numpy as np
 from pyarrow import csv
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 heart = csv.read_csv(shipped_path("heart.csv"))
 rng = np.random.default_rng(0)

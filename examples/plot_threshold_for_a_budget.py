@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from pyarrow import parquet
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.datasets import shipped_path
+from qmedoid.datasets import shipped_path
 
 payments = parquet.read_table(shipped_path("creditcard_sample.parquet")).drop_columns("Time")
 payments = payments.take(list(range(0, payments.num_rows, 6)))

@@ -3,6 +3,7 @@
 ``--without-kernels`` expects an installation that was made without a C compiler.
 """
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Fit, predict, save, load and explain, with the kernels that are expected."""
+    """Fit, predict, save, load and explain, with the kernels that are expected, and without the experiments."""
     place, kernels = Path(qmedoid.__file__).resolve(), kernels_in_use()
     assert CHECKOUT / "src" not in place.parents, f"{place} is the checkout and not what was installed."
     wanted = "NumPy" if "--without-kernels" in sys.argv else "compiled"
@@ -31,6 +32,9 @@ def main() -> None:
     why = saved.explain(X, row=0)
     total = sum(column["contribution"] for column in why["columns"]) + sum(why["terms"].values())
     assert abs(total - why["margin"]) < 1e-9
+    done = subprocess.run([sys.executable, "-m", "qmedoid", "reproduce"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, "The experiments are in the wheel."
+    assert "not part of the installed package" in done.stderr, done.stderr
     print(f"qmedoid {qmedoid.__version__}, kernels: {kernels}, accuracy {accuracy:.3f}")
     print("decisions", "".join(map(str, saved.predict(X))))
 

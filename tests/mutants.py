@@ -6,7 +6,7 @@ The faults lie in ``tests/faults``, one TOML file for each area. A fault is
 
     [[fault]]
     name = "what is wrong, in a few words"
-    file = "metrics/ranking.py"          # below src/qmedoid; another one if the text has moved there
+    file = "metrics/ranking.py"          # below src/qmedoid, or benchmarks/…; another if the text has moved there
     old = '''text that occurs once in it'''
     new = '''what stands there instead'''
     tests = ["metrics/test_ranking.py"]  # below tests; files or single tests, the smallest that will do
@@ -69,7 +69,7 @@ class Fault:
     def place(self, root: Path) -> Path | None:
         """The source file that holds the old text just once: the named one, or the one that it has moved to."""
         package = root / "src" / "qmedoid"
-        named = package / self.file
+        named = (root if self.file.startswith("benchmarks/") else package) / self.file
         counts = {named: _count(named, self.old)}
         if not counts[named]:
             counts = {file: _count(file, self.old) for file in package.rglob("*.py")}

@@ -173,7 +173,7 @@ def write_fraud_tables(folder: Path, recall: str) -> None:
 
 
 def test_the_page_on_the_paper_has_the_plan_and_the_tables_of_the_paper(docs_scripts):
-    from qmedoid.studies.report import PAPER_TABLES
+    from benchmarks.studies.report import PAPER_TABLES
 
     script = docs_scripts("make_reproduction")
     page = script.PAGE.read_text(encoding="utf-8")

@@ -21,9 +21,8 @@ from tests.plain_environment import distributions, hidden, missing, needs_of, ow
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.cli.data import _write
+from qmedoid.datasets import read_sample, table_of
 from qmedoid.model.storage.model_file import save_model
-from qmedoid.studies.catalog import table_of
-from qmedoid.studies.datasets import read_sample
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

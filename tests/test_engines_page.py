@@ -12,7 +12,7 @@ import pytest
 from tests.plain_environment import needs_of
 
 from qmedoid import arrow_scorer, load
-from qmedoid.studies.catalog import locate
+from qmedoid.datasets import locate
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "engines.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)

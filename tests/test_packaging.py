@@ -58,9 +58,20 @@ def test_the_build_has_no_kernels_but_all_else(built_without_compiler):
     assert not list(package.rglob("*.so"))
     assert (package / "py.typed").exists()
     for name in ("heart.csv", "creditcard_sample.parquet", "README.md"):
-        assert (package / "studies" / "data" / name).exists()
+        assert (package / "data" / name).exists()
     for name in ("style.css", "templates/base.html", "templates/notebook/view.html"):
         assert (package / "markup" / name).exists()
+
+
+def test_the_build_has_none_of_the_experiments_and_says_how_to_get_them(built_without_compiler):
+    assert [path.name for path in built_without_compiler.iterdir()] == ["qmedoid"]
+    assert not list(built_without_compiler.rglob("study*"))
+    env = os.environ | {"PYTHONPATH": str(built_without_compiler)}
+    command = [sys.executable, "-W", "ignore", "-m", "qmedoid", "reproduce", "wine"]
+    done = subprocess.run(command, cwd=built_without_compiler, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: The paper's experiments are not part of the installed package: run this")
+    assert done.stderr.count("\n") == 1
 
 
 @cache

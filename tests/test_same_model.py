@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, VariationalClassifier
+from qmedoid.datasets import load_heart
 from qmedoid.kernels.ties import (
     first_largest,
     first_largest_of_rows,
@@ -26,7 +27,6 @@ from qmedoid.kernels.ties import (
     stable_order,
     with_equal_cells,
 )
-from qmedoid.studies.datasets import load_heart
 
 ROOT = Path(__file__).parent.parent
 # What other processors of the same family run; those that this one cannot run end with an illegal instruction.

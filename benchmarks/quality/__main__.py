@@ -10,10 +10,9 @@ from pathlib import Path
 
 from benchmarks.quality.cells import PARTS, STUDY, planned
 from benchmarks.quality.tables import available
-
-from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.runner import find_done, run_cells
-from qmedoid.studies.splits import Cell, Result
+from benchmarks.studies.data import cell_folder
+from benchmarks.studies.runner import find_done, run_cells
+from benchmarks.studies.splits import Cell, Result
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.studies.metrics import scores_of
 from qmedoid.arrays import Array, Codes
-from qmedoid.studies.metrics import scores_of
 
 FOLDS = 3
 Setting = Mapping[str, Any]

@@ -11,18 +11,18 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
 from benchmarks.quality.baselines import FOLDS, Family, boosted_scores
 from benchmarks.quality.judging import calibration
 from benchmarks.quality.protocol import FIRST_SEED, Seeds
-from sklearn.model_selection import StratifiedKFold
-
+from benchmarks.studies.baselines import lightgbm, logistic
+from benchmarks.studies.data import FULL_FRAUD, load_data
+from benchmarks.studies.metrics import PAPER_ALERT_RATE, areas, recall_at, scores_of
+from benchmarks.studies.splits import Cell, SplitKind, hold_out, time_split
 from qmedoid.arrays import Array, Codes
+from qmedoid.datasets import Dataset
 from qmedoid.metrics.classification import pr_auc
-from qmedoid.studies.baselines import lightgbm, logistic
-from qmedoid.studies.catalog import FULL_FRAUD, load_data
-from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import PAPER_ALERT_RATE, areas, recall_at, scores_of
-from qmedoid.studies.splits import Cell, SplitKind, hold_out, time_split
 
 SHIFT = 50.0
 """By what the share of frauds is multiplied to see whether probabilities follow."""

@@ -9,19 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
 from benchmarks.quality.baselines import FOLDS
 from benchmarks.quality.card import Clock, Payments, judge_payments, make_payments
 from benchmarks.quality.ours import OURS, build
-from sklearn.model_selection import StratifiedKFold
-
+from benchmarks.studies.baselines import lightgbm, logistic
+from benchmarks.studies.metrics import PAPER_ALERT_RATE
+from benchmarks.studies.splits import Cell
 from qmedoid.arrays import Array, Codes
+from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.metrics.classification import pr_auc
-from qmedoid.studies.baselines import lightgbm, logistic
-from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import PAPER_ALERT_RATE
-from qmedoid.studies.splits import Cell
 
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from benchmarks._timing import versions, write_table
 from benchmarks.quality.card import make_payments, stored_scores
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import Seeds
-
+from benchmarks.studies.metrics import PAPER_ALERT_RATE
+from benchmarks.studies.splits import TEST_SHARE, Cell
 from qmedoid.arrays import Array, Codes
-from qmedoid.studies.metrics import PAPER_ALERT_RATE
-from qmedoid.studies.splits import TEST_SHARE, Cell
 
 RESAMPLES = 1000
 LEVEL = 95.0

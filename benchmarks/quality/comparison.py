@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from benchmarks.quality.figures import MEASURES, METHODS, SMALLER, Figures, Place, by_group, by_size
-from benchmarks.quality.ours import OURS
 from scipy.stats import wilcoxon
 
+from benchmarks.quality.figures import MEASURES, METHODS, SMALLER, Figures, Place, by_group, by_size
+from benchmarks.quality.ours import OURS
+from benchmarks.studies.results import Paired, Spread
+from benchmarks.studies.splits import TEST_SHARE
 from qmedoid.arrays import Array
-from qmedoid.studies.results import Paired, Spread
-from qmedoid.studies.splits import TEST_SHARE
 
 Line = dict[str, object]
 _DRAWS = 2000

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import SIZES
 from benchmarks.quality.rivals import RIVALS
 from benchmarks.quality.tables import LOOKED_AT
-
 from qmedoid.arrays import Array
 
 METHODS = (OURS, *RIVALS)

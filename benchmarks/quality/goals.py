@@ -5,12 +5,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import rankdata
+
 from benchmarks._timing import RESULTS
 from benchmarks.quality.comparison import cost_ratios, lead, pair
 from benchmarks.quality.figures import MEASURES, METHODS, STRONG, Figures, Place, by_group, by_size
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.ranks import THREE, Ranks, run_at
-from scipy.stats import rankdata
 
 Line = dict[str, object]
 RANKED = ("log_loss", "roc_auc", "macro_f1")

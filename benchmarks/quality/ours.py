@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
 from benchmarks.quality.judging import judge
 from benchmarks.quality.protocol import Rows, known_rows
 from benchmarks.quality.tables import Column, Table
-
+from benchmarks.studies.splits import Cell
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.studies.splits import Cell
 
 OURS = "ours"
 _RECIPE = Path(__file__).with_name("recipe.json")

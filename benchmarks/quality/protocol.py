@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from benchmarks.quality.tables import Column, Table
 from sklearn.model_selection import train_test_split
 
+from benchmarks.quality.tables import Column, Table
+from benchmarks.studies.splits import TEST_SHARE, hold_out
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.studies.splits import TEST_SHARE, hold_out
 
 Seeds = Literal["report", "third", "second", "first", "tuning"]
 FIRST_SEED: dict[Seeds, int] = {"report": 60, "third": 40, "second": 20, "first": 0, "tuning": 100}

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
 from benchmarks.quality.figures import MEASURES, METHODS, SMALLER, STRONG, Figures, Place, by_group, by_size
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.rivals import RIVALS
-from scipy.stats import friedmanchisquare, rankdata, studentized_range
-
 from qmedoid.arrays import Array
 
 Line = dict[str, object]

@@ -13,9 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
-from benchmarks.quality.judging import Thresholds, clipped, judge
-from benchmarks.quality.protocol import Rows, known_rows
-from benchmarks.quality.tables import Table
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -23,9 +20,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks.quality.judging import Thresholds, clipped, judge
+from benchmarks.quality.protocol import Rows, known_rows
+from benchmarks.quality.tables import Table
+from benchmarks.studies.splits import Cell
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.classification import log_loss
-from qmedoid.studies.splits import Cell
 
 FOLDS = 3
 MUCH = 20_000

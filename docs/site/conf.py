@@ -25,7 +25,7 @@ include_patterns = [
     "docs/**/*.md",
     "docs/gallery/*.rst",
     "benchmarks/quality/README.md",
-    "src/qmedoid/studies/data/README.md",
+    "src/qmedoid/data/README.md",
 ]
 exclude_patterns = [".*", "build", "dist", "tests", "typings"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

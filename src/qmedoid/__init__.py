@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from qmedoid import exceptions
     from qmedoid.estimators._recalibration_report import Recalibration
     from qmedoid.estimators._stability_report import StabilityReport
+    from qmedoid.estimators.comparison import Comparison, compare
     from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
@@ -30,13 +31,11 @@ if TYPE_CHECKING:
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.report.diff import ModelDiff
     from qmedoid.saved import SavedModel, diff, load
-    from qmedoid.studies.compare import compare
-    from qmedoid.studies.comparison import Comparison
     from qmedoid.tables.checking import check_table
 
 _HOMES = {
     "ArrowScorer": "qmedoid.large.arrow_scorer",
-    "Comparison": "qmedoid.studies.comparison",
+    "Comparison": "qmedoid.estimators.comparison",
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
@@ -57,7 +56,7 @@ _HOMES = {
     "VariationalClassifier": "qmedoid.estimators.variational",
     "arrow_scorer": "qmedoid.large.arrow_scorer",
     "check_table": "qmedoid.tables.checking",
-    "compare": "qmedoid.studies.compare",
+    "compare": "qmedoid.estimators.comparison",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "diff": "qmedoid.saved",
     "load": "qmedoid.saved",

@@ -25,7 +25,6 @@ from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
-from qmedoid.model.documents import BudgetDict
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import Decisions, TableModel
@@ -40,6 +39,7 @@ from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
 
@@ -194,21 +194,22 @@ class SavedModel:
             Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
             a ``flag`` that says why, or are left out.
         """
+        settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
         if is_collection(data):
-            how = {"n_reasons": n_reasons, "on_mismatch": on_mismatch, "on_bad_row": on_bad_row}
-            return lazy_table(self, data, columns, add, **how)
-        wanted = ResultColumns.of(self.model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
+            return lazy_table(self, data, settings)
+        wanted = ResultColumns(self.model, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted.check_carried(columns, given.column_names)
-        carried = given.select(list(columns))
+        wanted.check_carried(given.column_names)
+        carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
             made = [wanted.nothing(carried.schema)]
             for rows in row_slices(len(table), BATCH_ROWS):
-                part = table.slice(rows.start, rows.stop - rows.start).combine_chunks()
+                part, extra = (
+                    one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in (table, carried)
+                )
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
-                extra = carried.slice(rows.start, len(part)).combine_chunks()
-                made.append(wanted.batch(extra, decided, ("", rows.start), keep_bad=on_bad_row == "flag"))
+                made.append(wanted.batch(extra, decided, ("", rows.start)))
             return pa.Table.from_batches(made)
 
         table: pa.Table = self._checked(given, on_mismatch, results)
@@ -277,7 +278,7 @@ class SavedModel:
 
     def budgets(
         self, budgets: Sequence[Any], data: Any = None, *, target: str | None = None, on_mismatch: OnMismatch = "error"
-    ) -> list[BudgetDict]:
+    ) -> list[dict[str, Any]]:
         """What budgets of alerts mean: threshold, alerts, precision and recall with 95 % intervals; two classes only.
 
         Parameters
@@ -298,7 +299,7 @@ class SavedModel:
         decision, training = self.model.decision, self.model.training
         if data is None:
             curve = None if training is None else training.curve
-            return [one.as_dict() for one in budgets_on_curve(budgets, decision, curve)]
+            return [{**one.as_dict()} for one in budgets_on_curve(budgets, decision, curve)]
         decision.check_cuttable()
         table, name = as_table(data), target or self.contract.target
         if name is None or name not in table.column_names:
@@ -306,7 +307,7 @@ class SavedModel:
         codes = label_codes(table.column(name), decision.classes)
         scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
         spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
-        return [one.as_dict() for one in spent]
+        return [{**one.as_dict()} for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""

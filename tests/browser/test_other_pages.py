@@ -4,13 +4,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks.studies.document import Document, Heading, Section, Table
+from benchmarks.studies.panels import Curve, CurvePanel, Panel, confusion_grid, curve_grid
+from benchmarks.studies.report_files import html_page
 from summaries import HOSTILE
 
 from model_kinds import exported
 from qmedoid.markup.page import render
-from qmedoid.studies.document import Document, Heading, Section, Table
-from qmedoid.studies.panels import Curve, CurvePanel, Panel, confusion_grid, curve_grid
-from qmedoid.studies.report_files import html_page
 
 MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"

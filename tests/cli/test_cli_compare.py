@@ -12,9 +12,9 @@ from qmedoid.cli._compare import folds_of, judged_fold
 from qmedoid.cli._fitting import Judged, OneFit
 from qmedoid.cli._training_rows import read_labeled, time_order
 from qmedoid.cli.fit import FitOptions
+from qmedoid.estimators import comparison
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
-from qmedoid.studies import plain_baselines
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
 
@@ -30,13 +30,13 @@ def spy(monkeypatch):
     given = []
 
     def make(_, is_category):
-        def fit(X, codes):
-            given.append((X, codes, is_category))
-            return lambda new: np.full((len(new), codes.max() + 1), 1.0 / (codes.max() + 1))
+        def predict(new):
+            n_classes = given[-1][1].max() + 1
+            return np.full((len(new), n_classes), 1.0 / n_classes)
 
-        return fit
+        return SimpleNamespace(fit=lambda X, codes: given.append((X, codes, is_category)), predict_proba=predict)
 
-    monkeypatch.setattr(plain_baselines, "BASELINES", {"nothing": make})
+    monkeypatch.setattr(comparison, "BASELINES", {"nothing": make})
     return given
 
 
@@ -65,9 +65,12 @@ def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, spy, monkeyp
 
     def clairvoyant(*_):
         sure = dict(zip(known["x1"].to_pylist(), known["y"].to_pylist(), strict=True))
-        return lambda *_: lambda new: np.array([[0.01, 0.99][:: 1 if sure[x] == "yes" else -1] for x in new[:, 0]])
+        return SimpleNamespace(
+            fit=lambda *_: None,
+            predict_proba=lambda new: np.array([[0.01, 0.99][:: 1 if sure[x] == "yes" else -1] for x in new[:, 0]]),
+        )
 
-    monkeypatch.setattr(plain_baselines, "BASELINES", {"oracle": clairvoyant})
+    monkeypatch.setattr(comparison, "BASELINES", {"oracle": clairvoyant})
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
     assert "A plain baseline wins: the log-loss of oracle is lower than ours" in said
     assert spy
@@ -75,7 +78,7 @@ def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, spy, monkeyp
 
 def test_a_package_that_is_not_here_is_named_with_its_extra(cli, file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    monkeypatch.setattr(plain_baselines, "BASELINES", {"LightGBM": plain_baselines.BASELINES["LightGBM"]})
+    monkeypatch.setattr(comparison, "BASELINES", {"LightGBM": comparison.BASELINES["LightGBM"]})
     printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--json").json
     assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
     assert any("pip install 'qmedoid[baselines]'" in note for note in printed["notes"])

@@ -9,8 +9,8 @@ from pyarrow import csv
 
 import qmedoid
 from qmedoid.cli import demo
+from qmedoid.datasets import read_shipped
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.studies.datasets import read_shipped
 
 SIGNS = {"□": False, "■": True}
 
@@ -115,18 +115,9 @@ def test_nothing_is_written_over_what_is_no_file_of_the_demo(cli, tmp_path):
     assert "is a file: give another folder" in cli("demo", "-o", tmp_path / "file").err
 
 
-def test_options_of_the_comparison_ask_for_it(cli, tmp_path):
-    assert "add --compare" in cli("demo", "--splits", 2).err
-    assert "add --compare" in cli("demo", "--fraud-splits", 0).err
-    assert "leave one out" in cli("demo", "--compare", "-o", tmp_path).err
-
-
 def test_letters_stand_for_squares_where_there_are_none():
-    fitted = type("Fitted", (), {})()
-    fitted.model = type("Model", (), {"classes_": np.array(["0", "1"])})
-    fitted.rows, fitted.probability = np.arange(4), np.array([0.05, 0.2, 0.7, 0.99])
-    fitted.is_positive, fitted.called = np.array([False, True, False, True]), np.array([False, False, True, True])
-    lines = [str(line) for line in demo._picture(fitted, "ascii")]
+    strips = demo.count_strips(np.array([False, True, False, True]), np.array([0.05, 0.2, 0.7, 0.99]))
+    lines = [str(line) for line in demo.picture(strips, ["0", "1"], [0, 0], "ascii")]
     assert "".join(re.findall(r"%  ([.#]*)$", "\n".join(lines), flags=re.MULTILINE)) == "#.#."
 
 

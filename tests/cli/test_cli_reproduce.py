@@ -13,15 +13,15 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
+from benchmarks.studies import devices, report, runner
+from benchmarks.studies.command import _outlook, print_table
+from benchmarks.studies.devices import DevicePlan
+from benchmarks.studies.document import Heading, Table
+from benchmarks.studies.plan import STUDY, Plan
 from rich.console import Console
 from tests.studies.made_up_devices import made_up
 
 from qmedoid.cli.app import app
-from qmedoid.cli.studies import _outlook, print_table
-from qmedoid.studies import devices, report, runner
-from qmedoid.studies.devices import DevicePlan
-from qmedoid.studies.document import Heading, Table
-from qmedoid.studies.plan import STUDY, Plan
 
 TABLES = {
     "test_comparison", "summary", "test_fusion", "confusion_matrices", "class_wise", "alpha_sweep", "f_beta_sweep",
@@ -177,9 +177,9 @@ class TestAgain:
         def read_only(*_):
             raise AssertionError("written")
 
-        monkeypatch.setattr("qmedoid.studies.runner.write_atomic", read_only)
+        monkeypatch.setattr("benchmarks.studies.runner.write_atomic", read_only)
         seen = []
-        monkeypatch.setattr("qmedoid.cli.studies.check_folder", seen.append)
+        monkeypatch.setattr("benchmarks.studies.command.check_folder", seen.append)
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
         assert seen == [tmp_path]
 
@@ -264,7 +264,7 @@ def test_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
     def fail(*_):
         raise FloatingPointError("no luck")
 
-    monkeypatch.setattr(runner, "_run_and_keep", fail)
+    monkeypatch.setattr(runner, "threadpool_limits", fail)
     outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "c", "--jobs", 1)
     assert outcome.code == 1
     _outlook_line, error = outcome.err.splitlines()

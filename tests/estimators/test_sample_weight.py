@@ -21,9 +21,9 @@ from qmedoid import (
     SumClassifier,
     VariationalClassifier,
 )
+from qmedoid.datasets import load_heart
 from qmedoid.estimators import _weights
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.studies.datasets import load_heart
 
 SUM = SumClassifier(n_medoids=12, n_pairs=3, n_triples=2, random_state=0)
 RARE = RareEventClassifier(n_common=40, n_hard=10, random_state=0)

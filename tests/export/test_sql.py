@@ -11,13 +11,13 @@ from engines import DATABASES, ROW, in_duckdb, in_sqlite, numbered
 
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
+from qmedoid.datasets import table_of
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.flat import flattened
 from qmedoid.export.sql.dialects import DIALECTS, dialect_of
 from qmedoid.export.sql.script import as_sql
 from qmedoid.export.sql.stages import Stages
 from qmedoid.methods.sum.model import SumModel
-from qmedoid.studies.catalog import table_of
 
 N_SCORED = 300
 REFUSED = {"neighbor term", "sum", "sum of more classes", "rare events"}

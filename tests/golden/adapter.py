@@ -15,11 +15,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from benchmarks.studies.data import load_numbered_heart
 
 import qmedoid
 from golden.cases import N_NEW, Case, Table
 from qmedoid.cli import main
-from qmedoid.studies.datasets import load_heart
 
 SEED = 0
 LARGEST = 8
@@ -33,7 +33,7 @@ def prepared(case: Case) -> Case:
     """The case with its rows: those of an embedded table are read from the package."""
     if "embedded" not in case.settings:
         return case
-    heart = load_heart("ordinal")
+    heart = load_numbered_heart()
     settings = {name: value for name, value in case.settings.items() if name not in ("embedded", "n_rows")}
     last = case.settings["n_rows"]
     new = slice(last, last + N_NEW)

@@ -4,7 +4,6 @@ import csv
 import gc
 import threading
 import time
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import StratifiedKFold
 
+from qmedoid.datasets import read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
 from qmedoid.kernels import _search_numpy
@@ -117,7 +117,7 @@ def test_same_trace_as_rebuild(seed, flavour):
 
 def heart():
     """The heart table with categories numbered in alphabetical order."""
-    text = resources.files("qmedoid.studies").joinpath("data/heart.csv").read_text()
+    text = read_shipped("heart.csv").decode()
     table = np.array(list(csv.reader(text.splitlines()))[1:])
     columns = []
     for column in table.T:

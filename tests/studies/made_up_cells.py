@@ -3,13 +3,12 @@
 from functools import cache
 
 import numpy as np
-
-from qmedoid.studies import ours
-from qmedoid.studies.catalog import load_data
-from qmedoid.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
-from qmedoid.studies.plan import NEAREST, STUDY, Plan
-from qmedoid.studies.results import StudyResults
-from qmedoid.studies.splits import Cell, paper_split
+from benchmarks.studies import ours
+from benchmarks.studies.data import load_data
+from benchmarks.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
+from benchmarks.studies.plan import NEAREST, STUDY, Plan
+from benchmarks.studies.results import StudyResults
+from benchmarks.studies.splits import Cell, paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
 

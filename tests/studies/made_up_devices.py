@@ -1,9 +1,8 @@
 """Results of the study of devices that nobody ran: every goal is met, just so."""
 
 import numpy as np
-
-from qmedoid.studies.devices import STUDY, DevicePlan
-from qmedoid.studies.results import StudyResults
+from benchmarks.studies.devices import STUDY, DevicePlan
+from benchmarks.studies.results import StudyResults
 
 
 def _figures(shots, rng, *, calibrated):

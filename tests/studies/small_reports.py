@@ -1,7 +1,8 @@
 """A small report with every kind of part, and a hostile one."""
 
+from benchmarks.studies.document import Document, Heading, Picture, Section, Table
+
 from qmedoid.markup.svg import picture
-from qmedoid.studies.document import Document, Heading, Picture, Section, Table
 
 SVG = picture(8, 8, "ROC curves", "")
 

@@ -6,11 +6,11 @@ import multiprocessing
 import os
 
 import pytest
+from benchmarks.studies.runner import CellStore
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import OutputError
-from qmedoid.studies.runner import CellStore
 
 KEY = "ab" + "0" * 62
 plain = st.recursive(

@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.studies import baselines, code, ours, runner
+from benchmarks.studies.code import Project, reached, versions
+from benchmarks.studies.data import FRAUD_SAMPLE, HEART_ORDINAL, load_data
+from benchmarks.studies.plan import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
+from benchmarks.studies.splits import Cell
 
-import qmedoid
-from qmedoid.studies import baselines, code, ours, runner
-from qmedoid.studies.catalog import FRAUD_SAMPLE, HEART_ORDINAL, load_data
-from qmedoid.studies.code import Project, reached, versions
-from qmedoid.studies.plan import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
-from qmedoid.studies.splits import Cell
-
+ROOT = Path(__file__).parents[2]
 OURS = Cell("small", "wine", "random", 0, "printed")
 RIVAL = Cell("small", "wine", "random", 0, "LogReg")
 FRAUD_OURS = Cell("fraud", FRAUD_SAMPLE, "random", 0, "default")
@@ -71,7 +70,7 @@ class TestKey:
 
     def test_it_is_the_same_in_another_process(self):
         script = (
-            "from qmedoid.studies.splits import Cell\nfrom qmedoid.studies.plan import STUDY\n"
+            "from benchmarks.studies.splits import Cell\nfrom benchmarks.studies.plan import STUDY\n"
             "print(STUDY.key(Cell('small', 'wine', 'random', 0, 'printed')))"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
@@ -85,52 +84,55 @@ class TestKey:
 
 @pytest.fixture(scope="module")
 def makes_old():
-    project = Project({"qmedoid": Path(qmedoid.__file__).parent})
+    project = Project({"benchmarks": ROOT / "benchmarks", "qmedoid": ROOT / "src" / "qmedoid"})
     found = {}
     for name, module in {"ours": ours.__name__, "plain": baselines.__name__}.items():
         modules, kernels = reached(project, [module])
         found[name] = {project.file(one) for one in modules} | set(kernels)
-    return lambda path: {name for name, files in found.items() if Path(qmedoid.__file__).parent / path in files}
+    return lambda path: {name for name, files in found.items() if ROOT / path in files}
 
 
 class TestReached:
     """Which files of this package make which cells old; ``test_code.py`` has the tests of the rule itself."""
 
-    @pytest.mark.parametrize("path", ["studies/splits.py", "studies/metrics.py", "metrics/classification.py"])
+    @pytest.mark.parametrize(
+        "path",
+        ["benchmarks/studies/splits.py", "benchmarks/studies/metrics.py", "src/qmedoid/metrics/classification.py"],
+    )
     def test_splits_and_metrics_make_all_old(self, makes_old, path):
         assert makes_old(path) == {"ours", "plain"}
 
     @pytest.mark.parametrize(
         "path",
         [
-            "studies/ours.py",
-            "estimators/nearest.py",
-            "estimators/evidence.py",
-            "methods/nearest/model.py",
-            "methods/nearest/fit.py",
-            "methods/evidence/fit.py",
-            "methods/rare/model.py",
-            "geometry/medoids.py",
-            "optimize/descent.py",
-            "methods/variational/ansatz.py",
-            "kernels/_search.pyx",
-            "kernels/_search_numpy.py",
-            "kernels/c/medoid.h",
+            "benchmarks/studies/ours.py",
+            "src/qmedoid/estimators/nearest.py",
+            "src/qmedoid/estimators/evidence.py",
+            "src/qmedoid/methods/nearest/model.py",
+            "src/qmedoid/methods/nearest/fit.py",
+            "src/qmedoid/methods/evidence/fit.py",
+            "src/qmedoid/methods/rare/model.py",
+            "src/qmedoid/geometry/medoids.py",
+            "src/qmedoid/optimize/descent.py",
+            "src/qmedoid/methods/variational/ansatz.py",
+            "src/qmedoid/kernels/_search.pyx",
+            "src/qmedoid/kernels/_search_numpy.py",
+            "src/qmedoid/kernels/c/medoid.h",
         ],
     )
     def test_ours_leaves_the_plain_classifiers_alone(self, makes_old, path):
         assert makes_old(path) == {"ours"}
 
-    @pytest.mark.parametrize("path", ["studies/baselines.py"])
+    @pytest.mark.parametrize("path", ["benchmarks/studies/baselines.py"])
     def test_plain_classifiers_leave_ours_alone(self, makes_old, path):
         assert makes_old(path) == {"plain"}
 
     @pytest.mark.parametrize(
         "path",
-        ["studies/report.py", "studies/runner.py", "studies/plan.py", "cli/studies.py", "studies/report_files.py"],
+        [f"benchmarks/studies/{name}.py" for name in ("report", "runner", "plan", "command", "report_files")],
     )
     def test_what_only_runs_or_shows_makes_nothing_old(self, makes_old, path):
-        assert (Path(qmedoid.__file__).parent / path).is_file()
+        assert (ROOT / path).is_file()
         assert makes_old(path) == set()
 
 

@@ -1,8 +1,7 @@
 """The hash of code: it changes with what the reached code does, and not with words, layout, or where it lies."""
 
 import pytest
-
-from qmedoid.studies.code import Project, code_digest
+from benchmarks.studies.code import Project, code_digest
 
 SOURCES = {
     "__init__": '''

@@ -5,18 +5,18 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.studies import device_report, devices, plan, runner
+from benchmarks.studies.data import FRAUD_SAMPLE, load_data
+from benchmarks.studies.device_report import make_device_report
+from benchmarks.studies.device_tables import all_measured, goals_table
+from benchmarks.studies.devices import STUDY, DevicePlan
+from benchmarks.studies.measured import chances_of, chosen_rows, drawn_counts, rms, run_measured
+from benchmarks.studies.report_files import write_report
+from benchmarks.studies.results import StudyResults
+from benchmarks.studies.splits import Cell, paper_split
 from made_up_devices import made_up
 
 from qmedoid.exceptions import MissingExtraError, ModelError, ParameterError
-from qmedoid.studies import device_report, devices, plan, runner
-from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
-from qmedoid.studies.device_report import make_device_report
-from qmedoid.studies.device_tables import all_measured, goals_table
-from qmedoid.studies.devices import STUDY, DevicePlan
-from qmedoid.studies.measured import chances_of, chosen_rows, drawn_counts, rms, run_measured
-from qmedoid.studies.report_files import write_report
-from qmedoid.studies.results import StudyResults
-from qmedoid.studies.splits import Cell, paper_split
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs the runtime: pip install "qmedoid[ibm]"')

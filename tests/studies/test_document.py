@@ -1,11 +1,11 @@
 import math
 
 import pytest
+from benchmarks.studies.document import Document, Heading, Picture, Section, Table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.studies.document import Document, Heading, Picture, Section, Table
 
 
 def _table(name: str = "t", **changes: object) -> Table:

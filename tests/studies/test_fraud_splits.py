@@ -4,11 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.studies.data import digest
+from benchmarks.studies.paper import FRAUD
+from benchmarks.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 
-from qmedoid.studies.catalog import digest, load_creditcard, locate
-from qmedoid.studies.datasets import FEATURES, HOW_TO_GET, load_creditcard_sample
-from qmedoid.studies.paper import FRAUD
-from qmedoid.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
+from qmedoid.datasets import FEATURES, HOW_TO_GET, load_creditcard, load_creditcard_sample, locate
 
 SIZES = (160_203, 53_402, 71_202)
 

@@ -11,14 +11,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-
-from qmedoid.exceptions import ParameterError
-from qmedoid.markup.page import picture_file
-from qmedoid.studies.document import Picture
-from qmedoid.studies.panels import (
+from benchmarks.studies.document import Picture
+from benchmarks.studies.panels import (
     Curve,
     CurvePanel,
     Dot,
@@ -37,6 +31,12 @@ from qmedoid.studies.panels import (
     thinned,
     trace_grid,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.markup.page import picture_file
 
 NS = "{http://www.w3.org/2000/svg}"
 X = np.linspace(0, 1, 50)
@@ -291,7 +291,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
 def test_pictures_of_studies_need_no_other_library() -> None:
     code = """
 import sys
-from qmedoid.studies.panels import Dot, DotPanel, dots_against_paper
+from benchmarks.studies.panels import Dot, DotPanel, dots_against_paper
 dots_against_paper("a", "A", [DotPanel("", [Dot("a", 0.5)])], x_label="x")
 assert "matplotlib" not in sys.modules
 """

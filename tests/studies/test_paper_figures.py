@@ -4,10 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-
-from qmedoid.metrics.classification import ClassMetrics
-from qmedoid.studies.datasets import load_dataset
-from qmedoid.studies.paper import (
+from benchmarks.studies.paper import (
     FRAUD,
     FRAUD_FIGURES,
     PAPER,
@@ -17,7 +14,10 @@ from qmedoid.studies.paper import (
     VALIDATION_CONFUSIONS,
     printed_figure,
 )
-from qmedoid.studies.splits import paper_split
+from benchmarks.studies.splits import paper_split
+
+from qmedoid.datasets import load_dataset
+from qmedoid.metrics.classification import ClassMetrics
 
 TEST_FIGURES = {
     "heart": (0.8478, 0.8463),

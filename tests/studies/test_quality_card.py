@@ -9,6 +9,7 @@ from benchmarks.quality.card_ours import log_odds_of
 from benchmarks.quality.card_tables import Ranking, resampled
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.rivals import FOLDS
+from benchmarks.studies.splits import Cell
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
@@ -16,7 +17,6 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.splits import Cell
 
 
 @settings(max_examples=30, deadline=None)

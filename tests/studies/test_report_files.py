@@ -5,14 +5,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from benchmarks.studies.document import Document, Heading, Section, Table
+from benchmarks.studies.report_files import check_folder, check_replaceable, csv_text, html_page, write_report
 from hypothesis import given
 from hypothesis import strategies as st
 from small_reports import SVG, comparison, report
 
 from qmedoid.exceptions import OutputError, ParameterError
 from qmedoid.markup.page import picture_file
-from qmedoid.studies.document import Document, Heading, Section, Table
-from qmedoid.studies.report_files import check_folder, check_replaceable, csv_text, html_page, write_report
 
 
 def _rows(text: str) -> tuple[str, list[list[str]]]:

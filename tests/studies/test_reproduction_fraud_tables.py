@@ -4,15 +4,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.studies import fraud_tables
+from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.paper import FRAUD
+from benchmarks.studies.plan import READINGS, Plan
+from benchmarks.studies.results import StudyResults
 from made_up_cells import expanded, made_up, only
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
-
-from qmedoid.studies import fraud_tables
-from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
-from qmedoid.studies.paper import FRAUD
-from qmedoid.studies.plan import READINGS, Plan
-from qmedoid.studies.results import StudyResults
 
 OURS = {"as printed": "printed", "default": "default"}
 

@@ -1,13 +1,12 @@
 """A report: what stands in it, and what it does not depend on."""
 
 import pytest
+from benchmarks.studies import fraud_tables, report
+from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.plan import PARTS, Plan
+from benchmarks.studies.report import PAPER_TABLES, make_report
+from benchmarks.studies.results import StudyResults
 from made_up_cells import made_up
-
-from qmedoid.studies import fraud_tables, report
-from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
-from qmedoid.studies.plan import PARTS, Plan
-from qmedoid.studies.report import PAPER_TABLES, make_report
-from qmedoid.studies.results import StudyResults
 
 NAMES = ("heart", "breast-cancer", "wine")
 

@@ -6,16 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from made_up_cells import expanded, made_up
-from sklearn.metrics import accuracy_score, f1_score
-
-from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
-from qmedoid.studies.document import Heading, Table
-from qmedoid.studies.fraud_tables import leak_finding
-from qmedoid.studies.plan import Plan
-from qmedoid.studies.report import (
+from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.document import Heading, Table
+from benchmarks.studies.fraud_tables import leak_finding
+from benchmarks.studies.plan import Plan
+from benchmarks.studies.report import (
     encoding_finding,
     paired_table,
     rival_findings,
@@ -23,9 +18,13 @@ from qmedoid.studies.report import (
     spread_findings,
     spread_table,
 )
-from qmedoid.studies.results import Paired, Spread, StudyResults, point
-from qmedoid.studies.small_tables import MEASURES
-from qmedoid.studies.splits import Cell, paper_split
+from benchmarks.studies.results import Paired, Spread, StudyResults, point
+from benchmarks.studies.small_tables import MEASURES
+from benchmarks.studies.splits import Cell, paper_split
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_cells import expanded, made_up
+from sklearn.metrics import accuracy_score, f1_score
 
 values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
 

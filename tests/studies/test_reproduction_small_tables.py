@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from benchmarks.studies import small_tables
+from benchmarks.studies.data import HEART_ORDINAL, load_data
+from benchmarks.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
+from benchmarks.studies.plan import Plan
+from benchmarks.studies.report import cost_table
+from benchmarks.studies.results import Spread
 from made_up_cells import ALPHAS, expanded, made_up, only
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
-
-from qmedoid.studies import small_tables
-from qmedoid.studies.catalog import HEART_ORDINAL, load_data
-from qmedoid.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
-from qmedoid.studies.plan import Plan
-from qmedoid.studies.report import cost_table
-from qmedoid.studies.results import Spread
 
 NAMES = ("heart", "breast-cancer", "wine")
 SETS = {name: load_data(name) for name in NAMES}

@@ -3,16 +3,22 @@
 import json
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
+import light_tasks
 import pytest
+from benchmarks.studies import runner
+from benchmarks.studies.plan import STUDY
+from benchmarks.studies.runner import CellStore, StudyError, find_done, run_cells
+from benchmarks.studies.splits import Cell
+from light_tasks import LIGHT, SLOW, run_light
 
 from qmedoid.exceptions import DataError, OutputError
-from qmedoid.studies import runner
-from qmedoid.studies.plan import STUDY
-from qmedoid.studies.runner import CellStore, StudyError, find_done, run_cells
-from qmedoid.studies.splits import Cell
-from qmedoid.studies.workers import WorkerKilledError
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""
@@ -165,23 +171,50 @@ class TestSideBySide:
         assert figures(pair) == figures(in_turn)
         assert figures(find_done(STUDY, cells, tmp_path / "2")) == figures(find_done(STUDY, cells, tmp_path / "1"))
 
-    def test_a_cell_that_fails_in_a_fresh_process_ends_all_and_is_named(self, tmp_path, monkeypatch):
-        before, asked, run_tasks = dict(os.environ), [], runner.run_tasks
+    @pytest.mark.parametrize("fresh", [False, True], ids=["kept", "fresh"])
+    def test_every_cell_has_a_new_process_where_that_is_asked_for(self, tmp_path, fresh):
+        results = run_light(*range(4), folder=tmp_path, jobs=2, fresh=fresh)
+        processes = {result["process"] for result in results.values()}
+        assert len(processes) == 4 if fresh else 1 <= len(processes) <= 2
+        assert os.getpid() not in processes
+        assert find_done(LIGHT, list(results), tmp_path) == results
+        assert all(result["peak_mb"] > 0 for result in results.values())
 
-        def spied(*arguments, fresh):
-            asked.append(fresh)
-            return run_tasks(*arguments, fresh=fresh)
+    @pytest.mark.parametrize("fresh", [False, True], ids=["kept", "fresh"])
+    def test_a_cell_that_fails_ends_all_at_once_and_is_named(self, fresh):
+        begun, other = time.monotonic(), multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+        other.start()
+        try:
+            with pytest.raises(StudyError, match=r"The cell 'light, only, random split 13' failed: by seed"):
+                run_light(15, 13, 16, 17, jobs=2, fresh=fresh)
+            assert time.monotonic() - begun < SLOW
+            assert multiprocessing.active_children() == [other]  # those of others are left alone
+        finally:
+            other.kill()
+            other.join()
 
-        monkeypatch.setattr(runner, "run_tasks", spied)
-        # A seed below 0 is refused by scikit-learn. The good cell is longer, so it is begun first.
-        cells = [wine("printed"), wine("LogReg", -1), *(wine("LinearSVM", seed) for seed in range(4))]
-        with pytest.raises(StudyError, match=r"The cell 'wine, LogReg, random split -1' failed: .*-1"):
-            run_cells(STUDY, cells, tmp_path, jobs=1, fresh=True)
-        assert asked == [True]
-        assert dict(os.environ) == before
+    @pytest.mark.skipif(os.name != "posix", reason="kills")
+    @pytest.mark.parametrize("fresh", [False, True], ids=["kept", "fresh"])
+    def test_a_process_that_is_killed_is_named_with_the_way_out(self, tmp_path, fresh):
+        with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1"):
+            run_light(15, 14, folder=tmp_path, jobs=2, fresh=fresh)
         assert n_workers() == 0
-        assert set(find_done(STUDY, cells, tmp_path)) == {cells[0]}
-        assert find_done(STUDY, cells, tmp_path)[cells[0]]["peak_mb"] > 0
+
+    @pytest.mark.skipif(os.name != "posix", reason="kills")
+    def test_workers_do_not_outlive_a_parent_that_is_killed(self, tmp_path):
+        code = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(light_tasks.__file__).parent)!r})
+from light_tasks import run_light
+if __name__ == "__main__":
+    run_light(0, 15, 16, jobs=2, report=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+"""
+        (tmp_path / "killed.py").write_text(code)
+        # Workers hold the pipes of their parent: as long as one lives, reading does not end.
+        done = subprocess.run([sys.executable, str(tmp_path / "killed.py")], capture_output=True, timeout=SLOW - 10,
+                              check=False)  # fmt: skip
+        assert done.returncode == -signal.SIGKILL
+        assert b"Traceback" not in done.stderr
 
     def test_an_interrupt_in_the_report_ends_the_workers_before_anybody_catches_it(self, tmp_path):
         def interrupt(_cell, _result):
@@ -194,21 +227,16 @@ class TestSideBySide:
         assert 1 <= len(find_done(STUDY, cells, tmp_path)) < len(cells)
 
 
-class TestOutcome:
-    def test_a_result_is_passed_on(self):
-        assert runner._outcome(lambda: {"x": 1}, wine("LogReg")) == {"x": 1}
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="masks of POSIX")
+def test_ctrl_c_waits_until_workers_have_started():
+    reached, before = [], signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
-    def test_interrupts_are_passed_on(self):
-        def interrupted():
-            raise KeyboardInterrupt
+    def interrupted():
+        with runner._ctrl_c_waits():
+            signal.raise_signal(signal.SIGINT)
+            reached.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
-        with pytest.raises(KeyboardInterrupt):
-            runner._outcome(interrupted, wine("LogReg"))
-
-    def test_a_process_that_was_killed_is_named_with_the_way_out(self):
-        def killed():
-            raise WorkerKilledError
-
-        with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
-            runner._outcome(killed, wine("LogReg"))
-        assert isinstance(failed.value.__cause__, WorkerKilledError)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert reached == [True]
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -4,14 +4,14 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.studies import splits
+from benchmarks.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from qmedoid.datasets import load_dataset
 from qmedoid.exceptions import DataError
-from qmedoid.studies import splits
-from qmedoid.studies.datasets import load_dataset
-from qmedoid.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 
 SIZES = {"heart": (516, 172, 230), "breast-cancer": (319, 107, 143), "wine": (99, 34, 45)}
 VALUES = st.sampled_from([-1.5, -1.0, -0.0, 0.0, 1.0, 2.0, np.nan])

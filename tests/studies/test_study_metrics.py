@@ -5,6 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from benchmarks.studies.metrics import BUDGETS, RATES, areas, class_metrics, curves, recall_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import (
@@ -14,8 +15,6 @@ from sklearn.metrics import (
     roc_auc_score,
     roc_curve,
 )
-
-from qmedoid.studies.metrics import BUDGETS, RATES, areas, class_metrics, curves, recall_at
 
 
 @st.composite

@@ -3,10 +3,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from benchmarks.studies.document import Document, Heading, Section, Table
+from benchmarks.studies.report_files import html_page
 from small_reports import HOSTILE, SVG, comparison, hostile_report, report
-
-from qmedoid.studies.document import Document, Heading, Section, Table
-from qmedoid.studies.report_files import html_page
 
 VOID = {"meta", "img"}
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from benchmarks.studies import baselines, ours
+from benchmarks.studies.baselines import RARE_BASELINES, SMOTE_SHARE
+from benchmarks.studies.metrics import CHOICES, fraud_metrics
+from benchmarks.studies.plan import FRAUD_METHODS, SMALL_METHODS
+from benchmarks.studies.splits import Cell, Split, paper_split, split_of
 
+from qmedoid.datasets import Dataset, load_creditcard_sample, load_dataset
 from qmedoid.exceptions import DataError
-from qmedoid.studies import baselines, ours
-from qmedoid.studies.baselines import RARE_BASELINES, SMOTE_SHARE
-from qmedoid.studies.datasets import Dataset, load_creditcard_sample, load_dataset
-from qmedoid.studies.metrics import CHOICES, fraud_metrics
-from qmedoid.studies.plan import FRAUD_METHODS, SMALL_METHODS
-from qmedoid.studies.splits import Cell, Split, paper_split, split_of
 
 
 def few_payments():

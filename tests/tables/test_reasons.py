@@ -13,9 +13,9 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from few_trees import few_trees
 from outside import Outside
 from qmedoid import MedoidClassifier, load
+from qmedoid.datasets import shipped_path
 from qmedoid.explain.sentences import sentences
 from qmedoid.metrics.texts import SMALLEST_FACTOR, column_text, odds_text
-from qmedoid.studies.datasets import shipped_path
 
 TRAINING, RECORDS = 200, 20
 

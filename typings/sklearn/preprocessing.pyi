@@ -13,3 +13,6 @@ class TargetEncoder:
 
 class OneHotEncoder:
     def __init__(self, **params: Any) -> None: ...
+
+class FunctionTransformer:
+    def __init__(self, func: Any) -> None: ...

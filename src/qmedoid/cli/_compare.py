@@ -18,7 +18,7 @@ from qmedoid.tables.targets import label_codes
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
-    from qmedoid.studies.comparison import Comparison, Fold, Spread
+    from qmedoid.estimators.comparison import Comparison, Fold, Spread
 
 # Progress of a fold when our fit is done.
 _FIT_SHARE = 0.9
@@ -28,20 +28,14 @@ _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "ma
 
 def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["Fold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
-    from qmedoid.studies.comparison import OURS, Fold, Outcome
+    from qmedoid.estimators.comparison import OURS, Fold, Outcome, run_baselines
 
     judged, columns = fit.judged.known(), fit.model.contract.columns
     outcomes, notes = {OURS: Outcome(judged.probabilities, fit.seconds)}, list[str]()
     if options.compare:
-        from qmedoid.studies.plain_baselines import plain_rows, run_baselines
-
         codes = label_codes(fit.train.target, fit.model.decision.classes)
-        rows = plain_rows(columns, fit.train.table, judged.table)
-        for name, found in run_baselines(rows, codes, options.seed, limit.allows):
-            if isinstance(found, str):
-                notes.append(f"{name} is not compared: {found}")
-            else:
-                outcomes[name] = found
+        found, notes = run_baselines(columns, fit.train.table, judged.table, codes, options.seed, limit.allows)
+        outcomes |= found
     here, given = judged.table.column_names, options.group_column
     names = [column.name for column in columns if column.name in here]
     groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
@@ -52,7 +46,7 @@ def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["
 
 def compare_fit(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["Comparison", list[str]]:
     """A model and the baselines on its held-out rows, and sentences on baselines that lack."""
-    from qmedoid.studies.comparison import compared
+    from qmedoid.estimators.comparison import compared
 
     fold, notes = judged_fold(fit, options, limit)
     return compared([fold]), notes
@@ -90,7 +84,7 @@ def cross_validate(
 
     Returns figures, the confusion matrix of all folds, and notes.
     """
-    from qmedoid.studies.comparison import compared
+    from qmedoid.estimators.comparison import compared
 
     done, confusion, notes = list["Fold"](), list[list[list[int]]](), list[str]()
     with progress_bar() as bar, warnings.catch_warnings():

@@ -32,7 +32,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Research": {
         "demo": ("demo.run", "Fit a shipped table, explain a decision and write a report."),
-        "reproduce": ("studies.reproduce", "Run the paper's experiments again, and set ours beside them."),
+        "reproduce": ("reproduce.run", "Run the paper's experiments again, and set ours beside them."),
         "circuit export": ("circuit.export", "Draw a circuit, or write it for other tools."),
         "circuit plan": ("circuit_run.plan", "Say what a measurement would take; no circuit runs."),
         "circuit run": ("circuit_run.run", "Measure the records of a table on a device, into a folder."),

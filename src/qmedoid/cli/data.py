@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from qmedoid.cli._output import grid, note, plain_console, print_json, tell
 from qmedoid.cli.options import OUTPUT, Force, Options, Text, argument, option
+from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage.atomic import check_unchanged
-from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.tables.writing import check_output, open_sink
 
 _Name = Annotated[str, argument("NAME", "Name of the data set.")]
@@ -54,26 +54,26 @@ class DataFetchOptions(Options):
 
 def list_sets(options: DataListOptions) -> None:
     """Print a line for every data set."""
-    found = [(name, known, status(name)) for name, known in CATALOG.items()]
+    found = [(name, known, *status(name)) for name, known in CATALOG.items()]
     if options.json:
         sets = {
-            name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
-            for name, known, state in found
+            name: {**asdict(known), "here": word != "absent", "status": word, "problem": problem}
+            for name, known, word, problem in found
         }
-        print_json({"sets": sets, "notes": [str(state.problem) for _, _, state in found if state.problem]})
+        print_json({"sets": sets, "notes": [problem for *_, problem in found if problem]})
         return
     names = ("name", "rows", "columns", "target", "positive", "status")
     rows = [
-        (name, f"{known.rows:,}", str(known.columns), known.target, known.positive, state.word)
-        for name, known, state in found
+        (name, f"{known.rows:,}", str(known.columns), known.target, known.positive, word)
+        for name, known, word, _ in found
     ]
     console = plain_console()
     console.print(grid(names, rows, left=(0, 3, 4, 5)))
-    for name, known, state in found:
-        hint = "" if state.here else f"; to get it: qmedoid data fetch {name}"
+    for name, known, word, problem in found:
+        hint = f"; to get it: qmedoid data fetch {name}" if word == "absent" else ""
         console.print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
-        if state.problem:
-            note(str(state.problem))
+        if problem:
+            note(problem)
 
 
 def where(options: DataWhereOptions) -> None:

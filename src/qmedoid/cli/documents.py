@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from qmedoid.estimators.documents import ComparisonDict
 from qmedoid.model.documents import BudgetDict, Cell, Label, OperatingDict, PageDict, TrainingRowDict
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
-from qmedoid.report.diff_documents import ComparisonDict, OutcomeDict
 from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict
 
 
@@ -262,17 +262,15 @@ class DemoFilesDict(TypedDict):
 
 
 class DemoDict(TypedDict):
-    """A fit of a shipped table; with --compare, ours and plain baselines on the data sets of the paper."""
+    """A fit of a shipped table."""
 
-    rows: NotRequired[Annotated[DemoRowsDict, "Rows of the table."]]
-    verdict: NotRequired[Annotated[list[str], "How good the model is, in sentences."]]
-    held_out: NotRequired[Annotated[EvaluationDict, "What the model shows on the test rows."]]
-    picture: NotRequired[Annotated[list[DemoStripDict], "The test rows by probability, a tenth each."]]
-    explained: NotRequired[Annotated[DemoExplainedDict, "One decision about a test row."]]
-    files: NotRequired[Annotated[DemoFilesDict, "Files that were written."]]
-    seconds: NotRequired[Annotated[float, "Seconds that all of it took."]]
-    small: NotRequired[Annotated[list[OutcomeDict], "Heart disease, breast cancer and wine (--compare)."]]
-    fraud: NotRequired[Annotated[list[OutcomeDict], "Card frauds (--compare)."]]
+    rows: Annotated[DemoRowsDict, "Rows of the table."]
+    verdict: Annotated[list[str], "How good the model is, in sentences."]
+    held_out: Annotated[EvaluationDict, "What the model shows on the test rows."]
+    picture: Annotated[list[DemoStripDict], "The test rows by probability, a tenth each."]
+    explained: Annotated[DemoExplainedDict, "One decision about a test row."]
+    files: Annotated[DemoFilesDict, "Files that were written."]
+    seconds: Annotated[float, "Seconds that all of it took."]
 
 
 class StudyTableDict(TypedDict):

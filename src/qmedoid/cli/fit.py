@@ -347,7 +347,7 @@ def _report(options: FitOptions, model: Path, held_out: Any, comparison: Any) ->
 
     baselines = None
     if comparison is not None:
-        from qmedoid.studies.report_baselines import comparison_table
+        from qmedoid.estimators.report_fits import comparison_table
 
         baselines = comparison_table(comparison, f"Fits of the same training rows, on the {comparison.n_rows:,} rows "
                                      "that were held out.")  # fmt: skip

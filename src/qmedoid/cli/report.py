@@ -176,7 +176,7 @@ def _command(options: ReportOptions, output: Path | None) -> str:
 
 
 def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict | None:
-    from qmedoid.studies.report_baselines import baselines_beside
+    from qmedoid.estimators.report_fits import baselines_beside
 
     if looked is None or not looked.is_labeled:
         raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
@@ -187,7 +187,7 @@ def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict 
 
 
 def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
-    from qmedoid.estimators.report_stability import stability_beside
+    from qmedoid.estimators.report_fits import stability_beside
 
     if looked is None or not looked.is_labeled:
         raise ParameterError("--stability needs a table with classes: this one has none that the model knows.")

@@ -34,7 +34,7 @@ _DRAWINGS = "/* Drawings: "
 _NOTEBOOK_ENDS = "/* Pages: "
 
 
-def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = None, **context: Any) -> str:
+def render(template: str | Path, *, script: str = "", data: Mapping[str, Any] | None = None, **context: Any) -> str:
     """A page, or a part of one, from a template and plain values.
 
     Every text is escaped, shortened if it is very long, and cleaned of characters that steer what follows; floats have
@@ -43,8 +43,8 @@ def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = 
 
     Parameters
     ----------
-    template : str
-        A file of the folder ``templates``, such as ``"run.html"``.
+    template : str or Path
+        A file of the folder ``templates``, such as ``"run.html"``, or the path of another one, which may extend these.
     script : str
         JavaScript of the page.
     data : mapping
@@ -60,7 +60,10 @@ def render(template: str, *, script: str = "", data: Mapping[str, Any] | None = 
         The script would end its element.
     """
     given = {**_OPTIONAL, "script": Html(check_raw("script", script)), "data": data or {}, "contents": []}
-    return _environment().get_template(template).render(given | context)
+    environment = _environment()
+    if isinstance(template, Path):
+        return environment.from_string(template.read_text(encoding="utf-8")).render(given | context)
+    return environment.get_template(template).render(given | context)
 
 
 def style(*, is_page: bool = True) -> str:

@@ -1,0 +1,1 @@
+"""Measurements and studies of the library; none of it is in the wheel."""

@@ -1,0 +1,178 @@
+"""``qmedoid reproduce``: the paper's experiments again, our figures next to the paper's and to plain baselines."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.studies import plan
+from benchmarks.studies.data import cell_folder
+from benchmarks.studies.document import Document, Table
+from benchmarks.studies.plan import PARTS, Part, Plan
+from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
+from benchmarks.studies.report_files import check_folder, check_replaceable, write_report
+from benchmarks.studies.results import StudyResults
+from benchmarks.studies.runner import Study, find_done, run_cells
+from benchmarks.studies.splits import Cell, Result
+from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
+from qmedoid.cli.reproduce import ReproduceOptions
+
+# What a frame adds to the width of a cell.
+_FRAME = 3
+
+
+class _Experiment(NamedTuple):
+    """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
+
+    study: Study
+    cells: Sequence[Cell]
+    report: Callable[[StudyResults, str], Document]
+    shown: Sequence[str]
+
+
+def _experiment(options: ReproduceOptions) -> _Experiment:
+    """The study of devices, or the paper's experiments on some of its data sets; raises where packages are missing."""
+    if options.what == "devices":
+        # Here and not at the top: most calls are not about devices.
+        from benchmarks.studies import devices
+
+        devices.require_extras()
+        from benchmarks.studies.device_report import SHOWN_TABLES, make_device_report
+
+        chosen = devices.DevicePlan(seed=options.seed)
+        chosen = chosen.quick() if options.quick else chosen
+        return _Experiment(devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES)
+    parts: Sequence[Part] = PARTS if options.what == "all" else [part for part in PARTS if part == options.what]
+    asked = Plan(parts, seed=options.seed)
+    asked = asked.quick() if options.quick else asked
+    require_extras(asked)
+    return _Experiment(plan.STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
+
+
+def reproduce(options: ReproduceOptions) -> None:
+    """Run what is not done yet, write the folder, and print the main tables and the findings."""
+    study, cells, report, shown = _experiment(options)
+    check_folder(options.output)
+    if not options.force:
+        check_replaceable(options.output)
+    folder = options.cache or cell_folder()
+    done = find_done(study, cells, folder)
+    left = [cell for cell in cells if cell not in done]
+    if left:
+        check_folder(folder)
+        jobs = options.jobs or os.cpu_count() or 1
+        tell(_outlook(study, len(done), left, jobs))
+        done |= _run_left(study, left, folder, jobs)
+    # The call that gives the same tables on any machine.
+    words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
+    words += ["--seed", str(options.seed)] if options.seed else []
+    document = report(StudyResults(done), " ".join(words))
+    written = write_report(document, options.output, force=options.force)
+    if options.json:
+        tables = {
+            table.name: {"title": table.title, "columns": table.labels, "rows": [list(row) for row in table.rows]}
+            for table in document.tables
+        }
+        print_json(
+            {"provenance": dict(document.provenance), "findings": list(document.findings), "tables": tables,
+             "folder": str(options.output), "files": [path.name for path in written]}
+        )  # fmt: skip
+        return
+    console = plain_console()
+    for table in document.tables:
+        if table.name in shown:
+            print_table(console, table)
+    for finding in document.findings:
+        console.print(f"• {finding}")
+    tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
+
+
+def _outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
+    """What is to come, for those who see no bar: cells, and roughly how long they take."""
+    before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
+    cells = "" if n_done else " cells"
+    minutes = max(1, round(sum(map(study.seconds, left)) / 60 / jobs))
+    return f"{before}{len(left):,}{cells} are to be run. On a common machine that takes about {minutes} min."
+
+
+def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int = 1) -> dict[Cell, Result]:
+    """Run cells, with a bar over the seconds that they are expected to take."""
+    from rich.progress import TextColumn
+
+    n_done = 0
+    with progress_bar(TextColumn("{task.fields[count]}")) as bar:
+        task = bar.add_task("starting", total=sum(map(study.seconds, cells)), count=f"0/{len(cells)}")
+
+        def report(cell: Cell, _: Result) -> None:
+            nonlocal n_done
+            n_done += 1
+            if folder is not None:
+                keeps(f"{n_done:,} results of this run are kept in {folder}, and the same command goes on from there")
+            bar.update(task, advance=study.seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
+
+        return run_cells(study, cells, folder, jobs=jobs, report=report)
+
+
+class _Strip(NamedTuple):
+    """A column as it is printed: its headings and its cells."""
+
+    group: str
+    name: str
+    texts: tuple[str, ...]
+    is_label: bool
+
+
+def print_table(console: Any, table: Table) -> None:
+    """Print a table; means and their errors share a column."""
+    strips = list(_strips(table))
+    labels, figures = [one for one in strips if one.is_label], [one for one in strips if not one.is_label]
+    console.print(table.title)
+    for page in _pages(figures, console.width - 1 - _width(labels)):
+        together = [*labels, *page]
+        names = [f"{group}\n{strip.name}" for group, strip in zip(_headings(together), together, strict=True)]
+        rows = zip(*(strip.texts for strip in together), strict=True)
+        console.print(grid(names, rows, left=range(len(labels))))
+    if table.note:
+        console.print(table.note)
+    console.print()
+
+
+def _strips(table: Table) -> Iterator[_Strip]:
+    rows = range(len(table.rows))
+    for place, column in enumerate(table.columns):
+        if column.is_error:
+            continue
+        texts = [table.cell_text(row, place) for row in rows]
+        if place + 1 < len(table.columns) and table.columns[place + 1].is_error:
+            errors = [table.cell_text(row, place + 1) for row in rows]
+            texts = [f"{text} ± {error}" if error else text for text, error in zip(texts, errors, strict=True)]
+        is_label = not column.group and all(isinstance(row[place], str) for row in table.rows)
+        yield _Strip(column.group, column.name, tuple(texts), is_label)
+
+
+def _pages(strips: Sequence[_Strip], width: int) -> Iterator[list[_Strip]]:
+    """Strips that fit side by side; those of one group stay together where they can."""
+    page: list[_Strip] = []
+    for _, members in groupby(strips, key=lambda strip: strip.group or strip.name):
+        group = list(members)
+        for part in [group] if _width(group) <= width else [[strip] for strip in group]:
+            if page and _width([*page, *part]) > width:
+                yield page
+                page = []
+            page += part
+    if page:
+        yield page
+
+
+def _headings(strips: Sequence[_Strip]) -> list[str]:
+    """The group of each strip, where the strip before is of another one."""
+    before = ["", *(strip.group for strip in strips)]
+    return ["" if strip.group == above else strip.group for strip, above in zip(strips, before, strict=False)]
+
+
+def _width(strips: Sequence[_Strip]) -> int:
+    """Columns of text that strips take side by side."""
+    headed = zip(_headings(strips), strips, strict=True)
+    return sum(_FRAME + max(map(len, (heading, strip.name, *strip.texts))) for heading, strip in headed)

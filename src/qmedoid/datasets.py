@@ -1,0 +1,355 @@
+"""The data sets of the paper: what they are, where they lie, how to get those that are not here, and their numbers.
+
+Each is checked whenever it is read: the shipped files and the numbers of other packages by their SHA-256, the whole
+credit-card table, which goes round in several forms, by its counts.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from qmedoid.arrays import Array
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.model.storage.atomic import atomic_file
+from qmedoid.spelling import did_you_mean
+
+FILE = "creditcard_sample.parquet"
+SHIPPED: dict[str, str] = {
+    "heart.csv": "948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+    FILE: "00a08a96b117e89c5050e7bbd44eb2c0a2670bb5e2d0bd7736f40f2b1085fda5",
+}
+"""SHA-256 of the files that ship with the package, by name."""
+NUMBERS: dict[str, str] = {
+    "Breast cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
+    "Wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
+}
+"""SHA-256 of the numbers of the data sets that other packages ship, see `numbers_digest`."""
+TARGET, TIME = "Class", "Time"
+FEATURES = (*(f"V{i}" for i in range(1, 29)), "Amount")
+N_ROWS, N_FRAUDS, AMOUNTS = 284_807, 492, 25_162_590.01
+"""Rows and frauds of the whole credit-card table, and the sum of its amounts."""
+HOW_TO_GET = (
+    "Get the file creditcard.csv (Kaggle, mlg-ulb/creditcardfraud), and set QMEDOID_DATA to the folder that holds it, "
+    "or creditcard.parquet made of it"
+)
+_OPENML = 1597
+_ENDINGS = (".parquet", ".csv")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table of numbers with its labels.
+
+    `X` has shape (n, M). Names of classes are in the order of the sorted labels; `times`, where the table has them, are
+    seconds from the first row.
+    """
+
+    name: str
+    X: Array
+    y: npt.NDArray[Any]
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    times: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table: those that one category is split into (``"Sex=M"``) count as one."""
+        return len({name.partition("=")[0] for name in self.feature_names})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set: size of its table, the target among the columns; the class to look for, if there is one.
+
+    `check` says what is compared when it is read, `file` is its name in the package, if it ships with it.
+    """
+
+    rows: int
+    columns: int
+    target: str
+    positive: str
+    source: str
+    licence: str
+    check: str
+    file: str | None = None
+
+
+_FILE, _NUMBERS, _COUNTS = "SHA-256 of the file", "SHA-256 of the numbers", "rows, frauds and sum of the amounts"
+_KAGGLE, _UCI = "DbCL 1.0 (Kaggle)", "CC BY 4.0 (UCI)"
+
+CATALOG: dict[str, Entry] = {
+    "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", _FILE, "heart.csv"),
+    "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", _UCI, _NUMBERS),
+    "wine": Entry(178, 14, "target", "", "ships with scikit-learn", _UCI, _NUMBERS),
+    "creditcard-sample": Entry(14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, FILE),
+    "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", _KAGGLE, _COUNTS),
+}
+
+
+def entry(name: str) -> Entry:
+    """The data set of that name."""
+    if name not in CATALOG:
+        hint = did_you_mean(name, CATALOG)
+        raise ParameterError(f"There is no data set {name!r}.{hint} The data sets are {', '.join(CATALOG)}.")
+    return CATALOG[name]
+
+
+def locate(name: str) -> Path | None:
+    """The file of a data set on this machine, or None where there is none.
+
+    The whole credit-card table is ``creditcard.parquet`` or ``creditcard.csv`` in the folder ``QMEDOID_DATA``, else in
+    the cache.
+    """
+    known = entry(name)
+    if known.file is not None:
+        return shipped_path(known.file)
+    folders = [Path(folder) for folder in (os.environ.get("QMEDOID_DATA"), cache_folder()) if folder]
+    paths = (folder / f"{name}{ending}" for folder in folders for ending in _ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``QMEDOID_CACHE``, else the user's cache folder."""
+    own = os.environ.get("QMEDOID_CACHE")
+    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmedoid"
+
+
+def status(name: str) -> tuple[Literal["checked", "absent", "refused"], str]:
+    """Look for a data set and check it, and say what is wrong with it; nothing is downloaded."""
+    if name == "creditcard" and locate(name) is None:
+        return "absent", ""
+    try:
+        table_of(name)
+    except DataError as error:
+        return "refused", str(error)
+    return "checked", ""
+
+
+def table_of(name: str) -> pa.Table:
+    """A data set as a table, the target as its last column, checked; what is not here is downloaded and kept."""
+    known = entry(name)
+    if name == "creditcard":
+        return _whole_creditcard()
+    if name == "creditcard-sample":
+        return read_sample()
+    if known.file is not None:
+        from pyarrow.csv import ReadOptions, read_csv
+
+        return read_csv(pa.BufferReader(read_shipped(known.file)), ReadOptions(use_threads=False))
+    data = LOADERS[name]()
+    columns: dict[str, Any] = dict(zip(data.feature_names, data.X.T, strict=True))
+    return pa.table({**columns, "target": [data.class_names[code] for code in data.y]})
+
+
+def shipped_path(file: str) -> Path:
+    """Where a file of the package lies."""
+    return Path(__file__).parent / "data" / file
+
+
+def read_shipped(file: str) -> bytes:
+    """What a file of the package holds; one that is not as it was shipped is refused."""
+    path = shipped_path(file)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"The file {path} ships with qmedoid and cannot be read ({error.strerror}). Install qmedoid again."
+        ) from error
+    found = sha256(content).hexdigest()
+    if found != SHIPPED[file]:
+        raise DataError(
+            f"The file {path} is not the one that ships with qmedoid: its SHA-256 is {found[:16]}…, and "
+            f"{SHIPPED[file][:16]}… was shipped. Install qmedoid again."
+        )
+    return content
+
+
+def read_sample() -> pa.Table:
+    """The shipped sample of the credit-card table."""
+    # By no thread: one that lets go of a Python object while the process ends aborts it, and `read_table` starts some.
+    with pq.ParquetFile(pa.BufferReader(read_shipped(FILE))) as file:
+        return file.read(use_threads=False)
+
+
+def load_heart() -> Dataset:
+    """Heart disease: 918 patients, 11 columns of which 5 are categories (shipped with the package).
+
+    Every category has a column of its own; two-valued ones have one.
+    """
+    table, columns = table_of("heart"), dict[str, Any]()
+    *names, target = table.column_names
+    for name in names:
+        values = np.array(table[name].to_pylist())
+        if values.dtype.kind == "U":
+            levels = np.unique(values)
+            kept = levels[1:] if len(levels) == 2 else levels
+            columns |= {f"{name}={level}": values == level for level in kept}
+        else:
+            columns[name] = values
+    numbers = np.column_stack(list(columns.values())).astype(np.float64)
+    return Dataset("Heart disease", numbers, np.array(table[target].to_pylist()), tuple(columns), ("no", "yes"))
+
+
+def load_breast_cancer() -> Dataset:
+    """Breast cancer (Wisconsin): 569 biopsies, 30 columns. Label 1 is malignant, as in the paper."""
+    from sklearn.datasets import load_breast_cancer as load
+
+    bunch = load()
+    names = tuple(str(name) for name in bunch.feature_names)
+    return _checked(Dataset("Breast cancer", bunch.data, 1 - bunch.target, names, ("benign", "malignant")))
+
+
+def load_wine() -> Dataset:
+    """Wine cultivars: 178 wines, 13 columns, 3 classes."""
+    from sklearn.datasets import load_wine as load
+
+    bunch = load()
+    return _checked(Dataset("Wine", bunch.data, bunch.target, tuple(bunch.feature_names), ("1", "2", "3")))
+
+
+LOADERS: dict[str, Callable[[], Dataset]] = {
+    "heart": load_heart,
+    "breast-cancer": load_breast_cancer,
+    "wine": load_wine,
+}
+"""The three small data sets, for which the paper prints figures of one split."""
+
+
+def load_dataset(name: str) -> Dataset:
+    """One of the data sets ``heart``, ``breast-cancer`` and ``wine``."""
+    if name not in LOADERS:
+        raise ParameterError(f"There is no data set {name!r}. The data sets are {', '.join(LOADERS)}.")
+    return LOADERS[name]()
+
+
+def _checked(data: Dataset) -> Dataset:
+    found = numbers_digest(data.X, data.y)
+    if found != NUMBERS[data.name]:
+        raise DataError(
+            f"The data set {data.name!r} of the installed scikit-learn is not the one that the figures are about: the "
+            f"SHA-256 of its {data.X.shape[0]} × {data.X.shape[1]} numbers is {found[:16]}…, and "
+            f"{NUMBERS[data.name][:16]}… is known. Install a released scikit-learn."
+        )
+    return data
+
+
+def numbers_digest(X: Array, y: npt.NDArray[Any]) -> str:
+    """SHA-256 of numbers and labels, the same on every machine: 64 bits each, the lowest byte first, row by row."""
+    shape = json.dumps([*X.shape, *y.shape])
+    is_number = np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_
+    labels = (
+        np.ascontiguousarray(y, dtype="<i8").data if is_number else json.dumps([str(label) for label in y]).encode()
+    )
+    whole = sha256(shape.encode())
+    whole.update(np.ascontiguousarray(X, dtype="<f8").data)
+    whole.update(labels)
+    return whole.hexdigest()
+
+
+def load_creditcard_sample() -> Dataset:
+    """Credit-card frauds, a sample: all 492 frauds and 14,215 of 284,315 normal payments (shipped with the package).
+
+    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is not one of them but in `times`. One
+    row in 30 is a fraud here, and one in 579 in the whole table.
+    """
+    return _of_payments("Credit-card fraud (sample)", read_sample())
+
+
+def load_creditcard() -> Dataset:
+    """Credit-card frauds: 284,807 payments over two days, 492 of them frauds; downloaded where they are not here."""
+    return _of_payments("Credit-card fraud", _whole_creditcard())
+
+
+def _of_payments(name: str, table: pa.Table) -> Dataset:
+    """The credit-card table, or some of its rows, as a data set of that name."""
+    values, start = np.empty((len(table), len(FEATURES))), 0
+    for batch in table.select(FEATURES).to_batches(max_chunksize=8192):  # a block of rows fits into the cache
+        values[start : start + len(batch)] = np.stack([column.to_numpy() for column in batch.columns], axis=1)
+        start += len(batch)
+    # A table without seconds is in the order of time all the same.
+    times = table[TIME].to_numpy() if TIME in table.column_names else np.arange(len(table))
+    labels = table[TARGET].to_numpy().astype(np.intp)
+    return Dataset(name, values, labels, FEATURES, ("normal", "fraud"), times.astype(np.float64))
+
+
+def _whole_creditcard() -> pa.Table:
+    path = locate("creditcard")
+    if path is None:
+        return _downloaded()
+    try:
+        return read_whole(path)
+    except DataError as error:
+        if path.parent != cache_folder():
+            raise
+        raise DataError(f"{error} It is a copy in the cache: delete it and it is downloaded again.") from error
+
+
+def _downloaded() -> pa.Table:
+    """Fetch the credit-card table from OpenML, check it, and keep it in the cache."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        bunch = fetch_openml(data_id=_OPENML, as_frame=False, parser="liac-arff")
+    except Exception as error:  # scikit-learn lets through whatever the network and the parser raise
+        raise DataError(
+            f"The data set 'creditcard' is not here and could not be downloaded from OpenML ({error}). {HOW_TO_GET}."
+        ) from error
+    columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
+    table = pa.table({**columns, TARGET: bunch.target.astype(float).astype(int)})
+    check_whole(table, "OpenML")
+    path = cache_folder() / "creditcard.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as file:
+        pq.write_table(table, file)
+    return table
+
+
+def read_whole(path: Path) -> pa.Table:
+    """The whole credit-card table of a Parquet file, or of a CSV file as Kaggle has it, checked by its counts."""
+    try:
+        table = _read_csv(path) if path.suffix == ".csv" else pq.read_table(path, memory_map=True, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as the credit-card table ({error}). {HOW_TO_GET}.") from error
+    check_whole(table, str(path))
+    return table
+
+
+def _read_csv(path: Path) -> pa.Table:
+    from pyarrow.csv import ConvertOptions, read_csv
+
+    # Kaggle's file has quotes around the classes, and R may have written a second as 1e+05: nothing is left to guesses.
+    types = dict.fromkeys((TIME, *FEATURES, TARGET), pa.float64())
+    table = read_csv(path, convert_options=ConvertOptions(column_types=types))
+    if TARGET in table.column_names:
+        at = table.column_names.index(TARGET)
+        table = table.set_column(at, TARGET, table[TARGET].cast(pa.int64()))
+    return table
+
+
+def check_whole(table: pa.Table, source: str) -> None:
+    """Refuse a table that is not the published one, by its columns, rows, frauds and amounts.
+
+    The seconds may be missing: a copy on OpenML marks them as no feature. The rows are in their order all the same.
+    """
+    numbers = {
+        field.name for field in table.schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+    }
+    missing = [name for name in (*FEATURES, TARGET) if name not in numbers]
+    if missing:
+        raise DataError(f"The credit-card table in {source} lacks the numbers {some_of(missing)}. {HOW_TO_GET}.")
+    frauds = int(np.count_nonzero(table[TARGET].to_numpy() == 1))
+    amounts = float(table["Amount"].to_numpy().sum())
+    if (len(table), frauds) != (N_ROWS, N_FRAUDS) or not abs(amounts - AMOUNTS) < 0.01:
+        raise DataError(
+            f"The credit-card table has {N_ROWS:,} rows, {N_FRAUDS} frauds and amounts of {AMOUNTS:,.2f} in all. Got "
+            f"{len(table):,}, {frauds} and {amounts:,.2f} from {source}. {HOW_TO_GET}."
+        )

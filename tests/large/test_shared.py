@@ -1,0 +1,72 @@
+"""The models that a process keeps: by hash, each loaded once, and not too many of them."""
+
+import multiprocessing
+import os
+import sys
+
+import pytest
+
+from fitted_tables import fitted
+from qmedoid import load
+from qmedoid.exceptions import ModelError
+from qmedoid.large import shared
+from qmedoid.large.shared import cached_model, load_cached
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return fitted()[1].save(tmp_path_factory.mktemp("models") / "small.qmedoid")
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """A process that has loaded no model yet; the paths of its loads."""
+    loads, load_file = [], shared.load_file
+    monkeypatch.setattr(shared, "_models", shared.Kept(8))
+    monkeypatch.setattr(shared, "load_file", lambda path: (loads.append(path), load_file(path))[1])
+    return loads
+
+
+def test_a_model_is_loaded_once(path, loads):
+    sha256 = load(path).sha256
+    first = cached_model(path, sha256)
+    assert cached_model(path, sha256) is first
+    assert loads == [path]
+    assert load_cached(path) is first
+
+
+def test_another_file_is_refused_and_not_kept(path, loads):
+    sha256 = load(path).sha256
+    for _ in range(2):
+        with pytest.raises(ModelError, match=f"is not the one that was meant: its SHA-256 is {sha256}"):
+            cached_model(path, "0" * 64)
+    assert loads == [path, path]
+
+
+def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
+    saved, files = load(path), []
+    for number in range(8 + 1):
+        shifted = saved.prior_shift(0.1 + number / 20)
+        file = shifted.save(tmp_path / f"{number}.qmedoid")
+        files.append((file, load(file).sha256))
+    for file, sha256 in [*files[:-1], files[0], files[-1], files[0]]:
+        cached_model(file, sha256)
+    # The last one took the place of the second, as the first was asked for again.
+    assert loads == [file for file, _ in files]
+    cached_model(*files[1])
+    assert loads[-1] == files[1][0]
+
+
+@pytest.mark.usefixtures("loads")
+@pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs processes that are forked")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(path):
+    sha256 = load(path).sha256
+    cached_model(path, sha256)
+    with shared._models._lock:  # as if a thread were within
+        child = multiprocessing.get_context("fork").Process(target=cached_model, args=(path, sha256))
+        child.start()
+        child.join(20)
+        alive = child.is_alive()
+        if alive:
+            child.kill()
+    assert (alive, child.exitcode) == (False, 0)

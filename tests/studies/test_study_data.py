@@ -1,0 +1,94 @@
+"""The data sets of cells: their digests, the numbered heart data, and how the shipped sample was drawn."""
+
+import csv
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.studies import data as study_data
+from benchmarks.studies.data import digest, load_numbered_heart
+from benchmarks.studies.paper import PAPER
+
+from qmedoid.datasets import LOADERS, Dataset, load_dataset, load_heart, read_sample, read_shipped
+from qmedoid.exceptions import DataError
+
+
+class TestDigest:
+    DATA = Dataset("a", np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), ("u", "v"), ("no", "yes"), np.arange(3.0))
+
+    def test_does_not_depend_on_how_numbers_lie_in_memory(self):
+        same = dataclasses.replace(
+            self.DATA, X=np.asfortranarray(self.DATA.X).astype(">f8"), y=self.DATA.y.astype(np.int8), name="b"
+        )
+        assert digest(same) == digest(self.DATA)
+        assert len(bytes.fromhex(digest(self.DATA))) == 32
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"X": np.arange(6.0).reshape(3, 2)[:, ::-1]},
+            {"X": np.nextafter(np.arange(6.0).reshape(3, 2), 9)},
+            {"X": np.arange(6.0).reshape(2, 3)},
+            {"y": np.array([0, 1, 0])},
+            {"y": np.array(["0", "1", "1"])},
+            {"feature_names": ("v", "u")},
+            {"class_names": ("yes", "no")},
+            {"times": np.arange(3.0)[::-1]},
+            {"times": None},
+        ],
+    )
+    def test_depends_on_all_that_a_result_depends_on(self, change):
+        assert digest(dataclasses.replace(self.DATA, **change)) != digest(self.DATA)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_every_data_set_has_figures_of_the_paper_to_stand_beside(name):
+    assert "Fusion" in PAPER[load_dataset(name).name]
+
+
+def test_ordinal_numbers_the_categories_alphabetically():
+    data, rows = load_numbered_heart(), list(csv.DictReader(read_shipped("heart.csv").decode().splitlines()))
+    assert data.X.shape == (918, 11)
+    assert list(data.feature_names) == [name for name in rows[0] if name != "HeartDisease"]
+    slope = data.X[:, data.feature_names.index("ST_Slope")]
+    np.testing.assert_array_equal(slope, [["Down", "Flat", "Up"].index(row["ST_Slope"]) for row in rows])
+    sex = data.X[:, data.feature_names.index("Sex")]
+    np.testing.assert_array_equal(sex, [float(row["Sex"] == "M") for row in rows])
+    age = data.X[:, data.feature_names.index("Age")]
+    np.testing.assert_array_equal(age, [float(row["Age"]) for row in rows])
+
+    np.testing.assert_array_equal(data.y, load_heart().y)
+
+
+def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
+    table = read_sample()
+    for name in ("a", "b"):
+        study_data.write_sample(table, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert pq.read_table(tmp_path / "a").equals(table)
+
+
+def test_sample_is_not_drawn_from_another_table():
+    with pytest.raises(DataError, match="lacks the numbers"):
+        study_data.draw_sample(pa.table({"V1": [0.0, 1.0, 2.0, 3.0], "Class": [0, 0, 1, 0]}))
+
+
+def test_drawing_again_without_the_whole_table_says_how_to_get_it(monkeypatch):
+    monkeypatch.setenv("QMEDOID_DATA", "no-such-folder")
+    with pytest.raises(SystemExit, match=r"mlg-ulb/creditcardfraud.*set QMEDOID_DATA"):
+        study_data.main()
+
+
+def test_the_sample_is_drawn_again_from_the_whole_table():
+    path = Path(os.environ.get("QMEDOID_DATA", "")) / "creditcard.parquet"
+    if not path.is_file():
+        pytest.skip(
+            "needs creditcard.parquet (the Kaggle set mlg-ulb/creditcardfraud as Parquet): "
+            "set QMEDOID_DATA to the folder that holds it"
+        )
+    whole = pq.read_table(path)
+    assert study_data.draw_sample(whole).equals(read_sample())
