@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from benchmarks.studies.cells import Cell, Result, SplitKind
 from benchmarks.studies.document import Heading, Value
-from benchmarks.studies.splits import Cell, Result, SplitKind
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.thresholds import OperatingPoint

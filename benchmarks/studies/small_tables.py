@@ -4,12 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from benchmarks.studies.data import HEART_ORDINAL
+from benchmarks.studies.cells import HEART_ORDINAL, paper_split
 from benchmarks.studies.document import Heading, Table, Value
-from benchmarks.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
-from benchmarks.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
+from benchmarks.studies.paper import (
+    NEAREST,
+    NUMBERED,
+    SMALL_VARIANTS,
+    SUMMARIES,
+    TEST_CONFUSIONS,
+    VALIDATION_CONFUSIONS,
+    printed_figure,
+)
 from benchmarks.studies.results import Measure, Spread, StudyResults, confusion, headings
-from benchmarks.studies.splits import paper_split
 from qmedoid.arrays import Array
 from qmedoid.datasets import Dataset
 from qmedoid.metrics.classification import ClassMetrics, f_beta_sweep

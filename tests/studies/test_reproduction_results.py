@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, Cell, load_data, paper_split
 from benchmarks.studies.document import Heading, Table
 from benchmarks.studies.fraud_tables import leak_finding
-from benchmarks.studies.plan import Plan
+from benchmarks.studies.paper import Plan
 from benchmarks.studies.report import (
     encoding_finding,
     paired_table,
@@ -20,7 +20,6 @@ from benchmarks.studies.report import (
 )
 from benchmarks.studies.results import Paired, Spread, StudyResults, point
 from benchmarks.studies.small_tables import MEASURES
-from benchmarks.studies.splits import Cell, paper_split
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_cells import expanded, made_up
