@@ -29,11 +29,12 @@ def score(model: str, table: str, out: str) -> Any:
 
     from qmedoid.model.storage.model_file import load_model
     from qmedoid.tables.arrow import keep_pandas_away
-    from qmedoid.tables.score_file import score_file
+    from qmedoid.tables.score_settings import ScoreSettings
+    from qmedoid.tables.scoring import score_file
 
     keep_pandas_away()
     loaded = load_model(model)
-    return lambda: score_file(loaded, table, out)
+    return lambda: score_file(loaded, table, out, ScoreSettings())
 
 
 def pandas(model: str, table: str, out: str) -> Any:

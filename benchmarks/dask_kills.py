@@ -32,12 +32,12 @@ from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.large.dask_runner import DaskRunner
-from qmedoid.large.fit import count_rows, fit_in_passes
-from qmedoid.large.fit_sample import FittedSample, PassSettings, Sampled, with_places
-from qmedoid.large.partitions import file_table
-from qmedoid.large.sizes import Sizes
-from qmedoid.large.workers import Workers
+from qmedoid.large.counting import count_rows
+from qmedoid.large.fit import fit_in_passes
+from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
+from qmedoid.large.runner import file_runner, file_table
+from qmedoid.large.split import Sizes
+from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
 
@@ -91,15 +91,15 @@ class Killer(Thread):
 
 def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
     """A fit in passes over the files; the sample is fitted in this process, which nobody kills."""
-    runner = DaskRunner.of_files(file_table(str(folder)), client, on_rows=lambda *_: on())
+    runner = file_runner(file_table(str(folder)), pass_workers(client).results, on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
     settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=Sizes(10_000, 200_000))
 
-    def fit_sample(sampled: Sampled) -> FittedSample:
+    def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["fraud"]), sampled.labels, sample_weight=sampled.weights)
-        return FittedSample(with_places(owner.table_model(), sampled.rows), [])
+        return (with_places(owner.table_model(), sampled.rows), [])
 
     found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()

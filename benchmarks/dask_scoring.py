@@ -22,13 +22,14 @@ from typing import Any
 
 import cloudpickle
 import pyarrow.parquet as pq
-from benchmarks import dask_kills
 from distributed import Client, LocalCluster
 
+from benchmarks import dask_kills
 from qmedoid import MedoidClassifier
-from qmedoid.large.score_plan import plan_scoring
-from qmedoid.large.shards import PartResult, Recipe, ScoreTask, score_part
+from qmedoid.large.shards import PartResult, ScoreTask, plan_scoring, score_part
 from qmedoid.large.workers import Workers
+from qmedoid.model.storage.model_file import load_file
+from qmedoid.tables.score_settings import Cut, ScoreSettings
 
 RESULTS = Path(__file__).parent / "results" / "dask_scoring.csv"
 SETTINGS: dict[str, Any] = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
@@ -66,10 +67,10 @@ def timed(run: Callable[[], Any], out: Path) -> tuple[float, str]:
 
 
 def measure(model: Path, inputs: Path, out: Path) -> dict[str, tuple[float, str]]:
-    recipe = Recipe.of(model, carried=("id",))
+    task = ScoreTask(str(model), load_file(model).sha256, Cut(), ScoreSettings(("id",)))
 
     def tasks() -> tuple[ScoreTask, ...]:
-        return plan_scoring(recipe, str(inputs), out, force=True).tasks
+        return plan_scoring(task, str(inputs), out, force=True).tasks
 
     command = [sys.executable, "-m", "qmedoid", "score", str(model), str(inputs), "-o", f"{out}/", "--columns", "id"]
     found = {"command": timed(lambda: subprocess.run(command, check=True, capture_output=True), out)}

@@ -1,4 +1,4 @@
-"""Peak memory of fits in memory against the rows and columns of the table: what `qmedoid.large.sizes` counts with.
+"""Peak memory of fits in memory against the rows and columns of the table: what `qmedoid.large.split` counts with.
 
 Writes ``benchmarks/results/fit_memory.csv``: ``QMEDOID_DATA=... PYTHONPATH=. python benchmarks/fit_memory.py`` (needs
 creditcard.parquet; about 20 minutes). Every fit is ``qmedoid fit TABLE.parquet --test 0`` in a process of its own,
@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmarks.large_data import VALUES
-from benchmarks.large_data import made as made_cards
 from scipy.optimize import linprog
 
 from _peaks import measured
 from _timing import RESULTS, write_table
+from benchmarks.large_data import VALUES
+from benchmarks.large_data import made as made_cards
 
 SIZES = ((50_000, 10), (50_000, 100), (100_000, 30), (200_000, 10), (200_000, 30), (100_000, 100))
 KINDS = ("rare", "balanced")

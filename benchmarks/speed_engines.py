@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid import ArrowScorer, MedoidClassifier, arrow_scorer, load
 from qmedoid.datasets import locate
-from qmedoid.tables.score_file import score_file
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import score_file
 
 N_ROWS = 284_807
 REPEATS = 5
@@ -53,7 +54,7 @@ def measured(name: str, model: Path, given: Path, folder: Path) -> list[dict[str
     """Seconds of each way, whose decisions must be the same."""
     scorer, saved = arrow_scorer(model), load(model)
     ways: dict[str, Callable[[Path], Any]] = {
-        "qmedoid score": lambda out: score_file(saved.model, str(given), str(out), force=True),
+        "qmedoid score": lambda out: score_file(saved.model, str(given), str(out), ScoreSettings()),
         "PyArrow": lambda out: in_pyarrow(scorer, given, out),
         "DuckDB": lambda out: in_duckdb(scorer, given, out),
         "Polars": lambda out: in_polars(scorer, given, out),

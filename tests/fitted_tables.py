@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid import MedoidClassifier
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import score_file
 
 
 def raw_table(n_classes=2, n=80, seed=0):
@@ -34,3 +36,9 @@ def fitted(n_classes=2, **settings):
 
 def with_column(table, name, values, new_name=None):
     return table.set_column(table.column_names.index(name), new_name or name, values)
+
+
+def score(model, table, out, *, on_progress=None, **settings):
+    """Score a table into a file with settings by name."""
+    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    return score_file(model, str(table), str(out), ScoreSettings(**settings), on_progress=on_progress)

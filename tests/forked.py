@@ -32,14 +32,14 @@ def start(arguments: tuple[Any, ...], printed: Path | None = None, row_bytes: in
 def _command(arguments: tuple[str, ...], printed: Path | None, row_bytes: int | None) -> None:
     from few_trees import few_trees
     from qmedoid.cli import main
-    from qmedoid.large import sizes
+    from qmedoid.large import split
 
     opened = os.open(printed or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(opened, 1)
     os.dup2(opened, 2)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     if row_bytes is not None:
-        sizes._ROW_BYTES = row_bytes
+        split._ROW_BYTES = row_bytes
     sys.argv = ["qmedoid", *arguments]
     with few_trees():
         main()

@@ -39,6 +39,7 @@ from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
 
@@ -193,21 +194,22 @@ class SavedModel:
             Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
             a ``flag`` that says why, or are left out.
         """
+        settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
         if is_collection(data):
-            how = {"n_reasons": n_reasons, "on_mismatch": on_mismatch, "on_bad_row": on_bad_row}
-            return lazy_table(self, data, columns, add, **how)
-        wanted = ResultColumns.of(self.model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
+            return lazy_table(self, data, settings)
+        wanted = ResultColumns(self.model, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted.check_carried(columns, given.column_names)
-        carried = given.select(list(columns))
+        wanted.check_carried(given.column_names)
+        carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
             made = [wanted.nothing(carried.schema)]
             for rows in row_slices(len(table), BATCH_ROWS):
-                part = table.slice(rows.start, rows.stop - rows.start).combine_chunks()
+                part, extra = (
+                    one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in (table, carried)
+                )
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
-                extra = carried.slice(rows.start, len(part)).combine_chunks()
-                made.append(wanted.batch(extra, decided, ("", rows.start), keep_bad=on_bad_row == "flag"))
+                made.append(wanted.batch(extra, decided, ("", rows.start)))
             return pa.Table.from_batches(made)
 
         table: pa.Table = self._checked(given, on_mismatch, results)

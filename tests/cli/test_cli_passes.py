@@ -12,7 +12,7 @@ from small_tables import write
 
 import forked
 import qmedoid
-from qmedoid.large import sizes
+from qmedoid.large import split
 
 N_ROWS = 20_000
 ROW_BYTES = 50_000
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few_rows(monkeypatch):
     """The least memory has room for few rows."""
-    monkeypatch.setattr(sizes, "_ROW_BYTES", ROW_BYTES)
+    monkeypatch.setattr(split, "_ROW_BYTES", ROW_BYTES)
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -9,8 +9,8 @@ import pytest
 
 from qmedoid import load
 from qmedoid.cli import _in_passes
-from qmedoid.large import sizes
-from qmedoid.large.store import SummaryFolder
+from qmedoid.large import split
+from qmedoid.large.runner import SummaryFolder
 
 N_ROWS = 9_000
 OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", "never", "--json")
@@ -19,7 +19,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
-    monkeypatch.setattr(sizes, "_ROW_BYTES", 80_000)
+    monkeypatch.setattr(split, "_ROW_BYTES", 80_000)
     monkeypatch.setattr(_in_passes, "_SMALL", 0)
 
 
@@ -170,8 +170,8 @@ def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatc
 def test_summaries_of_a_folder_that_another_fit_has_removed(tmp_path):
     folder = SummaryFolder(tmp_path / "parts")
     SummaryFolder(tmp_path / "parts").remove()
-    folder.put_bytes("fit", "key", b"kept")
-    assert folder.get_bytes("fit", "key") == b"kept"
+    folder.put_bytes("fit", b"kept")
+    assert folder.get_bytes("fit") == b"kept"
     SummaryFolder(tmp_path / "parts").remove()
     folder.remove()
     assert not (tmp_path / "parts").exists()

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import sys
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -13,11 +14,12 @@ import pytest
 from benchmarks.kills_score import kill_resumed, run
 from small_tables import replaced, small_table, write
 
-from qmedoid.exceptions import DataError
-from qmedoid.large import shards
-from qmedoid.large.score_plan import PartTotals
-from qmedoid.large.shards import Recipe, ScoreTask, score_part
+from qmedoid.exceptions import DataError, ModelError
+from qmedoid.large import shards, shared
+from qmedoid.large.shards import PartTotals, ScoreTask, score_part
+from qmedoid.model.storage.model_file import load_file
 from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.score_settings import Cut, ScoreSettings
 
 N_FILES = 7
 
@@ -270,8 +272,10 @@ class TestTask:
     def task(self, two, inputs, tmp_path):
         (tmp_path / "out").mkdir()
         path = inputs / "part-3.parquet"
-        recipe = Recipe.of(two.model, carried=("id",), types={"id": pa.string()})
-        return ScoreTask(recipe, str(path), path.name, str(tmp_path / "out"), prevalence=True)
+        return ScoreTask(
+            str(two.model), load_file(two.model).sha256, Cut(), ScoreSettings(("id",)), {"id": pa.string()},
+            str(path), path.name, str(tmp_path / "out"),
+        )  # fmt: skip
 
     def test_tasks_and_results_can_be_sent(self, task, two):
         sent = pickle.loads(pickle.dumps(task))
@@ -280,32 +284,33 @@ class TestTask:
         # The model, and what it says of columns, stay where they are.
         assert len(message) < 8000 < two.model.stat().st_size
         back = pickle.loads(message)
-        totals = PartTotals.none(task.recipe.table_model())
+        totals = PartTotals.none(load_file(two.model).model)
         totals.add(back)
         totals.add(pickle.loads(message))
         assert totals.now.log_odds.n_rows == totals.now.novelty.rows == totals.rows == 2 * back.facts.rows == 30
         again = score_part(task)
-        assert (again.tally, again.facts, again.output) == (None, part.facts, part.output)
+        assert (again.scored, again.facts) == (None, part.facts)
 
     def test_a_file_that_changes_meanwhile_leaves_nothing(self, task, tmp_path, monkeypatch):
-        tally_file = shards.tally_file
+        score_file = shards.score_file
 
         def touching(*arguments, **how):
             os.utime(task.input, ns=(0, 0))
-            return tally_file(*arguments, **how)
+            return score_file(*arguments, **how)
 
-        monkeypatch.setattr(shards, "tally_file", touching)
+        monkeypatch.setattr(shards, "score_file", touching)
         with pytest.raises(DataError, match=r"part-3\.parquet: the file changed while it was scored"):
             score_part(task)
         assert list((tmp_path / "out").iterdir()) == []
 
-    def test_a_model_that_changed_is_refused(self, task, cli, two, tmp_path):
+    def test_a_model_that_changed_is_refused(self, task, cli, two, tmp_path, monkeypatch):
         path = tmp_path / "model"
         path.write_bytes(two.model.read_bytes())
-        recipe = Recipe.of(path)
+        stale = replace(task, model=str(path), settings=ScoreSettings())
         cli.ok("fit", two.file, "--target", "y", "-o", path, "--method", "evidence", "--refine", "never")
-        with pytest.raises(Exception, match="not the one that scoring began with"):
-            score_part(ScoreTask(recipe, task.input, task.name, task.folder))
+        monkeypatch.setattr(shared, "_models", shared.Kept(8))
+        with pytest.raises(ModelError, match="not the one that was meant"):
+            score_part(stale)
 
     def test_errors_can_be_sent(self, task, inputs):
         write(numbered(3).drop_columns(["x1"]), inputs / "part-3.parquet")

@@ -7,7 +7,7 @@ import pytest
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.large import sizes
+from qmedoid.large import split
 
 da = pytest.importorskip("dask.array", reason="pip install 'qmedoid[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
@@ -64,7 +64,7 @@ def test_so_is_an_array(frame):
 
 
 def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
-    monkeypatch.setattr(sizes, "_ROW_BYTES", 50_000)
+    monkeypatch.setattr(split, "_ROW_BYTES", 50_000)
     method = RareEventClassifier(comparisons=False, n_rare=60, n_common=120, n_hard=40)
 
     def fit(n):

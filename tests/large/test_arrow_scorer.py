@@ -20,8 +20,9 @@ from fitted_tables import fitted, raw_table, with_column
 from qmedoid import arrow_scorer, load
 from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.large import arrow_scorer as module
-from qmedoid.large import model_cache
+from qmedoid.large import shared
 from qmedoid.tables.arrow import BATCH_ROWS
+from qmedoid.tables.score_settings import ScoreSettings
 
 ADDED = ("probabilities", "row", "reasons", "sentence", "novelty", "source")
 
@@ -39,9 +40,9 @@ def rows():
 @pytest.fixture
 def fresh(monkeypatch):
     """A process that has loaded no model yet; the paths of its loads."""
-    loads, load_file = [], model_cache.load_file
-    monkeypatch.setattr(model_cache, "_models", model_cache._Models())
-    monkeypatch.setattr(model_cache, "load_file", lambda path: (loads.append(str(path)), load_file(path))[1])
+    loads, load_file = [], shared.load_file
+    monkeypatch.setattr(shared, "_models", shared.Kept(8))
+    monkeypatch.setattr(shared, "load_file", lambda path: (loads.append(str(path)), load_file(path))[1])
     return loads
 
 
@@ -213,9 +214,9 @@ def test_a_scorer_holds_no_model(path, monkeypatch):
 WORKER = """
 import json, pickle, sys
 import pyarrow as pa
-from qmedoid.large import model_cache
-loads, load_file = [], model_cache.load_file
-model_cache.load_file = lambda path: (loads.append(path), load_file(path))[1]
+from qmedoid.large import shared
+loads, load_file = [], shared.load_file
+shared.load_file = lambda path: (loads.append(path), load_file(path))[1]
 with open(sys.argv[1], "rb") as file:
     scorers, batches = pickle.load(file)
 counts = [len(loads)]
@@ -248,7 +249,7 @@ def test_another_file_under_the_path_is_refused(path, rows, tmp_path, monkeypatc
     load(path).prior_shift(0.01).save(copy)
     # This process has the model that was meant, and another one loads the file.
     assert scored(scorer, rows.to_batches()).equals(expected)
-    monkeypatch.setattr(model_cache, "_models", model_cache._Models())
+    monkeypatch.setattr(shared, "_models", shared.Kept(8))
     for use in (lambda: scored(scorer, rows.to_batches()), lambda: scorer.schema(rows.schema)):
         with pytest.raises(ModelError, match=f"is not the one that was meant.*{scorer.sha256} is expected"):
             use()
@@ -261,7 +262,7 @@ def test_another_file_under_the_path_is_refused(path, rows, tmp_path, monkeypatc
 
 def test_threads_share_one_load_and_decide_the_same(path, rows, fresh):
     sha256 = load(path).sha256
-    scorer = module.ArrowScorer(str(path), sha256, ("y",))
+    scorer = module.ArrowScorer(str(path), sha256, ScoreSettings(("y",)))
     expected = load(path).score_table(rows, columns=["y"])
     barrier = threading.Barrier(8)
 

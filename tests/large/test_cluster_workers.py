@@ -70,8 +70,8 @@ def test_results_are_the_same_while_workers_are_killed(cluster, client):
         stop.set()
         killer.join()
     assert killed
-    assert sorted(one.place for one in found) == list(range(24))
-    assert all(one.result[0] == 2 * one.place**2 for one in found)
+    assert sorted(place for place, _ in found) == list(range(24))
+    assert all(result[0] == 2 * place**2 for place, result in found)
 
 
 def test_a_task_that_kills_every_worker_is_named(client, monkeypatch):

@@ -8,20 +8,17 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.exceptions import DataError
-from qmedoid.large.base import merge
-from qmedoid.large.count import CountPass
-from qmedoid.large.partitions import file_table
-from qmedoid.large.reading import RawReading
-from qmedoid.large.runner import LocalRunner
-from qmedoid.large.sample import SamplePass
-from qmedoid.large.store import SummaryFolder
+from qmedoid.large.base import RawReading, merge
+from qmedoid.large.counting import CountPass, SamplePass
+from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 
 dask = pytest.importorskip("dask", reason="pip install 'qmedoid[dask]'")
 da = pytest.importorskip("dask.array", reason="pip install 'qmedoid[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
 pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
 
-from qmedoid.large.dask_runner import DaskRunner  # noqa: E402 (it imports Dask)
+from qmedoid.large.collections import collection_runner  # noqa: E402 (it imports Dask)
+from qmedoid.large.workers import pass_workers  # noqa: E402
 
 N_ROWS = 3000
 COUNT = CountPass(RawReading(False), "label")
@@ -47,7 +44,7 @@ def in_file(frame, tmp_path_factory):
     """The passes over the same rows in one file."""
     path = tmp_path_factory.mktemp("rows") / "rows.parquet"
     frame.to_parquet(path, row_group_size=700)
-    runner = LocalRunner(file_table(path))
+    runner = file_runner(file_table(path))
     lengths = [one.total("rows") for one in runner.each(COUNT)]
     return runner, merge(runner.each(COUNT)), runner.run(SAMPLE, lengths)
 
@@ -60,7 +57,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 8, 64])
 def test_summaries_are_those_of_a_file(frame, in_file, n_parts):
-    runner = DaskRunner.of_collections(dd.from_pandas(frame, npartitions=n_parts), "label")
+    runner = collection_runner(dd.from_pandas(frame, npartitions=n_parts), "label")
     each = runner.each(COUNT)
     lengths = [one.total("rows") for one in each]
     assert len(each) == n_parts
@@ -74,25 +71,25 @@ def test_summaries_are_those_of_a_file(frame, in_file, n_parts):
 
 def test_targets_may_be_apart(frame, in_file):
     x, y = dd.from_pandas(frame.drop(columns="label"), npartitions=3), dd.from_pandas(frame["label"], npartitions=3)
-    runner = DaskRunner.of_collections(x, y)
+    runner = collection_runner(x, y)
     assert runner.target == "label"
     assert same(merge(runner.each(COUNT)), in_file[1])
-    nameless = DaskRunner.of_collections(x, y.rename("a"))
+    nameless = collection_runner(x, y.rename("a"))
     assert nameless.target == "target"  # as a column is called "a"
 
 
 def test_arrays_in_other_chunks(frame, in_file):
     X = da.from_array(frame[["a", "label"]].to_numpy(), chunks=(700, 1))
     y = da.from_array(frame["label"].to_numpy(), chunks=1000)
-    runner = DaskRunner.of_collections(X, y)
-    assert runner.facts.names == ("x0", "x1", "target")
+    runner = collection_runner(X, y)
+    assert runner.facts.schema.names == ["x0", "x1", "target"]
     found = merge(runner.each(dataclasses.replace(COUNT, target="target")))
     assert same(found, in_file[1])
 
 
 def test_empty_partitions(frame, in_file):
     x = dd.from_pandas(frame, npartitions=4)
-    runner = DaskRunner.of_collections(dd.concat([x[x.a > 1e9], x, x[x.a > 1e9]]), "label")
+    runner = collection_runner(dd.concat([x[x.a > 1e9], x, x[x.a > 1e9]]), "label")
     each = runner.each(COUNT)
     lengths = [one.total("rows") for one in each]
     assert 0 in lengths
@@ -104,15 +101,15 @@ def test_objects_have_the_type_that_all_partitions_have_in_common(frame):
     mixed = frame.assign(note=np.where(np.arange(N_ROWS) < N_ROWS // 2, 1, None))
     mixed.loc[N_ROWS - 1, "note"] = "x"
     with dask.config.set({"dataframe.convert-string": False}):
-        runner = DaskRunner.of_collections(dd.from_pandas(mixed, npartitions=4), "label")
+        runner = collection_runner(dd.from_pandas(mixed, npartitions=4), "label")
         assert runner.facts.schema.field("note").type == pa.string()
         assert merge(runner.each(COUNT)).total("rows") == N_ROWS
 
 
 def test_finished_partitions_are_not_read_again(in_file, tmp_path):
-    table, folder = in_file[0].table, SummaryFolder(tmp_path / "done")
+    table, folder = in_file[0].facts, SummaryFolder(tmp_path / "done")
     for n_read in (len(table.partitions), 0):
-        runner = DaskRunner.of_files(table, folder=folder)
+        runner = file_runner(table, pass_workers().results, folder=folder)
         assert same(merge(runner.each(COUNT)), in_file[1])
         assert runner.times[-1].read == n_read
 
@@ -128,7 +125,7 @@ def test_finished_partitions_are_not_read_again(in_file, tmp_path):
 )
 def test_targets_that_do_not_fit_are_refused(frame, y, message):
     with pytest.raises(DataError, match=message):
-        DaskRunner.of_collections(dd.from_pandas(frame, npartitions=2), y(frame)).each(
+        collection_runner(dd.from_pandas(frame, npartitions=2), y(frame)).each(
             dataclasses.replace(COUNT, target="target")
         )
 
@@ -148,14 +145,14 @@ def test_targets_in_another_order_are_refused(frame):
     parts = dd.from_pandas(frame, npartitions=1)
     x, y = parts[["a", "shop"]], parts["label"].map_partitions(lambda part: part.iloc[::-1], meta=("label", int))
     with pytest.raises(DataError, match=r"Partition 0 \(from 0\) of X has another index than that of y"):
-        DaskRunner.of_collections(x, y).each(COUNT)
-    by_place = DaskRunner.of_collections(x, y.to_dask_array())  # asked for in so many words
+        collection_runner(x, y).each(COUNT)
+    by_place = collection_runner(x, y.to_dask_array())  # asked for in so many words
     assert merge(by_place.each(dataclasses.replace(COUNT, target="target"))).total("rows") == N_ROWS
 
 
 def test_rows_that_come_in_another_order_are_refused(frame):
     parts = dd.from_pandas(frame, npartitions=1).map_partitions(Reordered(), meta=frame.iloc[:0])
-    runner = DaskRunner.of_collections(parts, "label")
+    runner = collection_runner(parts, "label")
     lengths = [one.total("rows") for one in runner.each(COUNT)]
     with pytest.raises(DataError, match=r"sample: partition 0 \(from 0\) .* in another order, than in an earlier pass"):
         runner.run(SAMPLE, lengths)
@@ -163,7 +160,7 @@ def test_rows_that_come_in_another_order_are_refused(frame):
 
 def test_a_shuffle_in_a_fixed_order_is_not_refused(frame):
     with dask.config.set({"dataframe.shuffle.method": "tasks"}):
-        runner = DaskRunner.of_collections(dd.from_pandas(frame, npartitions=4).shuffle("shop"), "label")
+        runner = collection_runner(dd.from_pandas(frame, npartitions=4).shuffle("shop"), "label")
         lengths = [one.total("rows") for one in runner.each(COUNT)]
         samples = [runner.run(SAMPLE, lengths) for _ in range(3)]
     assert same(samples[0], samples[1])

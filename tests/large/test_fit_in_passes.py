@@ -1,5 +1,6 @@
 """A fit in passes gives one model, however the table is partitioned, and whatever the order of the partitions."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.fit import InPasses, count_rows, fit_in_passes
-from qmedoid.large.fit_sample import FittedSample, PassSettings, Sampled, with_places
-from qmedoid.large.partitions import file_table
-from qmedoid.large.runner import LocalRunner
-from qmedoid.large.sizes import Sizes
-from qmedoid.large.store import SummaryFolder
+from qmedoid.large.counting import count_rows
+from qmedoid.large.fit import InPasses, fit_in_passes
+from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
+from qmedoid.large.runner import SummaryFolder, file_runner, file_table
+from qmedoid.large.split import Sizes
 from qmedoid.model.storage.model_file import model_bytes
+from qmedoid.model.table import TableModel
 
 N_ROWS = 12_000
 RARE = RareEventClassifier(comparisons=False, n_rare=60, n_common=120, n_hard=40)
@@ -49,24 +50,20 @@ def in_files(table: pa.Table, folder: Path, n_files: int) -> str:
 def fitted(where: str, method: Any = RARE, *, runner: Any = None, **settings: Any) -> InPasses:
     """Fit the table of some files in passes."""
     owner = MedoidClassifier(method=method, random_state=0)
-    runner = runner or LocalRunner(file_table(where))
+    runner = runner or file_runner(file_table(where))
 
-    def fit_sample(sampled: Sampled) -> FittedSample:
+    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return FittedSample(with_places(owner.table_model(), sampled.rows), owner.notes_)
+        return with_places(owner.table_model(), sampled.rows), owner.notes_
 
     asked = {"test": 0.25, "sizes": Sizes(3_000, 20_000), **settings}
     return fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}, **asked), fit_sample)
 
 
-class Shuffled(LocalRunner):
-    """Goes through the partitions from the last to the first, in one thread."""
-
-    def _summaries(self, one: Any, starts: list[int], lengths: Any) -> list[Any]:  # noqa: ARG002
-        places = range(len(starts))
-        found = {place: self._one(one, place, starts[place])[0] for place in reversed(places)}
-        return [found[place] for place in places]
+def backwards(_: str, function: Any, shared: Any, tasks: Any) -> Iterator[tuple[int, Any]]:
+    """Runs the tasks from the last to the first, in one thread."""
+    return ((place, function(shared, *tasks[place])) for place in reversed(range(len(tasks))))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +81,7 @@ def test_partitions_change_nothing(n_files: int, one_file: InPasses, tmp_path: P
 
 def test_order_of_partitions_changes_nothing(one_file: InPasses, tmp_path: Path) -> None:
     where = in_files(made_table(), tmp_path / "table", 8)
-    found = fitted(where, runner=Shuffled(file_table(where)))
+    found = fitted(where, runner=file_runner(file_table(where), backwards))
     assert model_bytes(found.model) == model_bytes(one_file.model)
 
 
@@ -142,11 +139,11 @@ def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
     table = made_table(n_rows)
     owner, runner = (
         MedoidClassifier(method=RARE, random_state=0),
-        LocalRunner(file_table(in_files(table, tmp_path / "table", 2))),
+        file_runner(file_table(in_files(table, tmp_path / "table", 2))),
     )
     seen: list[Sampled] = []
 
-    def look(sampled: Sampled) -> FittedSample:
+    def look(sampled: Sampled) -> tuple[TableModel, list[str]]:
         seen.append(sampled)
         raise InterruptedError
 
@@ -191,10 +188,10 @@ def test_more_classes_and_text(tmp_path: Path) -> None:
 
 def test_finished_partitions_are_not_read_again(one_file: InPasses, tmp_path: Path) -> None:
     table = file_table(in_files(made_table(), tmp_path / "table", 4))
-    first = LocalRunner(table, SummaryFolder(tmp_path / "parts"))
+    first = file_runner(table, folder=SummaryFolder(tmp_path / "parts"))
     found = fitted("", runner=first)
     assert [one.read for one in found.times] == [4, 4, 4, 4]
-    again = LocalRunner(table, SummaryFolder(tmp_path / "parts"))
+    again = file_runner(table, folder=SummaryFolder(tmp_path / "parts"))
     repeated = fitted("", runner=again)
     assert [one.read for one in repeated.times] == [0, 0, 0, 0]
     assert model_bytes(repeated.model) == model_bytes(one_file.model)
@@ -203,7 +200,7 @@ def test_finished_partitions_are_not_read_again(one_file: InPasses, tmp_path: Pa
     torn.write_bytes(torn.read_bytes()[:-1])
     assert [one.read for one in fitted("", runner=replace(again, times=[])).times] == [0, 0, 0, 1]
     pq.write_table(made_table(3_000, seed=1), tmp_path / "table" / "part-000.parquet")
-    changed = LocalRunner(file_table(tmp_path / "table"), SummaryFolder(tmp_path / "parts"))
+    changed = file_runner(file_table(tmp_path / "table"), folder=SummaryFolder(tmp_path / "parts"))
     assert fitted("", runner=changed).times[0].read == 1
 
 
@@ -212,11 +209,11 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
     shops, a = table["shop"].to_pylist(), table["a"].to_pylist()
     sampled: list[int] = []
 
-    def look(sampled_rows: Sampled) -> FittedSample:
+    def look(sampled_rows: Sampled) -> tuple[TableModel, list[str]]:
         sampled.extend(sampled_rows.rows.tolist())
         raise InterruptedError
 
-    runner = LocalRunner(file_table(in_files(table, tmp_path / "first", 1)))
+    runner = file_runner(file_table(in_files(table, tmp_path / "first", 1)))
     owner = MedoidClassifier(method=RARE, random_state=0)
     settings = PassSettings("class", {}, test=0.0, sizes=Sizes(3_000, 20_000))
     counted = count_rows(runner, "class")
@@ -246,12 +243,12 @@ def test_time_and_groups(tmp_path: Path) -> None:
 
 def _held(where: str, roles: Any, **settings: Any) -> pa.Table:
     owner = MedoidClassifier(method=RARE, random_state=0, roles=roles)
-    runner = LocalRunner(file_table(where))
+    runner = file_runner(file_table(where))
 
-    def fit_sample(sampled: Sampled) -> FittedSample:
+    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return FittedSample(owner.table_model(), [])
+        return owner.table_model(), []
 
     asked = PassSettings("class", roles, test=0.25, sizes=Sizes(3_000, 20_000), **settings)
     return fit_in_passes(owner, runner, count_rows(runner, "class"), asked, fit_sample).held_out
@@ -269,7 +266,7 @@ def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="more than 10,000 different cells"):
         fitted(in_files(quantity, tmp_path / "quantity", 1))
     where = in_files(table, tmp_path / "table", 1)
-    runner = LocalRunner(file_table(where))
+    runner = file_runner(file_table(where))
     owner = MedoidClassifier(class_weight="balanced")
     with pytest.raises(ParameterError, match="Weights of classes are not for a fit in passes"):
         fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}), lambda _: None)  # type: ignore[arg-type,return-value]
@@ -278,9 +275,9 @@ def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n_partitions", [1, 5])
 def test_dask_collections_give_the_same_model(n_partitions: int, one_file: InPasses) -> None:
     dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
-    from qmedoid.large.dask_runner import DaskRunner
+    from qmedoid.large.collections import collection_runner
 
     frame = dd.from_pandas(made_table().to_pandas(), npartitions=n_partitions)
-    found = fitted("", runner=DaskRunner.of_collections(frame, "class"))
+    found = fitted("", runner=collection_runner(frame, "class"))
     assert found.report == one_file.report
     assert model_bytes(found.model) == model_bytes(one_file.model)

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.large.base import ROW, Summary, kept_rows, merge
-from qmedoid.large.keys import chances, content_hashes, key_of, uniform
-from qmedoid.large.likeness import scale_for
-from qmedoid.large.sizes import Sizes, class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
-from qmedoid.large.store import SummaryFolder, packed, unpacked
+from qmedoid.large.base import ROW, Summary, chances, content_hashes, kept_rows, key_of, merge, uniform
+from qmedoid.large.fit_sample import scale_for
+from qmedoid.large.runner import SUFFIX, SummaryFolder
+from qmedoid.large.split import Sizes, class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
 
 
 def summary(first: int, n: int) -> Summary:
@@ -80,17 +79,7 @@ def test_equal_rows_have_one_hash_and_others_another() -> None:
 
 
 def test_a_summary_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> None:
-    one, data = summary(7, 5), packed(summary(7, 5))
-    again = unpacked(data)
-    assert again is not None
-    assert same(again, one)
-    rng = np.random.default_rng(0)
-    for place in rng.integers(0, len(data), 60).tolist():
-        bad = bytearray(data)
-        bad[place] ^= 1 << int(rng.integers(8))
-        assert unpacked(bytes(bad)) is None
-        assert unpacked(data[:place]) is None
-    folder = SummaryFolder(tmp_path / "parts")
+    one, folder = summary(7, 5), SummaryFolder(tmp_path / "parts")
     key = folder.key("count", {"target": "y"}, "content")
     assert key != folder.key("count", {"target": "z"}, "content")
     assert key != folder.key("count", {"target": "y"}, "other content")
@@ -99,8 +88,16 @@ def test_a_summary_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> No
     kept = folder.get(key)
     assert kept is not None
     assert same(kept, one)
-    folder.put_bytes("fit", "key", b"model")
-    assert folder.get_bytes("fit", "key") == b"model"
+    file, rng = tmp_path / "parts" / (key + SUFFIX), np.random.default_rng(0)
+    data = file.read_bytes()
+    for place in rng.integers(0, len(data), 60).tolist():
+        bad = bytearray(data)
+        bad[place] ^= 1 << int(rng.integers(8))
+        for content in (bytes(bad), data[:place]):
+            file.write_bytes(content)
+            assert folder.get(key) is None
+    folder.put_bytes("fit", b"model")
+    assert folder.get_bytes("fit") == b"model"
     (tmp_path / "parts" / "mine.txt").write_text("not a summary")
     folder.remove()
     assert [path.name for path in (tmp_path / "parts").iterdir()] == ["mine.txt"]
@@ -136,8 +133,8 @@ def test_memory_decides_how_many_rows_are_fitted_and_judged() -> None:
     assert needed_bytes(large.sample, 30) <= 2**31 < needed_bytes(large.sample + 2, 30)
     schema = pa.schema([("a", pa.float64()), ("b", pa.string()), ("c", pa.int8())])
     assert width_of(schema) == 6
-    assert shares_for(10_000, Sizes(1_000, 50_000), 0.25, is_asked=False).test == 0.25
-    assert shares_for(10_000_000, Sizes(1_000, 50_000), 0.25, is_asked=False).test == 0.005
+    assert shares_for(10_000, Sizes(1_000, 50_000), 0.25, is_asked=False)[0] == 0.25
+    assert shares_for(10_000_000, Sizes(1_000, 50_000), 0.25, is_asked=False)[0] == 0.005
     with pytest.raises(ParameterError, match=r"give a share of at most 0\.005"):
         shares_for(10_000_000, Sizes(1_000, 50_000), 0.25, is_asked=True)
 

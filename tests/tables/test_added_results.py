@@ -6,14 +6,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from fitted_tables import fitted, with_column
+from fitted_tables import fitted, score, with_column
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.explain.explaining import explain_record
 from qmedoid.explain.sentences import reason_text
 from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ADDED, ResultColumns
-from qmedoid.tables.score_file import score_file
+from qmedoid.tables.score_settings import ScoreSettings
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -49,7 +49,7 @@ def test_file_and_memory_have_the_same_results(case, tmp_path, ending):
     write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
     write(table, tmp_path / f"t.{ending}")
     out = tmp_path / "o.parquet"
-    score_file(model.model, str(tmp_path / f"t.{ending}"), str(out), carried=["y"], add=ADDED, n_reasons=2)
+    score(model.model, str(tmp_path / f"t.{ending}"), str(out), columns=["y"], add=ADDED, n_reasons=2)
     of_file = pyarrow.parquet.read_table(out)
     in_memory = model.score_table(table, columns=["y"], add=ADDED, n_reasons=2)
     assert of_file.column_names == in_memory.column_names
@@ -61,7 +61,7 @@ def test_rows_are_counted_in_each_file(case, tmp_path):
     for part, n in (("a", 3), ("b", 5)):
         pyarrow.csv.write_csv(table.slice(0, n), tmp_path / f"{part}.csv")
     out = tmp_path / "o.parquet"
-    score_file(model.model, str(tmp_path / "[ab].csv"), str(out), add=["row", "source"])
+    score(model.model, str(tmp_path / "[ab].csv"), str(out), add=["row", "source"])
     found = pyarrow.parquet.read_table(out)
     assert found["row"].to_pylist() == [0, 1, 2, 0, 1, 2, 3, 4]
     assert found["source"].to_pylist() == [str(tmp_path / "a.csv")] * 3 + [str(tmp_path / "b.csv")] * 5
@@ -90,7 +90,7 @@ def test_what_there_is_not_is_refused(case):
         model.score_table(table, add=["row", "prices"])
     with pytest.raises(ParameterError, match="'row' cannot be carried"):
         model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
-    assert ResultColumns.of(model.model, ["row", "row", "source"]).add == ("source", "row")
+    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source"))).add == ("source", "row")
 
 
 def test_models_without_probabilities_add_none():

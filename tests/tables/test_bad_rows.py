@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from fitted_tables import fitted, raw_table, with_column
+from fitted_tables import fitted, raw_table, score, with_column
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Numbers
 from qmedoid.saved import SavedModel
 from qmedoid.tables import _csv
 from qmedoid.tables.bad_rows import NAMES, _bad_cells, find_bad_rows
+from qmedoid.tables.evaluating import estimate_in_file
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.score_file import estimate_in_file, score_file
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
 
 
@@ -66,7 +67,7 @@ def test_no_row_is_lost_and_none_moves(model, tmp_path, monkeypatch, block, newl
     ids = [next(csv.reader(io.StringIO(record, newline="")))[0] for record in records]
     good = [row for row in range(len(records)) if row not in reasons]
 
-    flagged = score_file(model, file, out, carried=["id"], add=["row"], on_bad_row="flag")
+    flagged = score(model, file, out, columns=["id"], add=["row"], on_bad_row="flag")
     found = pyarrow.parquet.read_table(out).to_pydict()
     assert (flagged.rows, flagged.bad_rows) == (len(good), len(reasons))
     assert found["row"] == list(range(len(records)))
@@ -76,7 +77,7 @@ def test_no_row_is_lost_and_none_moves(model, tmp_path, monkeypatch, block, newl
     # What stands in which column of a line of another length is not known; all others keep their cells.
     assert all(got in (None if "header" in reasons.get(row, "") else ids[row],) for row, got in enumerate(found["id"]))
 
-    skipped = score_file(model, file, out, carried=["id"], add=["row"], on_bad_row="skip", bad_rows=aside)
+    skipped = score(model, file, out, columns=["id"], add=["row"], on_bad_row="skip", bad_rows=aside)
     kept = pyarrow.parquet.read_table(out).to_pydict()
     assert skipped.rows + skipped.bad_rows == len(records)
     assert kept["row"] == good
@@ -97,14 +98,14 @@ def test_good_rows_are_decided_as_without_the_bad_ones(model, tmp_path):
     (tmp_path / "all.csv").write_text(text)
     (tmp_path / "clean.csv").write_text(clean)
     outs = [tmp_path / "one.parquet", tmp_path / "other.parquet"]
-    score_file(model, str(tmp_path / "clean.csv"), str(outs[0]), add=["reasons", "novelty"])
+    score(model, str(tmp_path / "clean.csv"), str(outs[0]), add=["reasons", "novelty"])
     aside = str(tmp_path / "bad.csv")
     file = str(tmp_path / "all.csv")
-    score_file(model, file, str(outs[1]), add=["reasons", "novelty"], on_bad_row="skip", bad_rows=aside)
+    score(model, file, str(outs[1]), add=["reasons", "novelty"], on_bad_row="skip", bad_rows=aside)
     one, other = map(pyarrow.parquet.read_table, outs)
     assert one.equals(other)
     estimates = [
-        estimate_in_file(model, str(tmp_path / name), on_mismatch="error", on_bad_row="skip")
+        estimate_in_file(model, str(tmp_path / name), ScoreSettings(on_bad_row="skip"))
         for name in ("clean.csv", "all.csv")
     ]
     assert estimates[0].prevalence == estimates[1].prevalence
@@ -114,7 +115,7 @@ def test_table_is_refused_by_default(model, tmp_path):
     text, *_ = broken_lines()
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(DataError, match="cells, the header has 6"):
-        score_file(model, str(tmp_path / "t.csv"), str(tmp_path / "o.csv"))
+        score(model, str(tmp_path / "t.csv"), str(tmp_path / "o.csv"))
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -123,9 +124,7 @@ def test_rows_of_other_formats_are_set_aside_with_all_their_cells(model, tmp_pat
     table = table.append_column("note", pa.array(["a", "b", "c", "d", "e", "f"]))
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
     aside = tmp_path / "bad.parquet"
-    scored = score_file(
-        model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip", bad_rows=str(aside)
-    )
+    scored = score(model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip", bad_rows=str(aside))
     found = pyarrow.parquet.read_table(aside)
     assert (scored.rows, scored.bad_rows, found.column_names) == (4, 2, list(NAMES))
     assert found["row"].to_pylist() == [1, 3]
@@ -136,7 +135,7 @@ def test_rows_of_other_formats_are_set_aside_with_all_their_cells(model, tmp_pat
 def test_file_of_rows_set_aside_is_there_when_there_are_none(model, tmp_path):
     pyarrow.parquet.write_table(raw_table(), tmp_path / "t.parquet")
     for _ in range(2):  # and is replaced by the next run
-        score_file(
+        score(
             model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip",
             bad_rows=str(tmp_path / "bad.csv"),
         )  # fmt: skip
@@ -146,7 +145,7 @@ def test_file_of_rows_set_aside_is_there_when_there_are_none(model, tmp_path):
 def test_table_of_bad_rows_alone(model, tmp_path):
     (tmp_path / "t.csv").write_text("x1,x2,color,member\n1,2\n3\nabc,1,red,true\n")
     out = tmp_path / "o.parquet"
-    scored = score_file(model, str(tmp_path / "t.csv"), str(out), carried=["color"], on_bad_row="flag")
+    scored = score(model, str(tmp_path / "t.csv"), str(out), columns=["color"], on_bad_row="flag")
     assert (scored.rows, scored.bad_rows) == (0, 3)
     assert pyarrow.parquet.read_table(out)["prediction"].null_count == 3
 

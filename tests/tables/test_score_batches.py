@@ -11,12 +11,17 @@ from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_rows
+
+
+def columns(model, carried=()):
+    return ResultColumns(model, ScoreSettings(tuple(carried)))
 
 
 def results(model, table, carried=()):
     (batch,) = table.combine_chunks().to_batches()
-    return ResultColumns.of(model).batch(batch.select(list(carried)), decide_rows(model, batch, Issues()))
+    return columns(model, carried).batch(batch, decide_rows(model, batch, Issues()))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -24,7 +29,7 @@ def test_results_are_what_the_classifier_says(n_classes):
     table, classifier = fitted(n_classes)
     model = classifier.table_model()
     out = results(model, table)
-    assert out.schema.names == list(ResultColumns.of(model).names)
+    assert out.schema.names == list(columns(model).names)
     assert out["prediction"].to_pylist() == classifier.predict(table.drop_columns(["y"])).tolist()
     probabilities = classifier.predict_proba(table.drop_columns(["y"]))
     expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
@@ -62,18 +67,18 @@ def test_carried_columns_come_first():
     table, classifier = fitted()
     model = classifier.table_model()
     out = results(model, table, carried=["y", "x1"])
-    assert out.schema.names == ["y", "x1", *ResultColumns.of(model).names]
+    assert out.schema.names == ["y", "x1", *columns(model).names]
     assert out["y"].to_pylist() == table["y"].to_pylist()
 
 
 def test_carried_columns_are_checked():
     model = fitted()[1].table_model()
-    ResultColumns.of(model).check_carried(["a", "b"], ["b", "a"])
+    columns(model, ["a", "b"]).check_carried(["b", "a"])
     with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: 'b', 'a'"):
-        ResultColumns.of(model).check_carried(["a", "c"], ["b", "a"])
-    for name in ResultColumns.of(model).names:
+        columns(model, ["a", "c"]).check_carried(["b", "a"])
+    for name in columns(model).names:
         with pytest.raises(ParameterError, match=f"'{name}' cannot be carried through"):
-            ResultColumns.of(model).check_carried([name], [name])
+            columns(model, [name]).check_carried([name])
 
 
 def test_operating_point_moves_margins_and_not_scores():

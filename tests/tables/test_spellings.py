@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from spellings import GERMAN, TEXTS, WORKBOOKS, base, spellings, typed
 
+from fitted_tables import score
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.estimators._encoding import fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.score_file import score_file
 from qmedoid.tables.source import open_table
 
 ALL = {one.name: one for one in spellings()}
@@ -117,7 +117,7 @@ def fitted():
 
 
 def decided(model, table, out, **options):
-    score_file(model, str(table), str(out), **options)
+    score(model, str(table), str(out), **options)
     return read(out).column("margin").to_numpy()
 
 
@@ -176,7 +176,7 @@ def test_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_pat
     path, out = tmp_path / "table.csv", str(tmp_path / "out.csv")
     path.write_text("count,x\n935,1\n1.275,2\n12.001,3\n")
     with pytest.raises(QMedoidError, match=r"'count'.*1\.275"):
-        score_file(model, str(path), out)
-    assert score_file(model, str(path), out, decimal=".").rows == 3
+        score(model, str(path), out)
+    assert score(model, str(path), out, decimal=".").rows == 3
     path.write_text("count,x\n935,1\n1.275,2\n12.5,3\n")
-    assert score_file(model, str(path), out).rows == 3
+    assert score(model, str(path), out).rows == 3

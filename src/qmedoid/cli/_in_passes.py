@@ -47,10 +47,10 @@ class Asked(NamedTuple):
 @contextmanager
 def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.large.fit import count_rows
+    from qmedoid.large.counting import count_rows
     from qmedoid.large.fit_sample import PassSettings
-    from qmedoid.large.partitions import file_table
-    from qmedoid.large.sizes import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
+    from qmedoid.large.runner import file_table
+    from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
 
     memory = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory)
     is_asked = options.memory is not None or options.resume or options.dask is not None
@@ -77,37 +77,37 @@ def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
         yield None
         return
     roles = fit_roles(options)
-    check_names(table.names, table.description, [options.target, *roles])
+    check_names(table.schema.names, table.description, [options.target, *roles])
     if options.group_column is not None:
         check_group_type(options.group_column, table.schema.field(options.group_column).type)
     folder = None
     if options.resume:
-        from qmedoid.large.store import SummaryFolder
+        from qmedoid.large.runner import SummaryFolder
 
         folder = SummaryFolder(parts_folder(output))
         keeps(f"finished partitions are in {folder.path}, and the same command goes on from there")
     with _bar() as on_rows, _runner(options, table, folder, on_rows) as runner:
         counted = count_rows(runner, options.target)
-        if needed_bytes(counted.labels.n_rows, width) <= memory:
+        if needed_bytes(counted.n_rows, width) <= memory:
             if folder is not None:
                 folder.remove()
                 keeps("nothing was written")
             yield None
             return
         if not takes_numbers(options):
-            _refuse_quantity(table, options.target, counted.labels)
+            _refuse_quantity(table, options.target, counted)
         test = _test_share(options)
         _check_first_rows(table, counted.notes, roles)
         settings = PassSettings(
             options.target, roles, test, options.test != type(options).test, memory, options.group_column,
-            options.time_column, options.date_order, options.seed, asked_missing(options, table.names),
+            options.time_column, options.date_order, options.seed, asked_missing(options, table.schema.names),
         )  # fmt: skip
         yield Asked(runner, counted, settings, folder)
 
 
 def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
     """Refuse numbers of which each would be a class; texts that look like numbers are names."""
-    if not table.is_text:
+    if not table.reading.as_text:
         kind = table.schema.field(target).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -129,12 +129,12 @@ def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role
         note(f"{len(notes) - _MOST_NOTES:,} more such notes about the files are left out.")
     with table.partitions[0].open() as source:
         first = next(
-            iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.is_text else {})), None
+            iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.reading.as_text else {})), None
         )
-    if first is not None and table.is_text:
+    if first is not None and table.reading.as_text:
         from qmedoid.tables._text_types import infer_types
 
-        units = find_units(infer_types(pa.table(first), table.decimal, ()), roles)
+        units = find_units(infer_types(pa.table(first), table.reading.decimal, ()), roles)
         if units is not None:
             units.refuse_or_warn(table.first_row)
 
@@ -168,15 +168,15 @@ def _runner(options: FitOptions, table: Any, folder: Any, on_rows: Any) -> Itera
         from qmedoid.extras import require_dask
 
         require_dask("--dask")
-        from qmedoid.large.connect import connected
-        from qmedoid.large.dask_runner import DaskRunner
+        from qmedoid.large.runner import file_runner
+        from qmedoid.large.workers import connected, pass_workers
 
         with connected(options.dask) as client:
-            yield DaskRunner.of_files(table, client, folder=folder, on_rows=on_rows)
+            yield file_runner(table, pass_workers(client).results, folder=folder, on_rows=on_rows)
         return
-    from qmedoid.large.runner import LocalRunner
+    from qmedoid.large.runner import file_runner
 
-    yield LocalRunner(table, folder, on_rows)
+    yield file_runner(table, folder=folder, on_rows=on_rows)
 
 
 @contextmanager
@@ -201,14 +201,14 @@ def _bar() -> Iterator[Any]:
 def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLimit) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
     from qmedoid.large.fit import fit_in_passes
-    from qmedoid.large.fit_sample import FittedSample, Sampled
+    from qmedoid.large.fit_sample import Sampled
 
-    def fit_sample(sampled: Sampled) -> FittedSample:
+    def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
         key = sampled.digest(__version__, _asked_of(options))
-        known = None if asked.folder is None else asked.folder.get_bytes("fit", key)
+        known = None if asked.folder is None else asked.folder.get_bytes(f"fit-{key}")
         if known is not None:
             head, _, content = known.partition(b"\n")
-            return FittedSample(read_model(content).model, json.loads(head))
+            return read_model(content).model, json.loads(head)
         roles: dict[str, Role] = dict(asked.settings.roles)
         train = Labeled(
             sampled.table, pa.chunked_array([pa.array(sampled.labels.tolist())]), sampled.rows, roles, sampled.table
@@ -218,8 +218,8 @@ def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLi
         model = with_time_limit(model, limit)
         notes = [one for one in fitted.notes_ if one not in fitted._left_out_notes]
         if asked.folder is not None:
-            asked.folder.put_bytes("fit", key, json.dumps(notes).encode() + b"\n" + model_bytes(model))
-        return FittedSample(model, notes)
+            asked.folder.put_bytes(f"fit-{key}", json.dumps(notes).encode() + b"\n" + model_bytes(model))
+        return model, notes
 
     return fit_in_passes(classifier, asked.runner, asked.counted, asked.settings, fit_sample)
 

@@ -12,8 +12,10 @@ from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.evaluate_file import EvaluatedFile, evaluate_file
-from qmedoid.tables.evaluating import SEEN, labeled_report, report_notes, without_seen
+from qmedoid.tables.bad_rows import NAMES
+from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.writing import check_output
 
 
 def run(options: EvaluateOptions) -> None:
@@ -34,12 +36,14 @@ def run(options: EvaluateOptions) -> None:
     name = options.target or loaded.contract.target
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
+    settings = ScoreSettings(
+        on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row, bad_rows=options.bad_rows,
+        delimiter=options.delimiter, decimal=options.decimal,
+    )  # fmt: skip
+    if options.bad_rows is not None:
+        check_output(options.bad_rows, options.table, force=options.force, columns=NAMES)
     with reading_bar("evaluating") as progress:
-        found = evaluate_file(
-            loaded, options.table, name, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
-            bad_rows=options.bad_rows, force=options.force, on_progress=progress, delimiter=options.delimiter,
-            decimal=options.decimal,
-        )  # fmt: skip
+        found = evaluate_file(loaded, options.table, name, settings, on_progress=progress)
     codes = found.codes if options.all_rows else without_seen(loaded, found.codes, found.hashes)
     is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None

@@ -2,30 +2,37 @@
 
 import os
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
-from qmedoid.cli._output import keeps, print_json, reading_bar, tell
-from qmedoid.cli._scored import (
-    alerts_dict,
-    can_estimate,
-    prevalence_dict,
-    tell_scored,
-    warn_of_drift,
-    warn_of_ties,
-)
+from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell
 from qmedoid.cli.options import ScoreOptions
-from qmedoid.exceptions import ParameterError
-from qmedoid.large.shards import at_cut
+from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.metrics.texts import percent_text
 from qmedoid.model.budgets import SpentBudget, budgets_on_curve
-from qmedoid.model.storage.model_file import load_file
+from qmedoid.model.operating_point import Drift
+from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.score_file import estimate_in_file, score_file, top_in_file
-from qmedoid.tables.writing import SUFFIXES
+from qmedoid.tables.bad_rows import NAMES
+from qmedoid.tables.evaluating import estimate_in_file, top_in_file
+from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport, NoveltyTally
+from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
+from qmedoid.tables.writing import SUFFIXES, check_output
+
+if TYPE_CHECKING:
+    from qmedoid.large.shards import PartTotals
+
+# Classes whose counts are printed.
+_MANY = 10
+# What is said of a drift, by its names in JSON.
+_EXPECTED = {"expected_alert_rate": "expected", "expected_low": "low", "expected_high": "high",
+             "standard_errors": "standard_errors", "drift": "direction"}  # fmt: skip
 
 
 def run(options: ScoreOptions) -> None:
@@ -35,8 +42,8 @@ def run(options: ScoreOptions) -> None:
 
         run_folder(options)
         return
-    asked = {"--resume": options.resume, "--shard": options.shard, "--dask": options.dask}
-    given = next((name for name, value in asked.items() if value), None)
+    into_folder = {"--resume": options.resume, "--shard": options.shard, "--dask": options.dask}
+    given = next((name for name, value in into_folder.items() if value), None)
     if given is not None:
         raise ParameterError(
             f"{given} is for a folder as output, with a file for every input file: write it with a slash at its end, "
@@ -44,46 +51,66 @@ def run(options: ScoreOptions) -> None:
         )
     if options.json and options.output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
-    bad_rows = _bad_rows_file(options)
-    cut = asked_model(options)
-    loaded = cut.model
+    settings = replace(score_settings(options), bad_rows=_bad_rows_file(options))
+    file, _, estimate, expected = model_at_cut(options, settings)
+    check_output(options.output, options.table, force=options.force)
+    if settings.bad_rows is not None:
+        check_output(settings.bad_rows, options.table, force=options.force, columns=NAMES)
     if options.output == "-":
         keeps("the rows on standard output are not all")
     with reading_bar("scoring") as progress:
-        scored = score_file(
-            loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
-            safe_csv=options.safe_csv, force=options.force, add=asked_additions(options),
-            n_reasons=asked_reasons(options), on_bad_row=options.on_bad_row, bad_rows=bad_rows,
-            # Text shows no estimate, and need not wait for it.
-            prevalence=options.json and cut.found is None and can_estimate(loaded), on_progress=progress,
-            **dialect_of(options),
-        )  # fmt: skip
+        scored = score_file(file.model, options.table, options.output, settings, on_progress=progress)
     keeps(f"{options.output} was written before")
+    say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
+
+
+def say_scored(
+    options: ScoreOptions,
+    model: TableModel,
+    scored: ScoredFile,
+    totals: "ScoredFile | PartTotals",
+    bad_rows_file: str | None,
+    estimate: PrevalenceEstimate | None,
+    expected: SpentBudget | None,
+    files: dict[str, Any] | None = None,
+) -> None:
+    """Say how many records were called what, in all results, and of those scored now whether that was expected."""
+    decision, novelty = model.decision, NoveltyTally(model, scored.novelty).report()
     # How many of the highest scores there are says nothing of a drift.
-    drift = None if options.top is not None else warn_of_drift(loaded, scored)
-    warn_of_ties(options.top, scored.predicted[str(loaded.decision.classes[1])], scored.rows)
-    scored.novelty.warn()
+    drift = None if options.top is not None else _warn_of_drift(model, scored)
+    alerts = totals.predicted[str(decision.classes[1])]
+    _warn_of_ties(options.top, alerts, totals.rows)
+    novelty.warn()
     if options.json:
-        operating = loaded.decision.operating
+        operating = decision.operating
         print_json(
             {
-                "rows": scored.rows,
-                "bad_rows": scored.bad_rows,
-                "bad_rows_file": bad_rows,
-                "predicted": scored.predicted,
-                **alerts_dict(loaded, scored.predicted, scored.rows, drift),
+                "rows": totals.rows,
+                "bad_rows": totals.bad_rows,
+                "bad_rows_file": bad_rows_file,
+                "predicted": totals.predicted,
+                **_alerts_dict(model, alerts, totals.rows, drift),
                 "operating": None if operating is None else operating.as_dict(),
-                **cut.top_dict(options),
-                "prevalence": prevalence_dict(loaded, cut.found or scored.prevalence),
-                "novelty": scored.novelty.as_dict(),
+                **({} if options.top is None else {"top": None if expected is None else expected.as_dict()}),
+                "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
+                "novelty": novelty.as_dict(),
                 "output": options.output,
+                **({} if files is None else {"files": files}),
                 "difference": scored.difference.as_dict(),
             }
         )
-    elif sys.stderr.isatty() or options.output != "-":
-        tell_scored(loaded, scored, drift, cut.found)
-        tell_bad_rows(scored.bad_rows, bad_rows)
-        cut.tell(options, scored.rows)
+        return
+    if options.output == "-" and not sys.stderr.isatty():
+        return
+    if files is None or files["scored"]:
+        _tell_scored(model, scored, novelty, drift, estimate)
+        if options.top is not None and decision.operating is not None and scored.rows:
+            tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)
+        elif options.top is None and asked_cut(options) is not None:
+            tell_cut(model)
+    if totals.bad_rows:
+        place = f"written to {bad_rows_file}" if bad_rows_file else "flagged, without results"
+        tell(f"{totals.bad_rows:,} {'row' if totals.bad_rows == 1 else 'rows'} could not be read: {place}.")
 
 
 def is_folder(output: str) -> bool:
@@ -92,67 +119,33 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or (not is_file and Path(output).is_dir())
 
 
-class AskedModel(NamedTuple):
-    """The model with the cut that was asked for, what the cut is, and what the table and held-out rows say of it."""
-
-    model: TableModel
-    sha256: str
-    prior: float | None
-    point: Any
-    log_odds: float | None
-    found: PrevalenceEstimate | None
-    top: SpentBudget | None
-
-    def top_dict(self, options: ScoreOptions) -> dict[str, Any]:
-        """What held-out rows show at the rate of the highest scores, for JSON."""
-        return {} if options.top is None else {"top": None if self.top is None else self.top.as_dict()}
-
-    def tell(self, options: ScoreOptions, rows: int) -> None:
-        """Say where the cut is that was asked for."""
-        decision = self.model.decision
-        if options.top is not None and decision.operating is not None and rows:
-            tell_top(decision.classes[1], options.top, decision.operating.threshold, self.top)
-        elif self.point is not None and options.top is None:
-            tell_cut(self.model)
-
-
-def asked_model(options: ScoreOptions) -> AskedModel:
-    """Load the model, and find the cut and the prevalence that are asked for, in the table if need be."""
-    point, prevalence = asked_cut(options), _asked_prevalence(options.prevalence)
-    if options.top is not None:
-        point = None
-    keep_pandas_away()
-    file = load_file(options.model)
-    prior, found = _prior(file.model, prevalence, options)
-    log_odds = top = None
-    if options.top is not None:
-        log_odds, top = _top(at_cut(file.model, prior, None, None), options.top, options)
-    return AskedModel(at_cut(file.model, prior, point, log_odds), file.sha256, prior, point, log_odds, found, top)
-
-
-def dialect_of(options: ScoreOptions) -> dict[str, Any]:
-    """How texts are read."""
-    return {"delimiter": options.delimiter, "decimal": options.decimal}
-
-
-def asked_reasons(options: ScoreOptions) -> int:
-    """How many reasons are named at most."""
-    return options.reasons or options.explain or 3
-
-
-def asked_additions(options: ScoreOptions) -> list[str]:
-    """What is added to the results; a number of reasons asks for reasons."""
+def score_settings(options: ScoreOptions) -> ScoreSettings:
+    """The settings of a score: options of the same names; a number of reasons asks for reasons."""
     if options.reasons is not None and options.explain is not None:
         raise ParameterError("--reasons and --explain both say how many reasons are added: give one of them.")
-    reasons = ["reasons"] if options.reasons is not None else []
-    return [*listed(options.add), *reasons, *(["reasons", "sentence"] if options.explain is not None else [])]
+    given = {one.name: getattr(options, one.name) for one in fields(ScoreSettings) if hasattr(options, one.name)}
+    given |= {name: tuple(listed(given[name])) for name in ("columns", "add")}
+    given["add"] += ("reasons",) if options.reasons is not None else ()
+    given["add"] += ("reasons", "sentence") if options.explain is not None else ()
+    return ScoreSettings(**given, n_reasons=options.reasons or options.explain or 3)
 
 
-def tell_bad_rows(count: int, where: str | None) -> None:
-    """Say how many rows could not be read, and where they are."""
-    if count:
-        place = f"written to {where}" if where else "flagged, without results"
-        tell(f"{count:,} {'row' if count == 1 else 'rows'} could not be read: {place}.")
+def model_at_cut(
+    options: ScoreOptions, settings: ScoreSettings
+) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, SpentBudget | None]:
+    """Load the model and cut where the options say, by what the table shows if need be.
+
+    Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
+    the rate of the highest scores.
+    """
+    point, prevalence = asked_cut(options), _asked_prevalence(options.prevalence)
+    keep_pandas_away()
+    file = load_file(options.model)
+    prior, estimate = _prior(file.model, prevalence, options, settings)
+    cut, expected = Cut(prior, point), None
+    if options.top is not None:
+        cut, expected = _top(file.model, prior, options.top, options, settings)
+    return file._replace(model=at(file.model, cut)), cut, estimate, expected
 
 
 def _asked_prevalence(text: str | None) -> float | str | None:
@@ -163,7 +156,7 @@ def _asked_prevalence(text: str | None) -> float | str | None:
 
 
 def _prior(
-    model: TableModel, prevalence: float | str | None, options: ScoreOptions
+    model: TableModel, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
 ) -> tuple[float | None, PrevalenceEstimate | None]:
     """The prevalence that is asked for, and the estimate of it, if that is."""
     if prevalence is not None and len(model.decision.classes) != 2:
@@ -174,27 +167,24 @@ def _prior(
     if not isinstance(prevalence, str):
         return prevalence, None
     with reading_bar("estimating") as progress:
-        found = estimate_in_file(
-            model, options.table, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
-            on_progress=progress, **dialect_of(options),
-        )  # fmt: skip
+        found = estimate_in_file(model, options.table, settings, on_progress=progress)
     # Half a record at least: a class that does not occur has no odds.
     half = 0.5 / found.n_rows
     return min(max(found.prevalence, half), 1.0 - half), found
 
 
-def _top(model: TableModel, count: int, options: ScoreOptions) -> tuple[float, SpentBudget | None]:
-    """Log-odds above which the highest scores of the table lie, and what held-out rows show at this rate."""
+def _top(
+    model: TableModel, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
+) -> tuple[Cut, SpentBudget | None]:
+    """The cut above which the highest scores of the table lie, and what held-out rows show at this rate."""
+    model = at(model, Cut(prior))
     with reading_bar("looking for the highest scores") as progress:
-        found = top_in_file(
-            model, options.table, count, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
-            on_progress=progress, **dialect_of(options),
-        )  # fmt: skip
+        log_odds, rows = top_in_file(model, options.table, count, settings, on_progress=progress)
     curve = None if model.training is None else model.training.curve
     expected = None
-    if curve is not None and found.rows:
-        (expected,) = budgets_on_curve([f"{100 * min(count / found.rows, 1.0)}%"], model.decision, curve)
-    return found.log_odds, expected
+    if curve is not None and rows:
+        (expected,) = budgets_on_curve([f"{100 * min(count / rows, 1.0)}%"], model.decision, curve)
+    return Cut(prior, log_odds=log_odds), expected
 
 
 def _bad_rows_file(options: ScoreOptions) -> str | None:
@@ -211,3 +201,84 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
         raise ParameterError("--bad-rows must be a file of its own, not that of the results.")
     ending = next((one for one in SUFFIXES if options.output.lower().endswith(one)), "")
     return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
+
+
+def _warn_of_drift(model: TableModel, scored: ScoredFile) -> Drift | None:
+    """How the alert rate differs from what was expected, with a warning if it was not to be expected."""
+    if model.decision.operating is None:
+        return None
+    drift = model.decision.operating.drift(scored.predicted[str(model.decision.classes[1])], scored.rows)
+    if drift is not None and drift.direction != "none":
+        warn(_changed(model, drift))
+    return drift
+
+
+def _warn_of_ties(top: int | None, alerts: int, rows: int) -> None:
+    """Say why fewer records than asked for are alerts."""
+    if top is not None and alerts < min(top, rows):
+        warn(
+            f"{alerts:,} records are alerts instead of {top:,}: those that come next have the same score, "
+            "and records of one score are all alerts or none is. A larger --top takes them all."
+        )
+
+
+def _alerts_dict(model: TableModel, alerts: int, rows: int, drift: Drift | None) -> dict[str, Any]:
+    """The alert rate of two classes and what was expected, by name."""
+    if len(model.decision.classes) != 2:
+        return {}
+    expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
+    return {"alerts": alerts, "alert_rate": alerts / rows if rows else None, **expected}
+
+
+def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
+    """How frequent the second class was taken to be, and seems to be."""
+    priors, expected = model.decision.priors, model.decision.expected_priors
+    if not shows_prevalence(model) or priors is None or expected is None:
+        return None
+    known = {"trained": float(priors[1]), "used": float(expected[1])}
+    if found is None:
+        return known | {"estimate": None, "low": None, "high": None}
+    return known | {"estimate": found.prevalence, "low": float(found.low[1]), "high": float(found.high[1])}
+
+
+def _tell_scored(
+    model: TableModel,
+    scored: ScoredFile,
+    novelty: NoveltyReport,
+    drift: Drift | None,
+    found: PrevalenceEstimate | None,
+) -> None:
+    """Say how many records were called what, and how that compares with what was expected."""
+    most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
+    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in most or scored.predicted.items()], _MANY)
+    tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
+    if not scored.rows:
+        tell("the table has a header and no rows, and so have the results.")
+    if drift is not None and drift.direction == "none":
+        tell(
+            f"{percent_text(drift.alert_rate, 3)} are called {shown(model.decision.classes[1])}, as expected "
+            f"({percent_text(drift.low)} to {percent_text(drift.high)})."
+        )
+    if novelty.status == "too few" and scored.rows:
+        tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
+    if found is not None and (priors := model.decision.expected_priors) is not None:
+        # What probabilities are for is within half a record of what was estimated.
+        used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
+        tell(
+            f"prevalence of {shown(model.decision.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
+            f"{found.high[1]:.4g}); probabilities are for "
+            f"{'that' if used == estimate else f'{used}, which is half a record'}."
+        )
+
+
+def _changed(model: TableModel, drift: Drift) -> str:
+    """What is said of an alert rate that was not to be expected."""
+    hint = ""
+    if shows_prevalence(model) and model.decision.shift is None:
+        positive = shown(model.decision.classes[1])
+        hint = f" If {positive} has only become more or less frequent, score with --prevalence estimate."
+    return (
+        f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
+        f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
+        f"the model was fitted on.{hint}"
+    )

@@ -4,31 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from qmedoid.cli._cut import listed
-from qmedoid.cli._output import keeps, note, print_json, reading_bar, tell
-from qmedoid.cli._scored import (
-    alerts_dict,
-    can_estimate,
-    prevalence_dict,
-    tell_scored,
-    warn_of_drift,
-    warn_of_ties,
-)
+from qmedoid.cli._output import keeps, note, reading_bar, tell
 from qmedoid.cli.options import ScoreOptions
-from qmedoid.cli.score import (
-    AskedModel,
-    asked_additions,
-    asked_model,
-    asked_reasons,
-    tell_bad_rows,
-)
+from qmedoid.cli.score import model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask
 from qmedoid.large.result_folder import BAD_ROWS
-from qmedoid.large.score_plan import PartTotals, ScorePlan, plan_scoring
-from qmedoid.large.shards import PartResult, Recipe, ScoreTask, score_part
+from qmedoid.large.shards import PartResult, PartTotals, ScorePlan, ScoreTask, plan_scoring, score_part
 
 if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
@@ -45,17 +29,11 @@ def run_folder(options: ScoreOptions) -> None:
             f"--bad-rows is one file, and in a folder every input has its own: they are written to "
             f"{Path(options.output) / BAD_ROWS}. Leave it out."
         )
-    cut = asked_model(options)
-    recipe = Recipe(
-        str(options.model.absolute()), cut.sha256, cut.prior, cut.point, cut.log_odds, tuple(listed(options.columns)),
-        tuple(asked_additions(options)), asked_reasons(options), options.on_mismatch, options.on_bad_row,
-        options.safe_csv, options.delimiter, options.decimal,
-    )  # fmt: skip
-    # Text shows no estimate, and need not wait for it.
-    estimates = options.json and cut.found is None and can_estimate(cut.model)
-    plan = plan_scoring(recipe, options.table, options.output, shard=shard, resume=options.resume, force=options.force,
-                        prevalence=estimates)  # fmt: skip
-    totals = PartTotals.none(cut.model)
+    settings = score_settings(options)
+    file, cut, estimate, expected = model_at_cut(options, settings)
+    task = ScoreTask(str(options.model.absolute()), file.sha256, cut, settings)
+    plan = plan_scoring(task, options.table, options.output, shard=shard, resume=options.resume, force=options.force)
+    totals = PartTotals.none(file.model)
     try:
         with reading_bar("scoring") as progress:
             run_tasks: RunTasks = _run_here if options.dask is None else partial(_run_on_dask, options.dask)
@@ -66,7 +44,13 @@ def run_folder(options: ScoreOptions) -> None:
         if totals.scored + totals.skipped:
             note(f"{_done(totals, plan)}.")
         raise
-    _report(options, cut, plan, totals)
+    files = {"shard": options.shard, **plan.finish(totals)}
+    keeps(f"{options.output} was written before")
+    totals.now.difference.raise_or_warn("warn")
+    aside = str(plan.folder / BAD_ROWS) if options.on_bad_row == "skip" else None
+    say_scored(options, file.model, totals.now, totals, aside, estimate, expected, files)
+    if not options.json:
+        _tell_files(options.output, files, totals.rows)
 
 
 def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
@@ -101,7 +85,7 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
                 progress(rows + more, before + read, total)
 
         part = score_part(task, advance)
-        rows, before = rows + (part.facts.rows if part.tally else 0), before + size
+        rows, before = rows + (part.facts.rows if part.scored else 0), before + size
         advance(0, 0, None, rows, before)
         yield part
 
@@ -109,8 +93,7 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
 def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
     """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
     require_dask("--dask")
-    from qmedoid.large.connect import connected
-    from qmedoid.large.workers import Workers
+    from qmedoid.large.workers import Workers, connected
 
     sizes = [Path(task.input).stat().st_size for task in tasks]
     rows = read = n_given = 0
@@ -118,7 +101,7 @@ def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress |
     with connected(where) as client:
         for place, part in Workers(client).results("score", _score_on_worker, None, [(task,) for task in tasks]):
             found[place] = part
-            rows, read = rows + (part.facts.rows if part.tally else 0), read + sizes[place]
+            rows, read = rows + (part.facts.rows if part.scored else 0), read + sizes[place]
             if progress is not None:
                 progress(rows, read, sum(sizes))
             while n_given in found:
@@ -134,42 +117,12 @@ def _done(totals: PartTotals, plan: ScorePlan) -> str:
     return f"{totals.scored + totals.skipped:,} of {len(plan.tasks):,} files are done, and --resume goes on from there"
 
 
-def _report(options: ScoreOptions, cut: AskedModel, plan: ScorePlan, totals: PartTotals) -> None:
-    """Say what was done: totals of all results, and of the rows scored now whether they were to be expected."""
-    model, rows, predicted = cut.model, totals.rows, totals.predicted
-    scored, files = totals.now.scored(model), plan.finish(totals)
-    keeps(f"{options.output} was written before")
-    scored.difference.raise_or_warn("warn")
-    # How many of the highest scores there are says nothing of a drift, and no rows do not either.
-    drift = warn_of_drift(model, scored) if options.top is None and scored.rows else None
-    warn_of_ties(options.top, predicted[str(model.decision.classes[1])], rows)
-    scored.novelty.warn()
-    aside = str(plan.folder / BAD_ROWS) if options.on_bad_row == "skip" else None
-    if options.json:
-        operating = model.decision.operating
-        print_json(
-            {
-                "rows": rows,
-                "bad_rows": totals.bad_rows,
-                "bad_rows_file": aside,
-                "predicted": predicted,
-                **alerts_dict(model, predicted, rows, drift),
-                "operating": None if operating is None else operating.as_dict(),
-                **cut.top_dict(options),
-                "prevalence": prevalence_dict(model, cut.found or scored.prevalence),
-                "novelty": scored.novelty.as_dict(),
-                "output": options.output,
-                "files": {"shard": options.shard, **files},
-                "difference": scored.difference.as_dict(),
-            }
-        )
-        return
-    if files["scored"]:
-        tell_scored(model, scored, drift, cut.found)
-        cut.tell(options, scored.rows)
-    tell_bad_rows(totals.bad_rows, aside)
-    tell(f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {options.output}, "
-         f"{files['skipped']:,} were done before: {rows:,} rows in all.")  # fmt: skip
+def _tell_files(output: str, files: dict[str, Any], rows: int) -> None:
+    """Say which files were scored, which were done before, and which are missing."""
+    tell(
+        f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {output}, "
+        f"{files['skipped']:,} were done before: {rows:,} rows in all."
+    )
     if files["removed"]:
         tell(f"results removed that are of another content, model or option: {files['removed']:,}.")
     if files["missing"]:

@@ -20,7 +20,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.large.fit_collections import fit_collection, score_collection
+from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.registry import METHODS

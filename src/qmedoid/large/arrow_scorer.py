@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from qmedoid.arrays import row_slices
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.model_cache import cached_model, load_cached
-from qmedoid.model.table import TableModel
+from qmedoid.large.shared import cached_model, load_cached
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_rows
 
 
@@ -79,12 +79,9 @@ def arrow_scorer(
                 f"The {name!r} parameter of arrow_scorer must be a list of names. Got the text {texts!r} instead."
             )
     model = load_cached(path)
-    assert model.sha256 is not None, "a loaded model has the hash of its file"
-    made = ArrowScorer(
-        str(Path(path).absolute()), model.sha256, tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row
-    )
-    made._wanted(model.model).check_carried(columns, columns)
-    return made
+    settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
+    ResultColumns(model.model, settings).check_carried(columns)
+    return ArrowScorer(str(Path(path).absolute()), model.sha256, settings)
 
 
 @dataclass(frozen=True)
@@ -104,8 +101,8 @@ class ArrowScorer:
     ----------
     path, sha256 : str
         The file of the model, and its hash.
-    columns, add, n_reasons, on_mismatch, on_bad_row
-        As they were given to `arrow_scorer`.
+    settings : ScoreSettings
+        What was given to `arrow_scorer`.
 
     See Also
     --------
@@ -129,11 +126,7 @@ class ArrowScorer:
 
     path: str
     sha256: str
-    columns: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
-    n_reasons: int = 3
-    on_mismatch: OnMismatch = "error"
-    on_bad_row: OnBadRow = "refuse"
+    settings: ScoreSettings
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Results about the rows of some batches."""
@@ -194,22 +187,19 @@ class ArrowScorer:
                 blocks.finish()
             raise
 
-    def _wanted(self, model: TableModel) -> ResultColumns:
-        return ResultColumns.of(model, [*self.add, *(["flags"] if self.on_bad_row == "flag" else [])], self.n_reasons)
-
 
 class _Blocks:
     """Results about the blocks of one stream of rows, and what breaks the contract in them so far."""
 
     def __init__(self, scorer: ArrowScorer, first: pa.Table) -> None:
-        self.scorer, self.model = scorer, cached_model(scorer.path, scorer.sha256).model
+        self.settings, self.model = scorer.settings, cached_model(scorer.path, scorer.sha256).model
         self.empty, self.n_rows, self._issues = first.slice(0, 0), 0, Issues()
-        self._wanted = scorer._wanted(self.model)
-        self._wanted.check_carried(scorer.columns, first.column_names)
+        self._columns = ResultColumns(self.model, self.settings)
+        self._columns.check_carried(first.column_names)
         self._difference = compare_columns(self.model.contract, first.schema)
-        if scorer.on_mismatch == "error":
+        if self.settings.on_mismatch == "error":
             self._difference.raise_or_warn("error")
-        self.nothing = self._wanted.nothing(self.empty.select(list(scorer.columns)).schema)
+        self.nothing = self._columns.nothing(self.empty.select(self._columns.carried).schema)
 
     def in_schema(self, table: pa.Table, number: int) -> pa.Table:
         """A batch, if it has the schema of the first one; columns without a value are taken in its types."""
@@ -231,18 +221,17 @@ class _Blocks:
 
     def results(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         """Results about the next rows, in blocks; a broken contract is refused before them."""
-        scorer = self.scorer
+        settings = self.settings
         for place in row_slices(len(rows), BATCH_ROWS):
             block = rows.slice(place.start, place.stop - place.start).combine_chunks()
-            bad = scorer.on_bad_row
-            decided = decide_rows(self.model, self._difference.renamed(block), self._issues, on_bad_row=bad)
-            carried = block.select(list(scorer.columns))
-            made = self._wanted.batch(carried, decided, ("", self.n_rows), keep_bad=bad == "flag")
+            renamed = self._difference.renamed(block)
+            decided = decide_rows(self.model, renamed, self._issues, on_bad_row=settings.on_bad_row)
+            made = self._columns.batch(block, decided, ("", self.n_rows))
             self.n_rows += len(block)
-            if scorer.on_mismatch == "error" and (now := replace(self._difference, issues=self._issues)).breaks:
+            if settings.on_mismatch == "error" and (now := replace(self._difference, issues=self._issues)).breaks:
                 now.raise_or_warn("error")
             yield made
 
     def finish(self) -> None:
         """Give the notes about all rows as a warning."""
-        replace(self._difference, issues=self._issues).raise_or_warn(self.scorer.on_mismatch)
+        replace(self._difference, issues=self._issues).raise_or_warn(self.settings.on_mismatch)

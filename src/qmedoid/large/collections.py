@@ -1,13 +1,28 @@
-"""Dask collections as partitions of rows: data frames, series and arrays."""
+"""Dask data frames, series and arrays: partitions of rows, lazy results about them, and passes over them.
 
-from typing import Any
+In lazy results the model is one task of the graph that all others depend on, so that the graph does not grow with
+partitions times model.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-from dask.delayed import Delayed
+import numpy.typing as npt
+import pyarrow as pa
+from dask.delayed import Delayed, delayed
 
 from qmedoid.exceptions import DataError
+from qmedoid.large.base import Pass, Summary, table_digest
+from qmedoid.large.runner import OnRows, Runner, TableFacts
+from qmedoid.large.shared import Shared
+from qmedoid.large.workers import Workers, pass_workers
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables._memory import MemoryFile
+from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
+from qmedoid.tables.source import TableSource
 
 
 def by_rows(data: Any, name: str = "X") -> Any:
@@ -82,3 +97,186 @@ def check_same_rows(place: int, x: Any, y: Any) -> None:
             "the same order, as after a shuffle. Give the name of a column of X as y, or persist() the collection "
             "that both are taken from. If rows belong together by their places alone, give y.to_dask_array()."
         )
+
+
+def lazy_values(
+    data: Any, owner: Any, method: str, how: Mapping[str, Any], names: str | Sequence[Any], nothing: npt.NDArray[Any]
+) -> Any:
+    """What a method returns about every row, in the kind of the data: lazy, with known types.
+
+    Parameters
+    ----------
+    data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
+    owner : object
+        The one with the method, which takes a partition and returns an array.
+    method : str
+    how : mapping
+        Further arguments of the method.
+    names : str or sequence
+        Name of the series, or of the columns, of a frame.
+    nothing : ndarray of shape (0,) or (0, C)
+        What the method returns of no rows.
+
+    Returns
+    -------
+    dask.array.Array, dask.dataframe.Series or dask.dataframe.DataFrame
+        An array for an array; for a frame a series or a frame with its index.
+    """
+    rows = by_rows(data)
+    node = _node(owner)
+    if isinstance(rows, dd.DataFrame):
+        empty = _framed(nothing, names, nothing_of(rows))
+        return rows.map_partitions(_frame_of, node, method, dict(how), names, nothing, meta=empty, **_AS_IT_IS)
+    if nothing.ndim == 1:
+        return rows.map_blocks(_array_of, node, method, dict(how), nothing, drop_axis=1, meta=nothing)
+    chunks = (rows.chunks[0], (nothing.shape[1],))
+    return rows.map_blocks(_array_of, node, method, dict(how), nothing, chunks=chunks, meta=nothing)
+
+
+def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Sequence[str], **how: Any) -> Any:
+    """A frame that a function makes of an owner and a frame: lazy, with the types that it makes of no rows.
+
+    The columns of an array have these names.
+    """
+    rows = by_rows(data)
+    if isinstance(rows, da.Array):
+        rows = dd.from_dask_array(rows, columns=list(names))
+    empty = function(owner, nothing_of(rows), **how)
+    return rows.map_partitions(_with_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
+
+
+# Partitions are not aligned with what they are given beside them, and results keep their types.
+_AS_IT_IS: dict[str, Any] = {"enforce_metadata": False, "align_dataframes": False}
+
+
+def _node(owner: Any) -> Any:
+    packed = Shared.of(owner)
+    return delayed(Shared, pure=True)(packed.sha256, packed.data, dask_key_name=packed.key)
+
+
+def _with_owner(part: Any, shared: Shared, function: Callable[..., Any], how: Mapping[str, Any]) -> Any:
+    return function(shared.value(), part, **how)
+
+
+def _array_of(part: Any, shared: Shared, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
+    return getattr(shared.value(), method)(part, **how) if len(part) else nothing
+
+
+def _frame_of(
+    part: Any,
+    shared: Shared,
+    method: str,
+    how: Mapping[str, Any],
+    names: str | Sequence[Any],
+    nothing: npt.NDArray[Any],
+) -> Any:
+    return _framed(_array_of(part, shared, method, how, nothing), names, part)
+
+
+def _framed(values: npt.NDArray[Any], names: str | Sequence[Any], part: Any) -> Any:
+    """An array as a series or a frame, with the index of a partition."""
+    if isinstance(names, str):
+        return pa.table({names: pa.array(values)}).to_pandas()[names].set_axis(part.index)
+    columns = {str(place): pa.array(np.ascontiguousarray(column)) for place, column in enumerate(values.T)}
+    return pa.table(columns).to_pandas().set_axis(list(names), axis=1).set_axis(part.index)
+
+
+# Names of the target, where it has none that is free.
+_TARGETS = ("target", "class", "y", "label")
+
+
+class RowLayout(NamedTuple):
+    """Columns of the partitions of a collection: those of X, the target, and the types of all."""
+
+    columns: tuple[str, ...]
+    target: str
+    schema: pa.Schema
+
+    def table(self, place: int, x: Any, y: Any = None) -> pa.Table:
+        """A partition of X with its targets, if these are apart, as one table."""
+        table = as_table(x, names=self.columns)
+        if y is None:
+            return table
+        check_same_rows(place, x, y)
+        return table.append_column(self.target, as_table({self.target: y}).column(0))
+
+    def source(self, place: int, table: pa.Table) -> TableSource:
+        """A partition as files are read."""
+        source = TableSource([MemoryFile(table, f"partition {place}")], None)
+        source.schema = self.schema
+        return source
+
+
+def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | None = None) -> Runner:
+    """A runner over the partitions of a Dask data frame or array.
+
+    Every pass computes the partitions anew: `persist` a collection that is costly to make, and fits in the memory of
+    the cluster. Types of columns are those that the collection says; of columns of Python objects they are found by one
+    more pass.
+
+    Rows of a collection that was shuffled have no order of their own: Dask may give them in another one whenever it is
+    computed. Rows that are in another order for another runner cannot be noticed: results are right then, but of
+    another sample. Write such a collection to Parquet first.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
+    y : dask.dataframe.Series, dask.array.Array of shape (n,) or str
+        Targets in the partitions of X, or the name of a column of X.
+    client : distributed.Client or None
+        None takes the client in force; without a cluster, partitions are read on threads of this process.
+    on_rows : callable or None
+    """
+    X = by_rows(X)
+    known = as_table(nothing_of(X))
+    parts: list[tuple[Any, ...]]
+    names, schema = tuple(known.column_names), known.schema
+    if isinstance(y, str):
+        if y not in names:
+            raise DataError(f"X has no column {y!r}.{did_you_mean(y, names)}")
+        target, parts = y, [(one,) for one in partitions_of(X)]
+    else:
+        target, parts = _free_name(series_name(y), names), with_targets(X, y)
+        schema = schema.append(as_table({target: nothing_of(y)}).schema.field(0))
+    categories = frozenset(one.name for one in schema if is_declared_category(one.type))
+    schema = pa.schema([(one.name, plain_type(one.type)) for one in schema])
+    workers, tasks = pass_workers(client), [(place, *part) for place, part in enumerate(parts)]
+    layout = RowLayout(names, target, schema)
+    layout = layout._replace(schema=_types(layout, workers, tasks))
+    description = f"a Dask {'data frame' if hasattr(X, 'columns') else 'array'} of {len(parts)} partitions"
+    facts = TableFacts(description, layout.schema, categories=categories)
+    lengths = [None] * len(tasks)
+    return Runner(facts, tasks, _of_rows, lengths, workers.results, layout, target, on_rows=on_rows)
+
+
+def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
+    one, layout = shared
+    table = layout.table(place, x, y)
+    return one.summarize(layout.source(place, table), first_row), table_digest(table)
+
+
+def _free_name(given: str | None, names: Sequence[str]) -> str:
+    """The name of a target: its own, if no column is called so."""
+    wanted = [*([given] if given else []), *_TARGETS]
+    numbered = (f"target_{number}" for number in range(len(names) + 1))
+    return next(name for name in [*wanted, *numbered] if name not in names)
+
+
+def _types(layout: RowLayout, workers: Workers, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
+    """Types of all columns; those of Python objects are the ones that all partitions have in common."""
+    unknown = [one.name for one in layout.schema if pa.types.is_null(one.type)]
+    if not unknown:
+        return layout.schema
+    found = [types for _, types in workers.results("types", _types_of, (layout, unknown), tasks)]
+    schema = layout.schema
+    for number, name in enumerate(unknown):
+        kinds = [types[number] for types in found if not pa.types.is_null(types[number])]
+        kind = common_type(sorted(kinds, key=str)) if kinds else pa.string()
+        schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+    return schema
+
+
+def _types_of(shared: tuple[RowLayout, list[str]], place: int, x: Any, y: Any = None) -> list[pa.DataType]:
+    layout, names = shared
+    schema = layout.table(place, x, y).schema
+    return [plain_type(schema.field(name).type) for name in names]

@@ -7,36 +7,65 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
-import hashlib
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Pass, Summary, merge
-from qmedoid.large.count import CountPass
-from qmedoid.large.fit_sample import FitSample, PassSettings, in_types, reading_of, sample_of
-from qmedoid.large.hard_rows import RareSample, add_hard_rows
-from qmedoid.large.judge import HELD_OUT, JUDGED, JudgedRows, JudgePass
-from qmedoid.large.judged import calibrate_judged, check_calibrating, judged_report
-from qmedoid.large.plan import Labels, labels_of
+from qmedoid.large.base import ROW, Pass, Summary
+from qmedoid.large.counting import SAMPLE, Counted, SamplePass, count_rows
+from qmedoid.large.evaluation import (
+    HELD_OUT,
+    JUDGED,
+    JudgedRows,
+    JudgePass,
+    calibrate_judged,
+    check_calibrating,
+    judged_report,
+)
+from qmedoid.large.fit_sample import (
+    FitSample,
+    PassSettings,
+    RareSample,
+    Sampled,
+    add_hard_rows,
+    in_types,
+    sample_of,
+    with_places,
+)
 from qmedoid.large.runner import PassTime, Runner
-from qmedoid.large.sample import SAMPLE, SamplePass
-from qmedoid.large.sizes import HARD_SHARE, class_rates, shares_for, sizes_for, width_of
-from qmedoid.large.split import CALIBRATE, TEST, TRAIN, RowSplit, moments, read_cells
+from qmedoid.large.split import (
+    CALIBRATE,
+    DEFAULT_MEMORY,
+    HARD_SHARE,
+    TEST,
+    TRAIN,
+    RowSplit,
+    class_rates,
+    memory_bytes,
+    moments,
+    needed_bytes,
+    read_cells,
+    shares_for,
+    sizes_for,
+    width_of,
+)
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.registry import estimator_class
 from qmedoid.model.contract import Column
-from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import cell_codes, with_missing_values_out
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
-from qmedoid.tables.targets import label_codes
+from qmedoid.tables.roles import Role
+from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.targets import class_labels, label_codes
 
 # Held-out rows that are kept as they are, for a page about the model.
 _HELD_ROWS = 20_000
@@ -68,25 +97,9 @@ class InPasses(NamedTuple):
     times: list[PassTime]
 
 
-class Counted(NamedTuple):
-    """What the first pass shows: rows of every partition, labels, and notes on how files were read."""
-
-    lengths: list[int]
-    labels: Labels
-    notes: list[str]
-
-
-def count_rows(runner: Runner, target: str) -> Counted:
-    """Count rows and labels."""
-    found = runner.each(CountPass(reading_of(runner), target))
-    together = merge(found)
-    labels, notes = labels_of(together, target, runner.description), [*together.counts.get("notes", {})]
-    return Counted([one.total("rows") for one in found], labels, notes)
-
-
 def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
     """All rows with a class, in their types: a table that fits in memory."""
-    everything = SamplePass(reading_of(runner), target, dict.fromkeys(counted.labels.counts, 1.0), 0, name="read")
+    everything = SamplePass(runner.facts.reading, target, dict.fromkeys(counted.counts, 1.0), 0, name="read")
     return runner.run(everything, counted.lengths).rows[SAMPLE]
 
 
@@ -106,16 +119,12 @@ def fit_in_passes(
     settings : PassSettings
     fit_sample : callable
     """
-    _check_owner(owner)
-    return _Fit(owner, runner, counted, settings).run(fit_sample)
-
-
-def _check_owner(owner: Any) -> None:
     if owner.class_weight is not None:
         raise ParameterError(
             "Weights of classes are not for a fit in passes, which calibrates at the frequencies of the whole table: "
             "leave class_weight out, and move the operating point instead."
         )
+    return _Fit(owner, runner, counted, settings).run(fit_sample)
 
 
 class _Fit:
@@ -123,19 +132,19 @@ class _Fit:
 
     def __init__(self, owner: Any, runner: Runner, counted: Counted, settings: PassSettings) -> None:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
-        self.reading, self.labels = reading_of(runner), counted.labels
+        self.reading = runner.facts.reading
         self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
-        self.shares = shares_for(self.labels.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
+        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
         self.rare = self._rare_texts()
-        share = 1.0 - self.shares.test - self.shares.calibrate
-        self.rates = class_rates(self.labels.counts, share, self.sizes, self.rare)
+        share = 1.0 - self.test - self.calibrate
+        self.rates = class_rates(self.counted.counts, share, self.sizes, self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
         settings, target = self.settings, self.settings.target
         raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
         inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order,
-                                 n_rows=self.labels.n_rows, missing=settings.missing)  # fmt: skip
+                                 n_rows=self.counted.n_rows, missing=settings.missing)  # fmt: skip
         inferred.check_any()
         split = self._split(table, inferred.columns)
         training, draws = self._training_rows(raw, split)
@@ -145,12 +154,10 @@ class _Fit:
             training, weights = add_hard_rows(
                 self.owner, self.runner, self.counted.lengths, settings, training, inferred, split, sample
             )
-        sampled = sample_of(training, self.runner.facts, settings, inferred, self.labels.counts, weights)
+        sampled = sample_of(training, self.runner.facts, settings, inferred, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
-        held_rate = min(1.0, _HELD_ROWS / max(self.shares.test * self.labels.n_rows, 1.0))
-        digest = hashlib.blake2b(model_bytes(model), digest_size=16).hexdigest()
-        judge = JudgePass(self.reading, target, model, digest, split, held_rate, settings.seed)
-        found = self._run(judge)
+        held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
+        found = self._run(JudgePass(self.reading, target, model, split, held_rate, settings.seed))
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
         calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
@@ -159,7 +166,7 @@ class _Fit:
         more += self._own_notes(len(sampled.rows), n_training, inferred)
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
         return InPasses(
-            calibrated, report, held_out, notes, self.labels.n_rows, n_training, len(sampled.rows), self.runner.times
+            calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times
         )
 
     def _run(self, one: Pass) -> Summary:
@@ -167,9 +174,9 @@ class _Fit:
 
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""
-        method, sides = self.owner.method, self.labels.sides(self.owner.positive)
+        method, sides = self.owner.method, self.counted.sides(self.owner.positive)
         if not all(sides.values()):
-            classes = sorted(set(self.labels.classes.values()))
+            classes = sorted(set(self.counted.classes.values()))
             shown, hint = some_of([*map(repr, classes)], 10), did_you_mean(str(self.owner.positive), classes)
             raise ParameterError(
                 f"The positive class {self.owner.positive!r} is no class in {self.settings.target!r}.{hint} The "
@@ -182,7 +189,7 @@ class _Fit:
         is_asked = method == "rare" or isinstance(method, rare)
         if not (is_asked or (method == "auto" and rare.suits(counts))):
             return frozenset()
-        return self.labels.texts_of(min(sides, key=lambda side: sides[side]), self.owner.positive)
+        return self.counted.texts_of(min(sides, key=lambda side: sides[side]), self.owner.positive)
 
     def _kind(self) -> CalibrationKind:
         method = self.owner.method
@@ -195,12 +202,10 @@ class _Fit:
         if settings.time is not None:
             time = _time_column(table, settings.time, settings.date_order)
             each = self._each(table.column(settings.target))
-            last = _last_of_training(moments(table.column(settings.time), time), each, self.shares.test)
+            last = _last_of_training(moments(table.column(settings.time), time), each, self.test)
         codes = cell_codes(with_missing_values_out(table, columns), [column.name for column in columns])
         by_place = settings.group is None and is_coarse(codes)
-        return RowSplit(
-            columns, self.shares.test, self.shares.calibrate, settings.seed, settings.group, time, last, by_place
-        )
+        return RowSplit(columns, self.test, self.calibrate, settings.seed, settings.group, time, last, by_place)
 
     def _each(self, target: pa.ChunkedArray) -> Array:
         """How many rows of the table each row of the sample stands for."""
@@ -216,7 +221,7 @@ class _Fit:
 
     def _check_classes(self, codes: Codes, part: Codes) -> None:
         """Refuse a class that has no training row, or too few rows that calibrate, before it is fitted."""
-        positive, side_of = self.owner.positive, self.labels.side_of(self.owner.positive)
+        positive, side_of = self.owner.positive, self.counted.side_of(self.owner.positive)
         sides, places = np.unique([side_of[text] for text in self.rates], return_inverse=True)
         counts = np.zeros((len(sides), TEST + 1), dtype=np.intp)
         np.add.at(counts, (places[codes], part), 1)
@@ -253,15 +258,15 @@ class _Fit:
         seen = [name for name in inferred.left_out if self.settings.roles.get(name) != "ignore"]
         if seen and min(self.rates.values()) < 1.0:
             notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
-        merged = len(self.labels.counts) - len({text.strip() for text in self.labels.counts})
+        merged = len(self.counted.counts) - len({text.strip() for text in self.counted.counts})
         if merged:
             notes.append(
                 f"{merged:,} of the classes in {self.settings.target!r} differ from another by blanks around them only"
             )
-        if self.labels.unlabeled:
-            notes.append(f"{self.labels.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
-        if self.shares.test < self.settings.test:
-            share = 100 * self.shares.test
+        if self.counted.unlabeled:
+            notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
+        if self.test < self.settings.test:
+            share = 100 * self.test
             notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
         return notes
 
@@ -279,3 +284,125 @@ def _last_of_training(times: Array, each: Array, test: float) -> float:
     order = np.argsort(times, kind="stable")
     done = np.cumsum(each[order])
     return float(times[order[min(np.searchsorted(done, (1.0 - test) * done[-1]), len(order) - 1)]])
+
+
+def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, Any]) -> None:
+    """Fit a `MedoidClassifier` to a Dask data frame or array, and set its fitted attributes.
+
+    Parameters
+    ----------
+    owner : MedoidClassifier
+    X, y : Dask collections; y may be the name of a column of X
+    memory : int, str or None
+        What the fit may use in this process.
+    refused : dict
+        Other parameters of the fit, by name; they are for tables in memory.
+    """
+    from qmedoid.extras import require_dask
+
+    require_dask("A fit of Dask collections")
+    from qmedoid.large.collections import collection_runner
+
+    given = next((name for name, value in refused.items() if value is not None), None)
+    if given is not None:
+        raise ParameterError(f"{given} is for tables in memory, and X is a Dask collection: leave it out.")
+    limit = DEFAULT_MEMORY if memory is None else memory_bytes(memory)
+    runner = collection_runner(X, y)
+    target = runner.target
+    assert target is not None, "collections have a target"
+    counted = count_rows(runner, target)
+    names = None if hasattr(X, "columns") else [name for name in runner.facts.schema.names if name != target]
+    fitted = clone(owner)
+    if needed_bytes(counted.n_rows, width_of(runner.facts.schema)) <= limit:
+        _fit_whole(fitted, runner, counted, target, names)
+        if counted.unlabeled:
+            fitted._note(f"{counted.unlabeled:,} rows have no class in {target!r} and are left out")
+    else:
+        _fit_in_passes(fitted, runner, counted, target, names, limit)
+    parameters = owner.get_params(deep=False)
+    vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
+
+
+def _fit_whole(fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None) -> None:
+    """Fit all rows, which are brought here: the fit of a table in memory."""
+    table = all_rows(runner, counted, target)
+    _, labels = class_labels(table.column(target), target)
+    fitted.fit(_rows_of(table.drop_columns([target, ROW]), names), np.array(labels.to_pylist()))
+
+
+def _fit_in_passes(
+    fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None, memory: int
+) -> None:
+    roles: dict[str, Role] = {**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})}
+    seed = int(check_random_state(fitted.random_state).randint(2**31))
+    missing = check_missing("The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target)
+    settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed, missing=missing)
+
+    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
+        fitted._settled, fitted._totals = sampled.inferred, sampled.totals
+        rows = _rows_of(sampled.table.drop_columns([target]), names)
+        fitted.fit(rows, sampled.labels, sample_weight=sampled.weights)
+        return with_places(fitted.table_model(), sampled.rows), []
+
+    found = fit_in_passes(fitted, runner, counted, settings, fit_sample)
+    _adopt(fitted, found.model)
+    fitted.notes_ += found.notes
+    for note in found.notes:
+        warn(f"{note[0].upper()}{note[1:]}.")
+
+
+def _adopt(fitted: Any, model: TableModel) -> None:
+    """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
+    fitted.models_ = list(model.models)
+    fitted.model_ = fitted.models_[0]
+    fitted.contract_, fitted._training = model.contract, model.training
+    fitted._set_decision(model.decision)
+    if model.importances is not None:
+        before = fitted._importances
+        fitted._importances = model.importances
+        shares = np.divide(model.importances, before, out=np.ones_like(before), where=before > 0)
+        fitted.feature_importances_[fitted.feature_importances_ > 0] *= shares[before > 0]
+
+
+def _rows_of(table: pa.Table, names: list[str] | None) -> Any:
+    """The rows as a fit takes them: a table, or an array where the collection is one."""
+    if names is None:
+        return table
+    return np.column_stack([table.column(name).to_numpy() for name in names])
+
+
+def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Share of the rows of a Dask collection that are classified rightly, counted partition by partition."""
+    from qmedoid.extras import require_dask
+
+    require_dask("A score of Dask collections")
+    from qmedoid.large.collections import by_rows, partitions_of, with_targets
+    from qmedoid.large.workers import Workers
+
+    if sample_weight is not None:
+        raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
+    X = by_rows(X)
+    if isinstance(y, str):
+        # Taken from each partition: computed apart, the same rows may come in another order.
+        if y not in getattr(X, "columns", ()):
+            raise DataError(f"X has no column {y!r} with the classes.")
+        parts: list[tuple[Any, ...]] = [(one,) for one in partitions_of(X)]
+    else:
+        parts = with_targets(X, y)
+    tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
+    counts = [found for _, found in Workers().results("score", _right_rows, owner, tasks)]
+    n_rows = sum(n for _, n in counts)
+    if n_rows == 0:
+        raise DataError("Input X has no rows: pass at least one.")
+    return float(sum(right for right, _ in counts) / n_rows)
+
+
+def _right_rows(owner: Any, name: str | None, place: int, x: Any, y: Any = None) -> tuple[int, int]:
+    """How many rows of a partition are classified rightly, and how many there are."""
+    from qmedoid.large.collections import check_same_rows
+
+    labels = y if name is None else x[name]
+    check_same_rows(place, x, labels)
+    if len(x) == 0:
+        return 0, 0
+    return round(owner.score(x, labels) * len(x)), len(x)

@@ -1,8 +1,8 @@
 """What a fit in passes is asked for, and the sample that it fits in memory."""
 
 import hashlib
-import io
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
@@ -11,16 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.large.base import ROW
-from qmedoid.large.reading import RawReading
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import QMedoidWarning
+from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
 from qmedoid.large.runner import Runner, TableFacts
-from qmedoid.large.sizes import DEFAULT_MEMORY, Sizes
+from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, Sizes, read_cells
+from qmedoid.methods.registry import estimator_class
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import DECIMAL, as_category
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred
 from qmedoid.tables.roles import Role, in_roles
-from qmedoid.tables.targets import class_labels
+from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.source import TableSource
+from qmedoid.tables.targets import class_labels, label_codes
 
 
 @dataclass(frozen=True)
@@ -58,24 +62,6 @@ class PassSettings:
     sizes: Sizes | None = None
 
 
-class _Hashed(io.RawIOBase):
-    """A file whose bytes are hashed, and kept nowhere."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._hash.update(data)
-        return len(data)
-
-    def hexdigest(self) -> str:
-        """The hash of all bytes."""
-        return self._hash.hexdigest()
-
-
 class Sampled(NamedTuple):
     """Rows that are fitted: a table in types, its labels, their places, and weights where rows count differently."""
 
@@ -89,39 +75,25 @@ class Sampled(NamedTuple):
 
     def digest(self, *more: Any) -> str:
         """Hash of all that the fit of the rows depends on."""
-        hashed = _Hashed()
-        hashed.write(json.dumps([sorted(self.totals.items()), repr(self.inferred), more], default=repr).encode())
-        with pa.ipc.new_stream(pa.PythonFile(hashed, "w"), self.table.schema) as stream:
-            stream.write_table(self.table)
-        hashed.write(self.rows.tobytes())
-        hashed.write(b"" if self.weights is None else self.weights.tobytes())
+        hashed = hashlib.blake2b(table_digest(self.table).encode(), digest_size=16)
+        hashed.update(json.dumps([sorted(self.totals.items()), repr(self.inferred), more], default=repr).encode())
+        hashed.update(self.rows.tobytes())
+        hashed.update(b"" if self.weights is None else self.weights.tobytes())
         return hashed.hexdigest()
 
 
-class FittedSample(NamedTuple):
-    """The model of a sample, and notes of its fit."""
-
-    model: TableModel
-    notes: list[str]
-
-
-FitSample = Callable[[Sampled], FittedSample]
-"""Fits the rows of a sample in memory; medoids are numbered by their places in the whole table."""
-
-
-def reading_of(runner: Runner) -> RawReading:
-    """How raw cells of a table are read."""
-    return RawReading(runner.facts.as_text, runner.facts.decimal)
+FitSample = Callable[[Sampled], tuple[TableModel, list[str]]]
+"""Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
 
 
 def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.Table:
     """Raw rows in the types that their cells have in common."""
     table = raw
-    if facts.as_text:
+    if facts.reading.as_text:
         from qmedoid.tables._text_types import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
-        table = infer_types(raw.drop_columns([ROW]), facts.decimal, texts)
+        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)
         table = table.append_column(ROW, raw.column(ROW))
     for name in facts.categories:
         table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
@@ -153,3 +125,135 @@ def with_places(model: TableModel, rows: Codes) -> TableModel:
     """A model whose medoids are numbered by their places in the whole table."""
     hybrids = cast("tuple[Any, ...]", model.models)
     return replace(model, models=tuple(replace(one, method=one.method.with_row_numbers(rows)) for one in hybrids))
+
+
+# Rows of a pilot model: of the rare class at most, and of the other.
+_PILOT_RARE, _PILOT_COMMON = 4_000, 16_000
+_PILOT_MEDOIDS = 8
+
+
+class RareSample(NamedTuple):
+    """A sample of a table with a rare class: rates by label, the rare labels, and how many hard rows to add."""
+
+    rates: Mapping[str, float]
+    rare: frozenset[str]
+    n_hard: float
+
+    @property
+    def common(self) -> frozenset[str]:
+        """The other labels."""
+        return frozenset(self.rates) - self.rare
+
+    def is_rare(self, rows: pa.Table, target: str) -> Flags:
+        """Which rows are of the rare class."""
+        return np.asarray(label_codes(rows.column(target).cast(pa.string()), tuple(sorted(self.rare))) >= 0)
+
+
+def add_hard_rows(
+    owner: Any,
+    runner: Runner,
+    lengths: list[int],
+    settings: PassSettings,
+    training: pa.Table,
+    inferred: Inferred,
+    split: RowSplit,
+    sample: RareSample,
+) -> tuple[pa.Table, Array]:
+    """The training rows of a sample with hard ones of the whole table, and how many rows each of them stands for."""
+    rate, of_rare = sample.rates[min(sample.common)], sample.rates[min(sample.rare)]
+    is_rare, reading = sample.is_rare(training, settings.target), runner.facts.reading
+    if rate >= 1.0:
+        return training, np.where(is_rare, 1.0 / of_rare, 1.0)
+    pilot = _pilot(owner, runner, settings, training, is_rare, inferred)
+    known = likeness(pilot, reading.in_kinds(training, split.columns))
+    scale = scale_for(known[~is_rare], 1.0 / rate, sample.n_hard)
+    looking = LikenessPass(reading, settings.target, tuple(sorted(sample.common)), pilot, split, scale, settings.seed)
+    hard = runner.run(looking, lengths).rows[HARD]
+    new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
+    together = in_order([training, hard.filter(pa.array(new))])
+    odds = likeness(pilot, reading.in_kinds(together, split.columns))
+    # A row is kept if either of two independent draws keeps it.
+    kept = 1.0 - (1.0 - rate) * (1.0 - np.minimum(1.0, odds * scale))
+    return together, 1.0 / np.where(sample.is_rare(together, settings.target), of_rare, kept)
+
+
+def _pilot(
+    owner: Any, runner: Runner, settings: PassSettings, training: pa.Table, is_rare: Flags, inferred: Inferred
+) -> TableModel:
+    """A small model of the rare class against the other, fast to score."""
+    rng = np.random.default_rng(settings.seed)
+    chosen = [
+        rng.permutation(np.flatnonzero(is_rare == side))[:most]
+        for side, most in ((True, _PILOT_RARE), (False, _PILOT_COMMON))
+    ]
+    rows = np.sort(np.concatenate(chosen))
+    table = sample_of(training.take(pa.array(rows)), runner.facts, settings, inferred, {}).table
+    pilot = type(owner)(
+        method=estimator_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0),
+        refine="never",
+        roles=dict(settings.roles),
+        date_order=settings.date_order,
+        random_state=settings.seed,
+    )
+    pilot._settled = inferred
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
+        made: TableModel = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
+    return made
+
+
+HARD = "hard"
+# Odds beyond which a row is as hard as can be.
+_MOST_LOG_ODDS = 30.0
+
+
+def likeness(pilot: TableModel, rows: pa.RecordBatch | pa.Table) -> Array:
+    """Odds of the second class, by the pilot."""
+    scores = decide_batch(pilot, rows, Issues(trusts_points=True))[0].scores
+    odds: Array = np.exp(np.clip(scores[:, 1] - scores[:, 0], -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+    return odds
+
+
+@dataclass(frozen=True)
+class LikenessPass:
+    """Training rows of the common class, each kept if its chance is below min(1, odds · τ)."""
+
+    reading: RawReading
+    target: str
+    common: tuple[str, ...]
+    pilot: TableModel
+    split: RowSplit
+    scale: float
+    seed: int
+    name: str = "hard rows"
+
+    def summarize(self, source: TableSource, first_row: int) -> Summary:
+        """Draw hard rows of a partition."""
+        key, found, places = key_of(HARD, self.seed), list[pa.RecordBatch](), []
+        for batch, row in self.reading.batches(source, first_row):
+            codes, texts = label_texts(batch.column(self.target))
+            is_common = np.array([*(text in self.common for text in texts), False])[codes]
+            drawn = chances(key, row, batch.num_rows)
+            read = self.reading.in_kinds(batch, self.split.columns)
+            odds = likeness(self.pilot, read)
+            taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * self.scale)))
+            if not len(taken):
+                continue
+            kept = batch.take(pa.array(taken))
+            some = self.reading.in_kinds(kept, self.split.columns)
+            is_train = self.split.parts(read_cells(some, self.split.columns), kept, taken + row)[0] == TRAIN
+            found.append(kept.filter(pa.array(is_train)))
+            places.append(taken[is_train] + row)
+        return Summary({}, {HARD: kept_rows(found, self.reading.schema(source), places)})
+
+
+def scale_for(odds: Array, each: float, count: float) -> float:
+    """τ so that about `count` rows are kept, where every one of some rows with these odds stands for `each`."""
+    low, high = 1e-30, 1e30
+    for _ in range(200):
+        middle = float(np.sqrt(low * high))
+        if each * np.minimum(1.0, odds * middle).sum() < count:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,7 +1,7 @@
 """Decisions about Dask collections: lazy, partition by partition, with the same bits as about each partition alone."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.extras import is_collection, require_dask
+from qmedoid.tables.score_settings import ScoreSettings
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -26,8 +27,7 @@ def takes_collections(method: Method) -> Method:
         if not is_collection(data):
             return method(self, data, *args, **how)
         require_dask("Scoring a Dask collection")
-        from qmedoid.large.collections import nothing_of
-        from qmedoid.large.lazy import lazy_values
+        from qmedoid.large.collections import lazy_values, nothing_of
 
         # Columns that differ are refused now, and so is a model without this method; estimators want rows.
         if hasattr(self, "contract") or not hasattr(self, "classes_"):
@@ -51,37 +51,37 @@ def _result(owner: Any, method: str) -> tuple[str | list[Any], npt.NDArray[Any]]
     return {"decision_function": "margin"}.get(method, method), np.zeros(0)
 
 
-def lazy_table(saved: Any, data: Any, columns: Sequence[str], add: Sequence[str], **how: Any) -> Any:
+def lazy_table(saved: Any, data: Any, settings: ScoreSettings) -> Any:
     """The results of `SavedModel.score_table` about a Dask collection, as a lazy data frame with its index."""
     require_dask("Scoring a Dask collection")
-    if "row" in add:
+    if "row" in settings.add:
         raise ParameterError(
             "'row' cannot be added to the results of a Dask collection, whose rows have no numbers before they are "
             "computed: use its index, or carry a column through."
         )
-    from qmedoid.large.lazy import lazy_frame
+    from qmedoid.large.collections import lazy_frame
 
     width = data.shape[1] if len(data.shape) == 2 else 0
     names = saved.contract.names if width == len(saved.contract.names) else [f"x{place}" for place in range(width)]
-    return lazy_frame(data, saved, scored_frame, names, columns=list(columns), add=list(add), how=how)
+    return lazy_frame(data, saved, _scored_frame, names, settings=settings)
 
 
-def scored_frame(saved: Any, frame: Any, *, columns: Sequence[str], add: Sequence[str], how: dict[str, Any]) -> Any:
+def _scored_frame(saved: Any, frame: Any, *, settings: ScoreSettings) -> Any:
     """Results about a data frame as another one, which has its index."""
-    is_skipping = how["on_bad_row"] == "skip"
+    is_skipping, is_flagging = (settings.on_bad_row == how for how in ("skip", "flag"))
     # Rows that are left out are flagged first, so that the others keep their places in the index.
-    mode = {"on_bad_row": "flag"} if is_skipping else {}
-    table = saved.score_table(frame, columns=columns, add=add, **(how | mode))
-    results = table.select(table.column_names[len(columns) :])
+    how = {name: getattr(settings, name) for name in ("columns", "add", "n_reasons", "on_mismatch", "on_bad_row")}
+    table = saved.score_table(frame, **(how | ({"on_bad_row": "flag"} if is_skipping else {})))
+    results = table.select(table.column_names[len(settings.columns) :])
     names = [str(name) for name in frame.columns]
-    carried = frame.iloc[:, [names.index(name) for name in columns]]
+    carried = frame.iloc[:, [names.index(name) for name in settings.columns]]
     if is_skipping:
         kept = results.column("flag").is_null()
         results, carried = results.filter(kept), carried[kept.to_numpy()]
-        results = results if "flags" in add else results.drop_columns("flag")
-    made = results.to_pandas(integer_object_nulls=True).astype(_nullable(results.schema, how["on_bad_row"] == "flag"))
+        results = results if "flags" in settings.add else results.drop_columns("flag")
+    made = results.to_pandas(integer_object_nulls=True).astype(_nullable(results.schema, is_flagging))
     made = made.set_axis(carried.index)
-    return carried.assign(**{name: made[name] for name in made.columns}) if columns else made
+    return carried.assign(**{name: made[name] for name in made.columns}) if settings.columns else made
 
 
 def _nullable(schema: pa.Schema, is_flagging: bool) -> dict[str, str]:

@@ -15,7 +15,7 @@ from qmedoid.exceptions import DataError, OutputError, ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
 from qmedoid.tables._detect import SUFFIXES
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""
 MANIFEST = "_manifest.json"
 """File that lists inputs and results; readers of a folder of tables leave out names that begin with an underscore."""
@@ -26,9 +26,16 @@ _NAME = re.compile(r".+-[0-9a-f]{16}\.parquet")
 # Bytes of the name of an input that are a part of the name of its results.
 _LONGEST = 120
 _SHOWN = 5
-_SAID = {"sha256": "the model", "qmedoid": "the version of qmedoid", "format": "the format of results",
-         "carried": "--columns", "types": "the types of carried columns", "point": "the cut", "log_odds": "--top",
-         "prior": "the prevalence", "n_reasons": "the number of reasons"}  # fmt: skip
+_SAID = {
+    "sha256": "the model",
+    "qmedoid": "the version of qmedoid",
+    "format": "the format of results",
+    "types": "the types of carried columns",
+    "point": "the cut",
+    "log_odds": "--top",
+    "prevalence": "the prevalence",
+    "n_reasons": "the number of reasons",
+}
 
 
 @dataclass(frozen=True)

@@ -1,46 +1,241 @@
-"""Who goes through the partitions of a table: threads of this process, here; a cluster has a runner of its own."""
+"""Tables as partitions, and who goes through them: threads of this process, or the workers of a cluster.
 
+Partitions of files are row groups of Parquet files, and other files as a whole.
+"""
+
+import hashlib
+import json
+import shutil
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError
+from qmedoid._version import __version__
+from qmedoid.exceptions import DataError, OutputError, ParameterError
 from qmedoid.kernels._backend import thread_count
-from qmedoid.large.base import Pass, Summary, merge
-from qmedoid.large.partitions import FileTable
-from qmedoid.large.store import SummaryFolder
+from qmedoid.large.base import Pass, RawReading, Summary, facts_of, file_digest, merge
+from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
+from qmedoid.tables._binary import BinaryFile
+from qmedoid.tables._detect import Bytes
+from qmedoid.tables.source import TableSource, find_files, open_table
 
-OnRows = Callable[[str, int, int | None], None]
-"""Progress callback; receives the name of the pass, the rows that are done, and all rows where these are known."""
+PARTITION_ROWS = 2**20
+"""Rows of a Parquet file that are one partition, about: whole row groups until there are so many."""
 
 
-class TableFacts(NamedTuple):
-    """What all partitions of a table have in common.
+@dataclass(frozen=True)
+class FilePartition:
+    """Rows of a file.
 
-    `as_text` says that cells are read as text, and their types are found by the fit; `given_decimal` is the decimal
-    sign where the user has said it.
+    Attributes
+    ----------
+    path : Path
+    schema : pyarrow.Schema
+        Types that all partitions of the table have in common.
+    row_groups : range or None
+        Row groups of a Parquet file; None for all rows.
+    n_rows : int or None
+        None where the file does not say it.
+    delimiter, decimal : str or None
+        Of a text; detected where None.
+    """
+
+    path: Path
+    schema: pa.Schema
+    row_groups: range | None = None
+    n_rows: int | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+
+    def open(self) -> TableSource:
+        """The rows as a table of their own, in the types of the whole table."""
+        if self.row_groups is None:
+            source = open_table(self.path, delimiter=self.delimiter, decimal=self.decimal)
+        else:
+            source = TableSource([BinaryFile(Bytes(self.path), self.row_groups)], self.path.stat().st_size)
+        # Columns of another file may stand in another order.
+        source.schema, source.names = self.schema, tuple(self.schema.names)
+        return source
+
+    def digest(self) -> str:
+        """Hash of the content: the bytes of the file, which of its rows these are, and the types they are read in."""
+        how = self.row_groups, self.delimiter, self.decimal, [(one.name, str(one.type)) for one in self.schema]
+        hashed = hashlib.blake2b(repr(how).encode(), digest_size=16)
+        facts = self.path.stat()
+        hashed.update(_content(self.path.absolute(), facts.st_size, facts.st_mtime_ns).encode())
+        return hashed.hexdigest()
+
+
+@cache
+def _content(path: Path, _size: int, _time: int) -> str:
+    """Hash of a file, which is read once in a process as long as its size and its time stay the same."""
+    return file_digest(path)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What all partitions of a table have in common, known without reading its rows.
+
+    Attributes
+    ----------
+    description : str
+    schema : pyarrow.Schema
+    reading : RawReading
+        How raw cells are read; types of those that are read as text are found by the fit.
+    given_decimal : str or None
+        The decimal sign where the user has said it.
+    categories : frozenset of str
+        Columns that are said to be categories.
+    partitions : tuple of FilePartition
+        In order; of files.
+    first_row : str
+        Where the first row is, in words.
+    n_bytes : int
+        Of all files.
     """
 
     description: str
-    names: tuple[str, ...]
     schema: pa.Schema
-    as_text: bool = False
-    decimal: str = "."
+    reading: RawReading = RawReading(False)  # noqa: RUF009 (it cannot be changed)
     given_decimal: str | None = None
     categories: frozenset[str] = frozenset()
+    partitions: tuple[FilePartition, ...] = ()
+    first_row: str = "the first row"
+    n_bytes: int = 0
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of all files; None where one does not say it."""
+        counts = [one.n_rows for one in self.partitions if one.n_rows is not None]
+        return sum(counts) if len(counts) == len(self.partitions) else None
 
 
-def file_facts(table: FileTable) -> TableFacts:
-    """What all partitions of files have in common."""
-    return TableFacts(
-        table.description, table.names, table.schema, table.is_text, table.decimal, table.given_decimal,
-        table.categories,
-    )  # fmt: skip
+def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str | None = None) -> TableFacts:
+    """The partitions of a file, a folder or a pattern; a pipe has none, as it is read once."""
+    if str(where) == "-":
+        raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
+    with open_table(where, delimiter=delimiter, decimal=decimal) as source:
+        parts = list[FilePartition]()
+        for path in find_files(where):
+            whole = FilePartition(path, source.schema, delimiter=delimiter, decimal=decimal)
+            with closing(Bytes(path)) as data:
+                is_parquet = data.form == "parquet" and not data.is_compressed
+            parts += _of_parquet(whole) if is_parquet else [replace(whole, n_rows=_known(whole))]
+        return TableFacts(
+            source.description, source.schema, RawReading(source.is_text, source.decimal), decimal,
+            source.declared_categories, tuple(parts), source.first_row, source.n_bytes or 0,
+        )  # fmt: skip
+
+
+def _known(whole: FilePartition) -> int | None:
+    with whole.open() as source:
+        return source.n_rows
+
+
+def _of_parquet(whole: FilePartition) -> list[FilePartition]:
+    """Runs of row groups of about `PARTITION_ROWS` rows."""
+    from pyarrow import parquet
+
+    try:
+        facts = parquet.ParquetFile(whole.path).metadata
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{whole.path.name} cannot be read as parquet: {error}.") from error
+    parts, first, rows = list[FilePartition](), 0, 0
+    for place in range(facts.num_row_groups):
+        rows += facts.row_group(place).num_rows
+        if rows >= PARTITION_ROWS or place == facts.num_row_groups - 1:
+            parts.append(replace(whole, row_groups=range(first, place + 1), n_rows=rows))
+            first, rows = place + 1, 0
+    return parts or [replace(whole, n_rows=0)]
+
+
+SUFFIX = ".summary"
+FORMAT = 2
+"""Number of the file format: a part of every name."""
+_DIGEST_BYTES = 32
+
+
+class SummaryFolder:
+    """A folder of summaries; made when it is not there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._make()
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            where = str(self.path)
+            raise OutputError(f"The folder {where!r} for finished partitions cannot be made: {error}.") from error
+
+    def key(self, name: str, facts: Mapping[str, Any], content: str) -> str:
+        """The name of the summary of a partition by a pass."""
+        what = json.dumps([FORMAT, __version__, name, facts, content], sort_keys=True, default=str)
+        return f"{name.replace(' ', '-')}-{hashlib.blake2b(what.encode(), digest_size=20).hexdigest()}"
+
+    def get(self, key: str) -> Summary | None:
+        """A summary that is there whole; None where there is none."""
+        content = self.get_bytes(key)
+        return None if content is None else _unpacked(content)
+
+    def put(self, key: str, summary: Summary) -> None:
+        """Keep a summary, by one atomic replace."""
+        self.put_bytes(key, _packed(summary))
+
+    def get_bytes(self, key: str) -> bytes | None:
+        """What `put_bytes` kept under a key; None where it is not there, or not whole."""
+        try:
+            data = (self.path / (key + SUFFIX)).read_bytes()
+        except FileNotFoundError:
+            return None
+        content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+        return content if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() == digest else None
+
+    def put_bytes(self, key: str, content: bytes) -> None:
+        """Keep some bytes with their hash, by one atomic replace."""
+        self._make()  # another fit of the same file may have ended, and removed it
+        with atomic_file(self.path / (key + SUFFIX)) as file:
+            file.write(content + hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest())
+
+    def remove(self) -> None:
+        """Remove the summaries, and the folder if nothing else is in it."""
+        for file in self.path.glob("*" + SUFFIX):
+            remove_leftovers(file)
+            file.unlink(missing_ok=True)
+        if self.path.is_dir() and not any(self.path.iterdir()):
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _packed(summary: Summary) -> bytes:
+    """A summary as bytes."""
+    streams = []
+    for table in summary.rows.values():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        streams.append(sink.getvalue().to_pybytes())
+    sizes = dict(zip(summary.rows, map(len, streams), strict=True))
+    head = json.dumps({"counts": summary.counts, "rows": sizes}).encode()
+    return b"".join([len(head).to_bytes(8, "little"), head, *streams])
+
+
+def _unpacked(content: bytes) -> Summary:
+    """A summary from its bytes."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    head, rows = json.loads(content[8:end]), {}
+    for name, size in head["rows"].items():
+        rows[name] = pa.ipc.open_stream(pa.py_buffer(content[end : end + size])).read_all()
+        end += size
+    return Summary(head["counts"], rows)
 
 
 class PassTime(NamedTuple):
@@ -51,116 +246,174 @@ class PassTime(NamedTuple):
     read: int
 
 
-class Runner(Protocol):
-    """Runs passes over the partitions of one table."""
+OnRows = Callable[[str, int, int | None], None]
+"""Progress callback; receives the name of the pass, the rows that are done, and all rows where these are known."""
+Results = Callable[[str, Callable[..., Any], Any, Sequence[tuple[Any, ...]]], Iterator[tuple[int, Any]]]
+"""Runs ``function(shared, *task)`` for every task, and yields places of tasks with results as they are done.
 
-    times: list[PassTime]
-
-    @property
-    def facts(self) -> TableFacts:
-        """What is known of the table without reading its rows."""
-
-    @property
-    def description(self) -> str:
-        """The table in words."""
-
-    def each(self, one: Pass) -> list[Summary]:
-        """The summary of every partition, in order; places of rows are counted from 0 in each of them."""
-
-    def run(self, one: Pass, lengths: Sequence[int]) -> Summary:
-        """The merged summary of all partitions, which have so many rows."""
+Arguments are what is done in words, the function, what all tasks share, and the tasks."""
 
 
 @dataclass
-class LocalRunner:
-    """Reads the partitions of files in threads of this process.
+class Runner:
+    """Runs passes over the partitions of one table.
 
-    Parameters
+    A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
+    of workers nor their death changes a result. Rows that change between the passes of a runner are refused.
+
+    Attributes
     ----------
-    table : FileTable
+    facts : TableFacts
+    tasks : sequence of tuple
+        For each partition what `summarize` takes after what is shared and the place of the first row.
+    summarize : callable
+        Takes (pass, more) as what is shared; returns the summary of a partition, and a hash of its rows or None.
+    lengths : sequence of int or None
+        Rows of the partitions, where they are known.
+    results : callable
+        Who runs the tasks: threads of this process, or `qmedoid.large.workers.Workers.results`.
+    more : object
+        What else the tasks share.
+    target : str or None
+        The name of the target, of collections.
     folder : SummaryFolder or None
         Where summaries of finished partitions are kept, if they are.
     on_rows : callable or None
-    threads : int or None
     """
 
-    table: FileTable
+    facts: TableFacts
+    tasks: Sequence[tuple[Any, ...]]
+    summarize: Callable[..., tuple[Summary, str | None]]
+    lengths: Sequence[int | None]
+    results: Results
+    more: Any = None
+    target: str | None = None
     folder: SummaryFolder | None = None
     on_rows: OnRows | None = None
-    threads: int | None = None
     times: list[PassTime] = field(default_factory=list)
-    # Sizes and times of the files, as they were when they were first read.
-    _stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def facts(self) -> TableFacts:
-        """What is known of the table without reading its rows."""
-        return file_facts(self.table)
-
-    @property
-    def description(self) -> str:
-        """The table in words."""
-        return self.table.description
+    _digests: list[str] = field(default_factory=list)
+    # What the rows of partitions were in the first pass that has read them.
+    _rows_seen: dict[int, Any] = field(default_factory=dict)
 
     def each(self, one: Pass) -> list[Summary]:
-        """The summary of every partition."""
-        return self._summaries(one, [0] * len(self.table.partitions), [part.n_rows for part in self.table.partitions])
+        """The summary of every partition, in order; places of rows are counted from 0 in each of them."""
+        return self._summaries(one, [0] * len(self.tasks), self.lengths)
 
     def run(self, one: Pass, lengths: Sequence[int]) -> Summary:
-        """The merged summary of all partitions."""
+        """The merged summary of all partitions, which have so many rows."""
         starts = [sum(lengths[:place]) for place in range(len(lengths))]
-        return merge(self._summaries(one, starts, list(lengths)))
+        return merge(self._summaries(one, starts, lengths))
 
-    def _summaries(self, one: Pass, starts: list[int], lengths: Sequence[int | None]) -> list[Summary]:
-        began, found = time.perf_counter(), [Summary()] * len(starts)
-        total = sum(n for n in lengths if n is not None) if None not in lengths else None
-        done = n_read = 0
-        n_threads = max(1, min(thread_count(self.threads), len(starts)))
-        with ThreadPoolExecutor(n_threads) as pool:
-            waiting: dict[Future[tuple[Summary, bool]], int] = {}
-            places = iter(range(len(starts)))
-            try:
-                while True:
-                    # Few partitions at a time: what is not begun can be dropped when one fails.
-                    while len(waiting) < n_threads and (place := next(places, None)) is not None:
-                        waiting[pool.submit(self._one, one, place, starts[place])] = place
-                    if not waiting:
-                        break
-                    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                        place = waiting.pop(future)
-                        found[place], was_read = future.result()
-                        n_read += was_read
-                        done += lengths[place] or found[place].total("rows")
-                        if self.on_rows is not None:
-                            self.on_rows(one.name, done, total)
-            finally:
-                for future in waiting:
-                    future.cancel()
-        self.times.append(PassTime(one.name, time.perf_counter() - began, n_read))
-        return found
+    def _summaries(self, one: Pass, starts: Sequence[int], lengths: Sequence[int | None]) -> list[Summary]:
+        began = time.perf_counter()
+        for place in range(len(self.tasks)):
+            self._check_rows(one, place, None)
+        keys = self._keys(one, starts)
+        found = [None if self.folder is None else self.folder.get(key) for key in keys]
+        left = [place for place, summary in enumerate(found) if summary is None]
+        total = None if None in lengths else sum(n for n in lengths if n is not None)
+        done = sum(lengths[place] or summary.total("rows") for place, summary in enumerate(found) if summary)
+        tasks = [(starts[place], *self.tasks[place]) for place in left]
+        for number, (summary, rows) in self.results(one.name, self.summarize, (one, self.more), tasks):
+            place = left[number]
+            self._check_rows(one, place, rows)
+            found[place] = summary
+            if self.folder is not None:
+                self.folder.put(keys[place], summary)
+            done += lengths[place] or summary.total("rows")
+            if self.on_rows is not None:
+                self.on_rows(one.name, done, total)
+        self.times.append(PassTime(one.name, time.perf_counter() - began, len(left)))
+        return [summary for summary in found if summary is not None]
 
-    def _one(self, one: Pass, place: int, first_row: int) -> tuple[Summary, bool]:
-        """The summary of a partition, and whether it had to be read."""
-        part, key = self.table.partitions[place], None
-        self._check_unchanged(part.path)
-        if self.folder is not None:
-            facts: dict[str, Any] = {**one.facts, "first_row": first_row}
-            key = self.folder.key(one.name.replace(" ", "-"), facts, part.digest())
-            known = self.folder.get(key)
-            if known is not None:
-                return known, False
-        with part.open() as source:
-            summary = one.summarize(source, first_row)
-        if self.folder is not None and key is not None:
-            self.folder.put(key, summary)
-        return summary, True
+    def _check_rows(self, one: Pass, place: int, rows: Any) -> None:
+        """Refuse a partition whose rows are others, or in another order, than in an earlier pass."""
+        part = self.tasks[place][0]
+        if isinstance(part, FilePartition):
+            rows = _stamp(part.path)
+        if rows is None or self._rows_seen.setdefault(place, rows) == rows:
+            return
+        if isinstance(part, FilePartition):
+            raise DataError(f"{part.path} was changed while the table was fitted: begin again when it is complete.")
+        raise DataError(
+            f"{one.name}: partition {place} (from 0) of {self.facts.description} has other rows, or the same in "
+            "another order, than in an earlier pass. After a shuffle, or with random numbers, every computation may "
+            "give others: write the collection to Parquet and fit that, or persist() it, on workers that stay."
+        )
 
-    def _check_unchanged(self, path: Path) -> None:
-        """Refuse a file that was changed between two passes: what was counted is not what is drawn then."""
+    def _keys(self, one: Pass, starts: Sequence[int]) -> list[str]:
+        """Names of the summaries in the folder."""
+        if self.folder is None:
+            return [""] * len(starts)
+        if not self._digests:
+            found = dict(self.results("hash", _digest, None, self.tasks))
+            self._digests = [found[place] for place in range(len(self.tasks))]
+        facts = facts_of(one)
+        return [
+            self.folder.key(one.name, {**facts, "first_row": start}, digest)
+            for start, digest in zip(starts, self._digests, strict=True)
+        ]
+
+
+def file_runner(
+    table: TableFacts,
+    results: Results | None = None,
+    *,
+    folder: SummaryFolder | None = None,
+    on_rows: OnRows | None = None,
+    threads: int | None = None,
+) -> Runner:
+    """A runner over the partitions of files, which all workers must see under the same paths; by default on threads."""
+    lengths = [one.n_rows for one in table.partitions]
+    tasks = [(one,) for one in table.partitions]
+    results = results or partial(on_threads, threads=thread_count(threads))
+    return Runner(table, tasks, _of_file, lengths, results, folder=folder, on_rows=on_rows)
+
+
+def on_threads(
+    _: str,
+    function: Callable[..., Any],
+    shared: Any,
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    threads: int = 1,
+    ready: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple,
+) -> Iterator[tuple[int, Any]]:
+    """Results on threads of this process; few tasks at a time: what is not begun can be dropped when one fails.
+
+    `ready` makes the arguments of a task where it runs.
+    """
+
+    def run(place: int) -> tuple[int, Any]:
+        return place, function(shared, *ready(tasks[place]))
+
+    places = iter(range(len(tasks)))
+    with ThreadPoolExecutor(max(1, min(threads, len(tasks)))) as pool:
+        waiting = {pool.submit(run, place) for place in islice(places, threads)}
         try:
-            facts = path.stat()
-        except OSError as error:
-            raise DataError(f"{path} cannot be read any more: {error.strerror}.") from error
-        stamp = facts.st_size, facts.st_mtime_ns
-        if self._stamps.setdefault(path, stamp) != stamp:
-            raise DataError(f"{path} was changed while the table was fitted: begin again when it is complete.")
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                waiting |= {pool.submit(run, place) for place in islice(places, len(done))}
+                for one in done:
+                    yield one.result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> tuple[Summary, None]:
+    with part.open() as source:
+        return shared[0].summarize(source, first_row), None
+
+
+def _digest(_: None, part: FilePartition) -> str:
+    return part.digest()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of a file."""
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read any more: {error.strerror}.") from error
+    return facts.st_size, facts.st_mtime_ns

@@ -4,100 +4,33 @@ A task is done when the file of its results is in the folder. The name of that f
 depend on, so that a task that runs twice, or is killed and runs again, leaves the same bytes at the same place.
 """
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError, ModelError, QMedoidError
-from qmedoid.large.result_folder import ResultFacts, bad_rows_file, full_recipe, remove_result, result_facts
+from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidError, some_of
+from qmedoid.large.base import file_digest
+from qmedoid.large.result_folder import (
+    MANIFEST,
+    ResultFacts,
+    ResultFolder,
+    bad_rows_file,
+    full_recipe,
+    remove_result,
+    result_facts,
+)
+from qmedoid.large.shared import cached_model
 from qmedoid.model.contract import Contract
-from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
-from qmedoid.tables.bad_rows import OnBadRow
-from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.score_file import FileTally, tally_file
-from qmedoid.tables.scoring import OnProgress
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What the results of a file depend on, but for the file itself.
-
-    Attributes
-    ----------
-    model : str
-        Path of the model file, which must have the hash `sha256`; the path itself changes no result.
-    prior : float or None
-        Prevalence that probabilities are for; that of the model by default.
-    point : float, str, mapping or None
-        Operating point, as in `TableModel.at_operating_point`.
-    log_odds : float or None
-        Log-odds to cut at instead, where the highest scores of the whole table begin.
-    carried, add, n_reasons, on_mismatch, on_bad_row, safe_csv, delimiter, decimal
-        As in `qmedoid.tables.score_file.tally_file`.
-    types : mapping of str to DataType
-        Types of carried columns in all files.
-    """
-
-    model: str
-    sha256: str
-    prior: float | None = None
-    point: Any = None
-    log_odds: float | None = None
-    carried: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
-    n_reasons: int = 3
-    on_mismatch: OnMismatch = "error"
-    on_bad_row: OnBadRow = "refuse"
-    safe_csv: bool = True
-    delimiter: str | None = None
-    decimal: str | None = None
-    types: Mapping[str, pa.DataType] | None = None
-
-    @classmethod
-    def of(cls, model: str | Path, **options: Any) -> "Recipe":
-        """A recipe with the model that is at this path now."""
-        path = str(Path(model).absolute())
-        return cls(path, load_file(model).sha256, **options)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The recipe for JSON; equal results have equal ones."""
-        kinds = {name: str(kind) for name, kind in (self.types or {}).items()}
-        log_odds = None if self.log_odds is None else repr(self.log_odds)  # which may be infinite
-        others = {name: value for name, value in vars(self).items() if name not in ("model", "safe_csv")}
-        safe_csv = self.safe_csv if self.on_bad_row == "skip" else True
-        return others | {"types": kinds, "log_odds": log_odds, "safe_csv": safe_csv}
-
-    def table_model(self) -> TableModel:
-        """The model with its cut; loaded once in a process."""
-        return _loaded(self.model, self.sha256, self.prior, json.dumps(self.point), self.log_odds)
-
-
-@lru_cache(maxsize=2)
-def _loaded(path: str, sha256: str, prior: float | None, point: str, log_odds: float | None) -> TableModel:
-    file = load_file(path)
-    if file.sha256 != sha256:
-        raise ModelError(
-            f"The saved model {path!r} is not the one that scoring began with: its SHA-256 begins with "
-            f"{file.sha256[:16]} instead of {sha256[:16]}. Put that file back, or begin anew."
-        )
-    return at_cut(file.model, prior, json.loads(point), log_odds)
-
-
-def at_cut(model: TableModel, prior: float | None, point: Any, log_odds: float | None) -> TableModel:
-    """A copy of a model for another prevalence, with another cut: an operating point, or log-odds."""
-    if prior is not None:
-        model = replace(model, decision=model.decision.at_priors(prior))
-    if log_odds is not None:
-        curve = None if model.training is None else model.training.curve
-        return replace(model, decision=model.decision.at_log_odds(log_odds, curve))
-    return model if point is None else model.at_operating_point(point)
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.arrow import common_type
+from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.scoring import OnProgress, ScoredFile, TablePart, score_file
+from qmedoid.tables.source import find_files, open_table
 
 
 @dataclass(frozen=True)
@@ -106,7 +39,12 @@ class ScoreTask:
 
     Attributes
     ----------
-    recipe : Recipe
+    model : str
+        Path of the model file, which must have the hash `sha256`; the path itself changes no result.
+    cut : Cut
+    settings : ScoreSettings
+    types : mapping of str to DataType
+        Types of carried columns in all files.
     input : str
         Path of the file.
     name : str
@@ -115,28 +53,32 @@ class ScoreTask:
         Path of the folder of results.
     present : tuple of str
         Results of this input that are in the folder now; those of another content are removed.
-    prevalence : bool
-        Whether log-odds are counted, to estimate the prevalence.
     """
 
-    recipe: Recipe
-    input: str
-    name: str
-    folder: str
+    model: str
+    sha256: str
+    cut: Cut
+    settings: ScoreSettings
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    input: str = ""
+    name: str = ""
+    folder: str = ""
     present: tuple[str, ...] = ()
-    prevalence: bool = False
+
+    def recipe(self) -> dict[str, Any]:
+        """What the results of a file depend on, but for the file itself, for JSON; equal results have equal ones."""
+        types = {name: str(kind) for name, kind in self.types.items()}
+        return {"sha256": self.sha256, **self.cut.key(), **self.settings.key(), "types": types}
 
 
-@dataclass(frozen=True)
-class PartResult:
-    """What became of a task: the file with its results, and what was counted in it.
+class PartResult(NamedTuple):
+    """What became of a task: the file with its results, what was counted in it, and how many others were removed.
 
-    `tally` is None where the results were there already.
+    `scored` is None where the results were there already.
     """
 
-    output: str
     facts: ResultFacts
-    tally: FileTally | None = None
+    scored: ScoredFile | None = None
     removed: int = 0
 
 
@@ -148,47 +90,43 @@ def score_part(task: ScoreTask, on_progress: OnProgress | None = None) -> PartRe
     QMedoidError
         The file cannot be scored; the message names it.
     """
-    path, folder, recipe = Path(task.input), Path(task.folder), task.recipe
+    path, folder, settings = Path(task.input), Path(task.folder), task.settings
     try:
         before = _state(path)
-        facts = ResultFacts(task.name, _digest(path), full_recipe(recipe.as_dict()))
+        # Hashed every time: that size and time of a file are the old ones does not prove that its bytes are.
+        facts = ResultFacts(task.name, file_digest(path), full_recipe(task.recipe()))
         output = facts.name
-        aside = bad_rows_file(folder, output) if recipe.on_bad_row == "skip" else None
+        aside = bad_rows_file(folder, output) if settings.on_bad_row == "skip" else None
         stale = [name for name in task.present if name != output]
         for name in stale:
             # Now, not when the new ones are there: nobody may read both.
             remove_result(folder, name)
         done = result_facts(folder / output)
         if done is not None and (aside is None or aside.is_file()):
-            return PartResult(output, done, removed=len(stale))
+            return PartResult(done, None, len(stale))
         if aside is not None:
             aside.parent.mkdir(exist_ok=True)
 
-        def foot(rows: int, bad_rows: int, predicted: dict[str, int]) -> dict[str, str]:
+        def made(scored: ScoredFile) -> ResultFacts:
+            return replace(facts, rows=scored.rows, bad_rows=scored.bad_rows, predicted=scored.predicted)
+
+        def foot(scored: ScoredFile) -> dict[str, str]:
             if _state(path) != before:
                 raise DataError("the file changed while it was scored. Score it again when it is complete.")
-            return replace(facts, rows=rows, bad_rows=bad_rows, predicted=predicted).foot()
+            return made(scored).foot()
 
-        tally = tally_file(
-            recipe.table_model(), str(path), str(folder / output), carried=recipe.carried, add=recipe.add,
-            n_reasons=recipe.n_reasons, on_mismatch=recipe.on_mismatch, on_bad_row=recipe.on_bad_row,
-            bad_rows=None if aside is None else str(aside), safe_csv=recipe.safe_csv, force=True,
-            prevalence=task.prevalence, on_progress=on_progress, types=recipe.types or {}, facts=foot, warns=False,
-            delimiter=recipe.delimiter, decimal=recipe.decimal,
-        )  # fmt: skip
+        model = at(cached_model(task.model, task.sha256).model, task.cut)
+        settings = replace(settings, bad_rows=None if aside is None else str(aside))
+        part = TablePart(task.types, foot)
+        scored = score_file(model, str(path), str(folder / output), settings, on_progress=on_progress, part=part)
     except QMedoidError as error:
         error.args = (f"{task.name}: {error}", *error.args[1:])
         raise
     except OSError as error:
         raise DataError(f"{task.name}: {error.strerror or error}.") from error
-    made = replace(facts, rows=tally.rows, bad_rows=tally.bad_rows, predicted=tally.predicted)
-    return PartResult(output, made, _sendable(tally), len(stale))
-
-
-def _digest(path: Path) -> str:
-    # Hashed every time: that size and time of a file are the old ones does not prove that its bytes are.
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    # Without the contract, which everybody who has the model has, too.
+    scored.difference = replace(scored.difference, contract=Contract(()))
+    return PartResult(made(scored), scored, len(stale))
 
 
 def _state(path: Path) -> tuple[int, int, int]:
@@ -196,6 +134,161 @@ def _state(path: Path) -> tuple[int, int, int]:
     return facts.st_size, facts.st_mtime_ns, facts.st_ino
 
 
-def _sendable(tally: FileTally) -> FileTally:
-    """The counts without the contract, which everybody who has the model has, too."""
-    return tally._replace(difference=replace(tally.difference, contract=Contract(())))
+@dataclass
+class PartTotals:
+    """What became of tasks, added up one by one, in memory that does not grow with their number.
+
+    Attributes
+    ----------
+    rows, bad_rows, predicted
+        Over all results, those that were there already among them.
+    now : ScoredFile
+        What was counted in the files that were scored now, as if they were one table.
+    scored, skipped, removed : int
+        Files scored now, files whose results were there, and results of another content that were removed.
+    """
+
+    rows: int
+    bad_rows: int
+    predicted: dict[str, int]
+    now: ScoredFile
+    scored: int = 0
+    skipped: int = 0
+    removed: int = 0
+
+    @classmethod
+    def none(cls, model: TableModel) -> "PartTotals":
+        """Nothing so far."""
+        return cls(0, 0, dict.fromkeys(map(str, model.decision.classes), 0), ScoredFile.none(model))
+
+    def add(self, part: PartResult) -> None:
+        """Add what became of one more task."""
+        facts = part.facts
+        self.rows, self.bad_rows = self.rows + facts.rows, self.bad_rows + facts.bad_rows
+        self.predicted = {label: n + facts.predicted.get(label, 0) for label, n in self.predicted.items()}
+        self.removed += part.removed
+        if part.scored is None:
+            self.skipped += 1
+        else:
+            self.scored += 1
+            self.now.add(part.scored, facts.input)
+
+
+@dataclass(frozen=True)
+class ScorePlan:
+    """What is to be done for a folder of results.
+
+    Attributes
+    ----------
+    recipe : dict
+        What all results depend on.
+    folder : Path
+    inputs : tuple of str
+        Names of all inputs, those of other shards among them.
+    tasks : tuple of ScoreTask
+        Those of this shard; a task whose results are there does nothing.
+    removed : int
+        Results that did not belong to the folder, and were removed.
+    """
+
+    recipe: dict[str, Any]
+    folder: Path
+    inputs: tuple[str, ...]
+    tasks: tuple[ScoreTask, ...]
+    removed: int
+
+    def finish(self, totals: PartTotals) -> dict[str, Any]:
+        """Write the manifest when all tasks are done; returned is what was done, for JSON."""
+        manifest = ResultFolder(self.folder).write_manifest(self.recipe, self.inputs)
+        return {
+            "inputs": len(self.inputs),
+            "scored": totals.scored,
+            "skipped": totals.skipped,
+            "removed": self.removed + totals.removed,
+            "missing": len(manifest["missing"]),
+            "rows_scored": totals.now.rows,
+            "manifest": str(self.folder / MANIFEST),
+        }
+
+
+def plan_scoring(
+    task: ScoreTask,
+    where: str,
+    out: str | Path,
+    *,
+    shard: tuple[int, int] = (1, 1),
+    resume: bool = False,
+    force: bool = False,
+) -> ScorePlan:
+    """Look at the inputs and at the folder of results, refuse what does not fit, and list what is to be done.
+
+    The task has the model, the cut and the settings of all tasks. The shard (K, N) has the inputs at the places K - 1,
+    K - 1 + N, … of the sorted names: N of them have each input once. Several processes may work on one folder at the
+    same time.
+
+    Raises
+    ------
+    ParameterError
+        The folder holds results of other inputs, of another recipe or, without `resume`, of these inputs; with `force`
+        they are removed. Or the folder is one of inputs.
+    """
+    folder = Path(out)
+    files = _inputs(where, folder)
+    names = [file.relative_to(_root(where)).as_posix() for file in files]
+    task = replace(task, types=_carried_types(files, names, task.settings), folder=str(folder.absolute()))
+    part = slice(shard[0] - 1, None, shard[1])
+    results = ResultFolder.open(folder)
+    removed = results.prepare(task.recipe(), names, names[part], resume=resume, force=force)
+    # A list that is there is one of the results that are there.
+    (folder / MANIFEST).unlink(missing_ok=True)
+    tasks = tuple(
+        replace(task, input=str(file.absolute()), name=name, present=results.of_input(name))
+        for file, name in zip(files[part], names[part], strict=True)
+    )
+    return ScorePlan(task.recipe(), folder, tuple(names), tasks, len(removed))
+
+
+def _inputs(where: str, folder: Path) -> list[Path]:
+    """The input files; raise where they cannot be scored one by one into this folder."""
+    if where == "-":
+        raise ParameterError("A folder as output has a file for every input file, and - is a pipe: give files.")
+    files = find_files(where)
+    strange = [str(file) for file in files if not file.is_file()]
+    if strange:
+        raise ParameterError(f"{strange[0]!r} is no regular file, and results in a folder are of files: give -o FILE.")
+    place = folder.resolve()
+    is_within = Path(where).is_dir() and place.is_relative_to(Path(where).resolve())
+    if is_within or any(file.resolve().is_relative_to(place) for file in files):
+        raise ParameterError(
+            f"The output folder {str(folder)!r} is among the inputs {where!r}: a later run would take results for "
+            "inputs. Give a folder outside of them."
+        )
+    return files
+
+
+def _root(where: str) -> Path:
+    """The folder that names of inputs begin at: it does not depend on which files there are."""
+    path = Path(where)
+    if path.is_dir():
+        return path
+    if path.exists():
+        return path.parent
+    parts = path.parts
+    first = next(place for place, part in enumerate(parts) if re.search(r"[*?\[]", part))
+    return Path(*parts[:first])
+
+
+def _carried_types(files: Sequence[Path], names: Sequence[str], settings: ScoreSettings) -> Mapping[str, pa.DataType]:
+    """The types that carried columns have in the results of all files; text, if a file is a text."""
+    found: dict[str, list[pa.DataType]] = {name: [] for name in settings.columns}
+    for file, called in zip(files, names, strict=True) if found else ():
+        with open_table(file, **settings.dialect, tolerant=True) as source:
+            for name, kinds in found.items():
+                if name not in source.names:
+                    hint, has = did_you_mean(name, source.names), some_of([*map(repr, source.names)])
+                    raise ContractError(f"{called}: there is no column {name!r} to carry through.{hint} It has: {has}.")
+                kind = pa.string() if source.is_text else source.schema.field(name).type
+                if kind not in kinds:
+                    kinds.append(kind)
+    common = {name: common_type(kinds) for name, kinds in found.items()}
+    return {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in common.items()}

@@ -1,16 +1,88 @@
-"""Objects that travel to a worker once, and are made there once: known by the hash of their bytes."""
+"""What a process keeps by its hash, made once: saved models, and objects that travel to a worker once.
+
+Work that is spread over processes (Dask, Spark, Ray) names a model by the SHA-256 of its file. The hash decides which
+model it is: another file under the same path is refused, and never used in its place.
+"""
 
 import hashlib
+import os
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-import cloudpickle
+from qmedoid.exceptions import ModelError
+from qmedoid.model.storage.model_file import ModelFile, load_file
 
-_KEPT = 4
-_MADE: "OrderedDict[str, Any]" = OrderedDict()
-_LOCK = Lock()
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """The values that were requested last, by key; several threads that request one wait for one call of `make`."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self._values = most, OrderedDict[str, T]()
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            # In a forked process, a lock may have been held by a thread that is not there.
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        self._values.clear()
+
+    def get(self, key: str, make: Callable[[], T]) -> T:
+        """The value of a key; made where it is not kept."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            while len(self._values) > self.most:
+                self._values.popitem(last=False)
+            return self._values[key]
+
+
+_models = Kept[ModelFile](most=8)
+_objects = Kept[Any](most=4)
+
+
+def cached_model(path: str | Path, sha256: str) -> ModelFile:
+    """The saved model whose file has this hash, loaded from the path once per process.
+
+    A model that is kept is the right one by its hash, whatever lies at the path by now; the file is not read again. It
+    is shared: callers must not change it. Safe to call from several threads.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its file.
+    sha256 : str
+        SHA-256 of the file, as `SavedModel.sha256` has it.
+
+    Raises
+    ------
+    ModelError
+        The file has another hash, or cannot be read.
+    """
+
+    def load() -> ModelFile:
+        loaded = load_file(path)
+        if loaded.sha256 != sha256:
+            raise ModelError(
+                f"The saved model {str(path)!r} is not the one that was meant: its SHA-256 is {loaded.sha256}, and "
+                f"{sha256} is expected. Restore that file, or start again with the new one."
+            )
+        return loaded
+
+    return _models.get(sha256, load)
+
+
+def load_cached(path: str | Path) -> ModelFile:
+    """The saved model that lies at the path now, and is kept for `cached_model` from then on."""
+    loaded = load_file(path)
+    return _models.get(loaded.sha256, lambda: loaded)
 
 
 @dataclass(frozen=True)
@@ -27,6 +99,8 @@ class Shared:
     @classmethod
     def of(cls, value: Any) -> "Shared":
         """An object that can be sent."""
+        import cloudpickle  # comes with Dask
+
         data = cloudpickle.dumps(value)
         return cls(hashlib.sha256(data).hexdigest(), data)
 
@@ -37,10 +111,6 @@ class Shared:
 
     def value(self) -> Any:
         """The object; all threads of a process have the same one."""
-        with _LOCK:
-            if self.sha256 not in _MADE:
-                _MADE[self.sha256] = cloudpickle.loads(self.data)
-                while len(_MADE) > _KEPT:
-                    _MADE.popitem(last=False)
-            _MADE.move_to_end(self.sha256)
-            return _MADE[self.sha256]
+        import cloudpickle
+
+        return _objects.get(self.sha256, lambda: cloudpickle.loads(self.data))

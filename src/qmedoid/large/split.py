@@ -6,7 +6,8 @@ rows are no twins, and each has a chance of its own (see `qmedoid.geometry.row_g
 rows are held out.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError
-from qmedoid.large.keys import content_hashes, key_of, place_hashes, uniform
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.large.base import content_hashes, key_of, place_hashes, uniform
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 
@@ -24,13 +25,6 @@ Cells: TypeAlias = npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
 TRAIN, CALIBRATE, TEST = 0, 1, 2
 """Parts of a table: rows that may be drawn for the fit, rows that calibrate it, rows that judge it."""
-
-
-class Split(NamedTuple):
-    """The part of every row, and a hash that rows which belong together share, each of shape (n,)."""
-
-    part: Codes
-    draws: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,13 @@ class RowSplit:
     last: float = np.inf
     by_place: bool = False
 
-    def parts(self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table, places: npt.NDArray[np.int64]) -> Split:
-        """The part of every row, from its cells (see `read_cells`), its place, and its group and time in `more`."""
+    def parts(
+        self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table, places: npt.NDArray[np.int64]
+    ) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """The part of every row, from its cells (see `read_cells`), its place, and its group and time in `more`.
+
+        With a hash that rows which belong together share.
+        """
         shared = list(read)
         if self.group is not None:
             names = cells.texts(more.column(self.group))
@@ -88,7 +87,7 @@ class RowSplit:
                 )
             part = np.where(shares < self.calibrate, CALIBRATE, TRAIN)
             part = np.where(times > self.last, TEST, part)
-        return Split(part.astype(np.intp), draws.view(np.int64))
+        return part.astype(np.intp), draws.view(np.int64)
 
 
 def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> list[Cells]:
@@ -107,3 +106,96 @@ def moments(column: pa.Array | pa.ChunkedArray, of: Column) -> Array:
     if of.kind != "date":
         return values.astype(np.float64)
     return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
+
+
+DEFAULT_MEMORY = 4 * 2**30
+"""Memory of a fit, in bytes, where none is given: a table that needs more is fitted in passes."""
+MOST_ROWS = 1_000_000
+"""Rows of a fit at most: beyond, it takes hours and learns little."""
+LEAST_MEMORY = 5 * 2**27
+# The interpreter with its libraries, and what passes hold while they read.
+_BASE = 461 * 2**20
+# Bytes of a fit for every row, and for every number of a row: no fit of benchmarks/fit_memory.py takes more.
+_ROW_BYTES, _CELL_BYTES = 0, 220
+# Columns that models look at closely, and bytes of a number of any other one.
+_CLOSELY, _WIDE_BYTES = 500, 60
+# Numbers that a column becomes, about: of a category one for each level, up to some, and of a date its parts.
+_NUMBERS, _OTHERS = 1, 4
+# Bytes of a judged row, at the peak of sorting and calibrating.
+_JUDGED_BYTES = 400
+# Shares of the sample: rows of a rare class at most, and hard rows of the common one.
+RARE_SHARE, HARD_SHARE = 0.2, 0.2
+# A sample has so many rows of every class at least, if there are so many.
+SMALL_CLASS = 50
+# Rows that calibrate, as a share of the table at most, and of those that are not held out.
+_CALIBRATING, _OF_TRAINING = 0.1, 0.25
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
+
+
+def memory_bytes(memory: int | str) -> int:
+    """Bytes: a number of them, or a text such as ``"2GB"`` or ``"512 MB"``, with units that are powers of 1024."""
+    found = _SIZE.fullmatch(str(memory))
+    if found is None or isinstance(memory, bool):
+        raise ParameterError(f"The memory of a fit is a size such as 2GB or 512MB. Got {memory!r} instead.")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+class Sizes(NamedTuple):
+    """Rows of the sample that is fitted, and rows that are judged, at most."""
+
+    sample: int
+    judged: int
+
+
+def width_of(schema: pa.Schema) -> int:
+    """Numbers that a row of a table becomes, about."""
+    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return sum(_NUMBERS if any(holds(one.type) for holds in plain) else _OTHERS for one in schema)
+
+
+def sizes_for(memory: int, width: int) -> Sizes:
+    """What fits in so many bytes; `width` is that of `width_of`."""
+    if memory < LEAST_MEMORY:
+        raise ParameterError(
+            f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
+        )
+    free = memory - _BASE
+    return Sizes(min(int(free / _row_bytes(width)), MOST_ROWS), int(free / _JUDGED_BYTES / 2))
+
+
+def needed_bytes(n_rows: int, width: int) -> int:
+    """Memory that a fit of all rows takes, about; `width` is that of `width_of`."""
+    return _BASE + n_rows * _row_bytes(width)
+
+
+def _row_bytes(width: int) -> int:
+    return _ROW_BYTES + _CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
+
+
+def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> tuple[float, float]:
+    """Shares of a table that are held out and that calibrate; by default, no more than can be judged in memory."""
+    test = asked if is_asked else min(asked, sizes.judged / n_rows)
+    if test * n_rows > 1.01 * sizes.judged:
+        most = sizes.judged / n_rows
+        raise ParameterError(
+            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory "
+            f"of this fit: give a share of at most {most:.3g}, or more --memory."
+        )
+    return test, min(_CALIBRATING, _OF_TRAINING * (1.0 - test), sizes.judged / n_rows)
+
+
+def class_rates(counts: Mapping[str, int], share: float, sizes: Sizes, rare: frozenset[str]) -> dict[str, float]:
+    """The rate at which rows of every label are drawn, where a `share` of the rows trains.
+
+    Rows of `rare` labels, if there are any, have their own part of the sample.
+    """
+    total = sum(counts.values())
+    n_rare = sum(counts[label] for label in rare)
+    if n_rare:
+        of_rare = min(1.0, RARE_SHARE * sizes.sample / (share * n_rare))
+        left = sizes.sample * (1.0 - HARD_SHARE) - of_rare * share * n_rare
+        of_common = min(1.0, left / (share * (total - n_rare)))
+        return {label: of_rare if label in rare else of_common for label in counts}
+    rate = min(1.0, sizes.sample / (share * total))
+    return {label: max(rate, min(1.0, SMALL_CLASS / (share * max(n, 1)))) for label, n in counts.items()}

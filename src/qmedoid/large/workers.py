@@ -7,18 +7,20 @@ depend on its arguments alone, and then so do all results.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
-from concurrent.futures import Future as LocalFuture
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import dask
 from dask.delayed import Delayed, delayed
-from distributed import Client, Future, KilledWorker, default_client
+from distributed import Client, Future, KilledWorker, LocalCluster, default_client
 
 from qmedoid.exceptions import ClusterError, ParameterError, warn
+from qmedoid.kernels._backend import thread_count
+from qmedoid.large.runner import on_threads
 from qmedoid.large.shared import Shared
 
 MOST_ATTEMPTS = 25
@@ -27,13 +29,6 @@ PATIENCE = 30.0
 """Seconds without any worker after which an error is raised."""
 # Seconds between looks at the cluster while nothing is done, and until tasks that no worker has are given out again.
 _LOOK, _STALLED = 1.0, 10.0
-
-
-class Done(NamedTuple):
-    """What a task has returned, and its place among the tasks."""
-
-    place: int
-    result: Any
 
 
 def current_client() -> Client | None:
@@ -68,8 +63,8 @@ class Workers:
 
     def results(
         self, what: str, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
-    ) -> Iterator[Done]:
-        """Results of ``function(shared, *task)``, as they come.
+    ) -> Iterator[tuple[int, Any]]:
+        """Places of tasks with results of ``function(shared, *task)``, as they come.
 
         Parameters
         ----------
@@ -82,31 +77,18 @@ class Workers:
             Arguments; partitions of Dask collections among them (`Delayed`) are computed where the task runs.
         """
         if self.client is None:
-            return self._on_threads(function, shared, tasks)
+            return on_threads(what, function, shared, tasks, threads=self.threads, ready=_computed)
         return _ClusterRun(self.client, what, function, tasks, self.patience).results(shared)
 
-    def _on_threads(
-        self, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
-    ) -> Iterator[Done]:
-        def run(place: int) -> Done:
-            computed = dask.compute(*tasks[place], scheduler="synchronous", traverse=False)
-            return Done(place, function(shared, *computed))
 
-        waiting: set[LocalFuture[Done]] = set()
-        places = iter(range(len(tasks)))
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                while True:
-                    while len(waiting) < self.threads and (place := next(places, None)) is not None:
-                        waiting.add(pool.submit(run, place))
-                    if not waiting:
-                        return
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    for one in done:
-                        yield one.result()
-            finally:
-                for one in waiting:
-                    one.cancel()
+def pass_workers(client: Client | None = None) -> Workers:
+    """The workers of a client, or of the one in force; else all threads of this process."""
+    return Workers(client or current_client(), threads=thread_count(None))
+
+
+def _computed(task: tuple[Any, ...]) -> tuple[Any, ...]:
+    made: tuple[Any, ...] = dask.compute(*task, scheduler="synchronous", traverse=False)
+    return made
 
 
 class _ClusterRun:
@@ -130,7 +112,7 @@ class _ClusterRun:
         # Partitions of a collection may be made of the same parts, which are computed once if all are asked for.
         self._is_collection = any(isinstance(one, Delayed) for task in tasks for one in task)
 
-    def results(self, shared: Any) -> Iterator[Done]:
+    def results(self, shared: Any) -> Iterator[tuple[int, Any]]:
         """Results as they come; a future is released as soon as its result is here."""
         packed = Shared.of(shared)
         self._shared = self._client.submit(Shared, packed.sha256, packed.data, key=packed.key)
@@ -179,7 +161,7 @@ class _ClusterRun:
             self._futures[place] = future
             future.add_done_callback(self._finished.put)
 
-    def _next(self) -> Done | None:
+    def _next(self) -> tuple[int, Any] | None:
         """The next result, or None where something was done instead of waiting on."""
         try:
             future = self._finished.get(timeout=_LOOK)
@@ -195,7 +177,7 @@ class _ClusterRun:
             if isinstance(error, KilledWorker):
                 self._again(place, future, error)
                 return None
-            return Done(place, future.result())  # which raises
+            return (place, future.result())  # which raises
         try:
             result = future.result(timeout=self._patience)
         except CancelledError as error:
@@ -209,7 +191,7 @@ class _ClusterRun:
             self._again(place, future, error)
             return None
         self._futures.pop(place).release()
-        return Done(place, result)
+        return (place, result)
 
     def _place_of(self, future: Future) -> int | None:
         place = int(str(future.key).rsplit("-", 2)[1])
@@ -264,3 +246,44 @@ class _ClusterRun:
 
 def _call(function: Callable[..., Any], shared: Shared, *arguments: Any) -> Any:
     return function(shared.value(), *arguments)
+
+
+LOCAL = "local"
+"""What asks for workers of this machine."""
+# Seconds until a scheduler must have answered.
+_ANSWER = 10.0
+# How often workers of this machine are counted.
+_WATCH = "1s"
+
+
+@contextmanager
+def connected(where: str) -> Iterator[Client]:
+    """A client of the scheduler at an address, or of workers of this machine, one process for each core.
+
+    Workers of this machine listen on loopback alone, are replaced when they die, and end with the block.
+    """
+    if where == LOCAL:
+        n_workers = thread_count(None)
+        with (
+            LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                silence_logs=50,
+            ) as cluster,
+            Client(cluster) as client,
+        ):  # fmt: skip
+            # A worker that dies while it starts is given up by what watches it: others are started then.
+            cluster.adapt(minimum=n_workers, maximum=n_workers, interval=_WATCH)
+            yield client
+        return
+    if "://" not in where:
+        raise ParameterError(
+            f"--dask must be {LOCAL!r} or the address of a scheduler, such as tcp://host:8786. Got {where!r} instead."
+        )
+    try:
+        client = Client(where, timeout=_ANSWER)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(
+            f"No Dask scheduler answers at {where}: {error}. Check the address, or start one."
+        ) from error
+    with client:
+        yield client

@@ -15,6 +15,7 @@ from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, ju
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.row_hashes import mixed
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, target_notes
 from qmedoid.tables.units import find_units
@@ -213,10 +214,7 @@ def _duplicates(
 
 def _mixed_in(hashes: Hashes, codes: Codes) -> Hashes:
     """Hashes of rows with the codes of one more column (the finalizer of SplitMix64 over their sum)."""
-    mixed = hashes * np.uint64(0x9E3779B97F4A7C15) + (codes.astype(np.int64) + 2).astype(np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    return mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + (codes.astype(np.int64) + 2).astype(np.uint64))
 
 
 def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:

@@ -1,13 +1,14 @@
-"""What a model shows on records whose class is known."""
+"""What a model shows on records whose class is known, and what the decisions about a whole table show of it."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from qmedoid.arrays import Codes
-from qmedoid.exceptions import ContractError, DataError, some_of
+from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.classification import (
     ClassMetrics,
     calibration_error,
@@ -17,15 +18,25 @@ from qmedoid.metrics.classification import (
     pr_auc,
     roc_auc,
 )
+from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
-from qmedoid.tables.targets import MISSING, UNKNOWN, seldom_note
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.bad_rows import BadRows, bad_rows_sink, set_aside
+from qmedoid.tables.novelty import NoveltyReport
+from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import OnProgress, TableReading
+from qmedoid.tables.source import Origin
+from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
 
 SEEN = -3
 """Code of a row that has a class of the model, and is left out because the fit has seen it."""
 # Classes that a note names.
 _NAMED = 5
+T = TypeVar("T")
 
 
 def without_seen(model: TableModel, codes: Codes, hashes: Hashes | None) -> Codes:
@@ -147,3 +158,149 @@ def _class_figures(metrics: ClassMetrics, code: int) -> dict[str, Any]:
 
 def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+class EvaluatedFile(NamedTuple):
+    """Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
+
+    `bad_rows` more could not be decided about, and `first_bad` says where the first of them is, and why.
+    """
+
+    codes: Codes
+    decided: Decisions
+    hashes: Hashes | None
+    novelty: NoveltyReport
+    bad_rows: int
+    first_bad: str | None
+
+
+def evaluate_file(
+    model: TableModel,
+    where: str,
+    target: str,
+    settings: ScoreSettings,
+    *,
+    on_progress: OnProgress | None = None,
+) -> EvaluatedFile:
+    """Decide about every record of a table, and read its classes from the column `target`.
+
+    Rows that cannot be decided about (`qmedoid.tables.bad_rows`) refuse the table, or are left out and, if the settings
+    name a file for them, written there as they were.
+    """
+    with TableReading.by(model, where, settings) as reading:
+        source = reading.source
+        if target not in source.names:
+            raise ContractError(
+                f"There is no column {target!r} with the classes.{did_you_mean(target, source.names)} The table "
+                f"has: {some_of([*map(repr, source.names)])}. Pass --target."
+            )
+        extra = reading.with_all([target], settings.bad_rows)
+
+        def decide(lenient: bool) -> EvaluatedFile:
+            parts, n_bad, first_bad = list[tuple[Codes, Decisions, Hashes | None]](), 0, None
+            with bad_rows_sink(settings.bad_rows, safe_csv=True) as aside:
+                for part, more in reading.decided(lenient, extra, as_text=True, on_progress=on_progress):
+                    labels = more.column(target)
+                    if part.bad is not None:
+                        n_bad += len(part.bad.places)
+                        first_bad = first_bad or _where_and_why(part.bad, source.origin)
+                        if aside is not None:
+                            set_aside(aside, part.bad, source.origin, more)
+                        labels = labels.filter(pa.array(~part.bad.is_bad))
+                    if len(labels):
+                        decided = part.decided._replace(nearest=None)
+                        codes = label_codes(labels, model.decision.classes)
+                        parts.append((codes, decided, row_hashes(model, part.records)))
+                # Before the file is put in its place: a table that is refused leaves none behind.
+                reading.check()
+                if not parts and n_bad:
+                    raise DataError(f"None of the {n_bad:,} rows could be read, the first {first_bad}.")
+                if not parts:
+                    raise DataError("The table has no rows: there is nothing to evaluate.")
+            of_rows, decisions, hashes = zip(*parts, strict=True)
+            kept = None if model.seen is None else np.concatenate(hashes)
+            novelty = reading.novelty.report()
+            return EvaluatedFile(np.concatenate(of_rows), joined(decisions), kept, novelty, n_bad, first_bad)
+
+        return reading.in_kind(decide, [settings.bad_rows])
+
+
+def _where_and_why(bad: BadRows, origin: Origin) -> str:
+    """Where the first bad row of a batch is, and what is wrong with it."""
+    place = int(bad.places[0])
+    written = origin.written([place])
+    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0].line:,}"
+    return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
+
+
+def estimate_in_file(
+    model: TableModel, where: str, settings: ScoreSettings, *, on_progress: OnProgress | None = None
+) -> PrevalenceEstimate:
+    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
+    # Another prevalence is refused where it has no meaning, before anything is read.
+    model.decision.at_priors(0.5)
+    priors = model.decision.expected_priors
+    assert priors is not None, "a model without priors cannot be shifted"
+
+    def count(parts: Iterator[Decisions]) -> LogOddsHistogram:
+        histogram = LogOddsHistogram()
+        for decided in parts:
+            histogram.add(decided.scores[:, 1] - decided.scores[:, 0])
+        return histogram
+
+    how = "to estimate the prevalence", "or give the prevalence as a number"
+    histogram = _first_pass(model, where, settings, on_progress, count, *how)
+    if histogram.n_rows == 0:
+        raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
+    return histogram.estimate(float(priors[1]))
+
+
+def top_in_file(
+    model: TableModel,
+    where: str,
+    count: int,
+    settings: ScoreSettings,
+    *,
+    on_progress: OnProgress | None = None,
+) -> tuple[float, int]:
+    """The log-odds above which the highest scores of a table lie, and its rows; it is read once more afterwards.
+
+    Of records with equal scores all or none are above: those that would exceed the count are not. No more scores are
+    held than twice the count and a batch.
+    """
+    model.decision.check_cuttable()
+
+    def find(parts: Iterator[Decisions]) -> tuple[float, int]:
+        highest, rows = np.zeros(0), 0
+        for decided in parts:
+            rows += len(decided.codes)
+            highest = np.concatenate([highest, decided.scores[:, 1] - decided.scores[:, 0]])
+            # One more than the count, as the cut lies between two scores.
+            if len(highest) > 2 * count + 1:
+                highest = np.partition(highest, -count - 1)[-count - 1 :]
+        return threshold_at_count(highest, count) if rows else 0.0, rows
+
+    how = "to find its highest scores", "or cut by --threshold or --alert-rate"
+    return _first_pass(model, where, settings, on_progress, find, *how)
+
+
+def _first_pass(
+    model: TableModel,
+    where: str,
+    settings: ScoreSettings,
+    on_progress: OnProgress | None,
+    gather: Callable[[Iterator[Decisions]], T],
+    why: str,
+    instead: str,
+) -> T:
+    """What is gathered from all decisions about a table, which is read once more afterwards."""
+    with TableReading.by(model, where, settings) as table:
+        if not table.can_repeat:
+            raise ParameterError(
+                f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
+            )
+        found = table.in_kind(
+            lambda lenient: gather(part.decided for part, _ in table.decided(lenient, on_progress=on_progress))
+        )
+        table.check()
+    return found

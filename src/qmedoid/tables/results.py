@@ -1,56 +1,85 @@
 """Columns of results: what is written about every record, and what can be added to it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, ModelError, ParameterError, some_of
-from qmedoid.model.explanation import explained_by
-from qmedoid.model.table import TableModel
-from qmedoid.spelling import did_you_mean
-from qmedoid.tables.cells import one_chunk
+from qmedoid.kernels.ties import first_largest_of_rows
+from qmedoid.metrics.texts import (
+    LONGEST,
+    SMALLEST_FACTOR,
+    called_before,
+    called_by_score,
+    called_with_chance,
+    cell_text,
+    class_name,
+    column_sign,
+    effect_text,
+    shortened,
+)
+from qmedoid.model.contract import Column
+from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.operating_point import probability
+from qmedoid.model.table import Decisions, TableModel
+from qmedoid.spelling import did_you_mean, printable
+from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.bad_rows import BadRows
+from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
-from qmedoid.tables.scoring import DecidedRows
+from qmedoid.tables.score_settings import ScoreSettings
 
 ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
 """What can be added to the results, in the order of their columns."""
 MOST_IN_SENTENCE = 3
 """Reasons that a sentence names."""
+# Parts of a score up to this size are rounding.
+_ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+class DecidedRows(NamedTuple):
+    """Rows of a batch that could be decided about: records, encoded columns, decisions; and those that could not."""
+
+    n_rows: int
+    records: pa.RecordBatch | pa.Table
+    encoded: list[Array]
+    decided: Decisions
+    bad: BadRows | None = None
+
+    @classmethod
+    def none(cls, model: TableModel, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
+        """No row that could be decided about."""
+        n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
+        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
+        decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
+        return cls(n_rows, pa.table({}), [], decided, bad)
+
+
 class ResultColumns:
     """The columns of results about records, of one model.
 
-    Attributes
-    ----------
-    model : TableModel
-    add : tuple of str
-        Some of `ADDED`: all class probabilities, file and row (from 0) of a record, the columns that contributed
-        most to its decision, the decision as a sentence, its novelty, and why a row could not be decided about.
-    n_reasons : int
-        Columns that are named at most as reasons.
+    Raises
+    ------
+    ParameterError, ModelError
+        There is no such result, or the model does not have what is requested.
     """
 
-    model: TableModel
-    add: tuple[str, ...] = ()
-    n_reasons: int = 3
-
-    @classmethod
-    def of(cls, model: TableModel, add: Sequence[str] = (), n_reasons: int = 3) -> "ResultColumns":
-        """The columns that are asked for; raise for what there is not, or what this model does not have."""
-        unknown = [name for name in add if name not in ADDED]
+    def __init__(self, model: TableModel, settings: ScoreSettings) -> None:
+        unknown = [name for name in settings.add if name not in ADDED]
         if unknown:
             raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
-        if "probabilities" in add and not model.decision.probabilistic:
+        if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
-        if "reasons" in add or "sentence" in add:
+        if "reasons" in settings.add or "sentence" in settings.add:
             explained_by(model)
-        return cls(model, tuple(name for name in ADDED if name in add), n_reasons)
+        self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
+        self._flags = settings.on_bad_row == "flag"
+        self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,8 +90,9 @@ class ResultColumns:
         more = (name for one in self.add for name in added.get(one, (one,)))
         return ("prediction", "score", "margin", *medoids, "decided_by", *more)
 
-    def check_carried(self, carried: Sequence[str], names: Sequence[str]) -> None:
-        """Refuse carried columns that the table does not have, or that would hide a result."""
+    def check_carried(self, names: Sequence[str]) -> None:
+        """Refuse carried columns that a table with these columns does not have, or that would hide a result."""
+        carried = self.carried
         absent = [name for name in carried if name not in names]
         if absent:
             has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
@@ -74,12 +104,7 @@ class ResultColumns:
             )
 
     def batch(
-        self,
-        carried: pa.RecordBatch | pa.Table,
-        part: DecidedRows,
-        origin: tuple[str, int] = ("", 0),
-        *,
-        keep_bad: bool = False,
+        self, rows: pa.RecordBatch | pa.Table, part: DecidedRows, origin: tuple[str, int] = ("", 0)
     ) -> pa.RecordBatch:
         """A batch of results, behind the carried columns.
 
@@ -88,19 +113,17 @@ class ResultColumns:
 
         Parameters
         ----------
-        carried : RecordBatch or Table
-            Columns of all rows.
+        rows : RecordBatch or Table
+            All rows, with the carried columns.
         part : DecidedRows
-            Decisions about those that are not bad.
+            Decisions about those that are not bad; the others are kept with empty results, or left out.
         origin : tuple of str and int
             Name of the file, and place of the first of these rows in it.
-        keep_bad : bool
-            Whether bad rows are kept, with empty results, or left out.
         """
-        bad, columns = part.bad, self._of_decisions(part)
+        bad, columns, carried = part.bad, self._of_decisions(part), rows.select(self.carried)
         before = [one_chunk(column) for column in carried.columns]
         places = self._places(part, *origin)
-        if bad is not None and keep_bad:
+        if bad is not None and self._flags:
             back = pa.array(np.cumsum(~bad.is_bad) - 1, mask=bad.is_bad)
             columns = {name: column.take(back) for name, column in columns.items()}
         elif bad is not None:
@@ -151,20 +174,16 @@ class ResultColumns:
     def _reasons(self, part: DecidedRows, count: int) -> pa.Array:
         if not len(part.decided.codes):
             return pa.array([], pa.string())
-        from qmedoid.tables.reasons import reason_texts  # with Arrow's functions, which are slow to import
-
         return reason_texts(self.model, part.records, part.encoded, part.decided, count)
 
     def _sentences(self, part: DecidedRows) -> pa.Array:
         if not len(part.decided.codes):
             return pa.array([], pa.string())
-        from qmedoid.tables.reasons import sentence_texts
-
         return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
-    def nothing(self, carried: pa.Schema) -> pa.RecordBatch:
-        """The results of no rows."""
-        return self.batch(pa.RecordBatch.from_pylist([], schema=carried), DecidedRows.none(self.model))
+    def nothing(self, schema: pa.Schema) -> pa.RecordBatch:
+        """The results of no rows; the schema has the carried columns."""
+        return self.batch(pa.RecordBatch.from_pylist([], schema=schema), DecidedRows.none(self.model))
 
 
 def _chosen(values: Sequence[Any], places: Codes) -> Any:
@@ -175,3 +194,130 @@ def _chosen(values: Sequence[Any], places: Codes) -> Any:
             return pa.repeat(values[same], len(places))
         return pa.array(values).take(pa.array(places))
     return np.array(values)[places]
+
+
+def reason_texts(
+    model: TableModel, batch: pa.RecordBatch | pa.Table, encoded: Sequence[Array], decided: Decisions, n_reasons: int
+) -> pa.Array:
+    """The columns that contributed most to each decision, such as ``Age 61 (×1.7 odds); Sex F (÷1.2)``.
+
+    The same words as in an explanation: × raises the odds of the positive class of two, of more those of the predicted
+    class against the next best one. Of equal contributions the first by name comes first, as in
+    `qmedoid.explain.explaining`. Columns that change the odds by less than a twentieth of a percent are left out.
+
+    Parameters
+    ----------
+    model : TableModel
+    batch : RecordBatch or Table
+        The records, under the names of the contract.
+    encoded : sequence of ndarray
+        Their encoded columns.
+    decided : Decisions
+    n_reasons : int
+        Columns that are named at most.
+    """
+    names = model.contract.names
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
+    ordered = [model.contract.columns[place] for place in by_name]
+    toward, others = decided.codes, model.decision.runners_up(decided.scores, decided.codes)
+    if len(model.decision.classes) == 2:
+        toward, others = np.ones_like(toward), np.zeros_like(others)
+    contributions = column_contributions(model, encoded, toward, others)[:, by_name]
+    sizes, each = np.abs(contributions), np.arange(len(contributions))
+    # Smaller factors of the odds would be written as 1.000.
+    sizes[sizes < (log(SMALLEST_FACTOR) if model.decision.probabilistic else _ROUNDING)] = 0.0
+    units = ([" odds"] if model.decision.probabilistic else []) + [""] * n_reasons
+    parts = []
+    for unit in units[: min(n_reasons, len(names))]:
+        places = first_largest_of_rows(sizes)
+        values = np.where(sizes[each, places] > 0, contributions[each, places], 0.0)
+        parts.append(_named(batch, ordered, places, values, unit, odds=model.decision.probabilistic))
+        sizes[each, places] = 0.0
+    return joined_texts(parts, "; ")
+
+
+def sentence_texts(model: TableModel, decided: Decisions, reasons: pa.Array) -> pa.Array:
+    """Each decision in words: what an explanation begins with, and the reasons by size."""
+    import pyarrow.compute as pc
+
+    decision, target = model.decision, model.contract.target
+    names = [class_name(label, target) for label in decision.classes]
+    others, each = decision.runners_up(decided.scores, decided.codes), np.arange(len(decided.codes))
+    pairs = [(names[code], names[other]) for code, other in zip(decided.codes.tolist(), others.tolist(), strict=True)]
+    is_pair = len(names) == 2
+    margins = decided.margins.tolist()
+    if not decision.probabilistic:
+        said = [
+            called_by_score(called, names[1], other, margin, is_pair=is_pair)
+            for (called, other), margin in zip(pairs, margins, strict=True)
+        ]
+    elif is_pair:
+        cut, alerts = probability(decision.cut or 0.0), decision.cut is not None
+        chances = decision.probabilities_of_second(decided.scores).tolist()
+        said = [
+            called_with_chance(called, names[1], chance, cut, alerts=alerts)
+            for (called, _), chance in zip(pairs, chances, strict=True)
+        ]
+    else:
+        chances = decision.probabilities(decided.scores)
+        both = zip(pairs, chances[each, decided.codes].tolist(), chances[each, others].tolist(), strict=True)
+        said = [called_before(*pair, chance, of_other) for pair, chance, of_other in both]
+    because = pc.fill_null(reasons, "none")
+    return pc.binary_join_element_wise(pa.array(said, pa.string()), " Reasons: ", because, ".", "")
+
+
+def _named(
+    batch: pa.RecordBatch | pa.Table,
+    columns: Sequence[Column],
+    places: npt.NDArray[np.intp],
+    values: Array,
+    unit: str,
+    *,
+    odds: bool,
+) -> pa.Array:
+    """One column of each record with its cell and its effect; null where that is nothing."""
+    import pyarrow.compute as pc
+
+    order = np.argsort(places, kind="stable")
+    # In the order of the columns, each of which is written at once.
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    pieces = [pa.array([], pa.string())]
+    for rows in np.split(order, starts[1:]) if len(order) else ():
+        column = columns[places[rows[0]]]
+        effects = pa.array(
+            [f" ({effect_text(value, odds=odds)}{unit})" for value in values[rows].tolist()], pa.string()
+        )
+        name = shortened(printable(column.name))
+        said = pc.binary_join_element_wise(name + column_sign(name), _shown(batch, column, rows), pa.array(effects), "")
+        pieces.append(pc.if_else(pa.array(values[rows] != 0), said, pa.scalar(None, pa.string())))
+    back = np.empty(len(order), dtype=np.intp)
+    back[order] = np.arange(len(order))
+    return pa.concat_arrays(pieces).take(pa.array(back))
+
+
+def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[np.intp]) -> pa.Array:
+    """Some cells of a column as `explain` shows them: numbers with six digits, and missing ones in words."""
+    import pyarrow.compute as pc
+
+    if column.name not in batch.schema.names:
+        return pa.repeat("missing", len(rows))
+    given = one_chunk(without_missing_values(batch.column(column.name), column)).take(pa.array(rows))
+    if pa.types.is_dictionary(given.type):
+        given = given.dictionary_decode()
+    if is_text(given.type) and not column.spelling and column.kind in ("number", "boolean"):
+        # Cells of a file that had to be read as texts are shown as those of any other.
+        values = read(given, column.kind).values
+        given = pa.array(values, mask=np.isnan(values))
+        given = given.cast(pa.bool_()) if column.kind == "boolean" else given
+    if pa.types.is_floating(given.type):
+        values = given.to_numpy(zero_copy_only=False).astype(np.float64)
+        text = pa.array(np.char.mod("%.6g", values).tolist(), pa.string(), mask=np.isnan(values))
+    elif pa.types.is_boolean(given.type):
+        text = pc.if_else(given, "True", "False")
+    elif is_text(given.type) or pa.types.is_integer(given.type):
+        text = as_text(given).cast(pa.string())
+        if pc.any(pc.greater(pc.utf8_length(text), LONGEST)).as_py():
+            text = pa.array([None if cell is None else cell_text(cell) for cell in text.to_pylist()], pa.string())
+    else:
+        text = pa.array([cell_text(cell[""]) for cell in plain_records(pa.table({"": given}))], pa.string())
+    return pc.fill_null(text, "missing")

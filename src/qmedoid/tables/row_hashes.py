@@ -15,15 +15,28 @@ from qmedoid.tables import cells
 from qmedoid.tables.encode import plain_numbers
 from qmedoid.tables.number_blocks import number_blocks
 
+Bits = npt.NDArray[np.uint64]
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
 # Numbers of a table that are read once.
 _KEPT_NUMBERS = 2**23
 # What stands for a missing number; a NaN has many patterns of bits.
 _MISSING = np.iinfo(np.int64).min
-# Shifts and factors of SplitMix64's finalizer: every bit of a cell moves half of the bits of the hash.
+# Shifts and factors of SplitMix64's finalizer.
 _MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 _LAST_SHIFT = np.uint64(31)
+
+
+def mixed(bits: Bits, shifted: Bits | None = None) -> Bits:
+    """SplitMix64's finalizer, in place: every bit of a number moves half of the bits of its hash.
+
+    `shifted` is memory of the same shape for what is computed on the way.
+    """
+    for shift, factor in _MIXING:
+        bits ^= np.right_shift(bits, shift, out=shifted)
+        bits *= factor
+    bits ^= np.right_shift(bits, _LAST_SHIFT, out=shifted)
+    return bits
 
 
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
@@ -65,10 +78,7 @@ def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
         # In place: of wide tables these calls are most of the work.
         hashes += step
         hashes ^= column
-        for shift, factor in _MIXING:
-            hashes ^= np.right_shift(hashes, shift, out=shifted)
-            hashes *= factor
-        hashes ^= np.right_shift(hashes, _LAST_SHIFT, out=shifted)
+        mixed(hashes, shifted)
     # 63 bits: the files of a model hold no whole numbers below 0.
     return (hashes >> np.uint64(1)).astype(np.int64)
 

@@ -1,24 +1,30 @@
-"""Tables against a model: open, check, and decide batch by batch, with memory for one batch."""
+"""Tables against a model: open, check, decide and write, batch by batch, with memory for one batch."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, NamedTuple
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
+from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
-from qmedoid.tables.bad_rows import BadRows, OnBadRow, find_bad_rows
+from qmedoid.tables.bad_rows import OnBadRow, bad_rows_sink, find_bad_rows, set_aside
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.novelty import NoveltyTally
+from qmedoid.tables.novelty import NoveltyCounts, NoveltyTally
+from qmedoid.tables.results import DecidedRows, ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
+from qmedoid.tables.writing import TEXT_SUFFIXES, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
 """Progress callback; receives the rows and the bytes read so far, and all bytes there are, where that is known."""
@@ -26,6 +32,7 @@ OnProgress = Callable[[int, int, int | None], None]
 _TYPES: dict[str, Any] = {"number": pa.float64, "category": pa.string, "boolean": pa.bool_}
 # Rows from which on several threads are faster than one.
 _LONG = 100_000
+T = TypeVar("T")
 
 
 class TableReading:
@@ -44,17 +51,12 @@ class TableReading:
         *,
         all_columns: bool = False,
         on_bad_row: OnBadRow = "refuse",
-        types: Mapping[str, pa.DataType] | None = None,
         **dialect: Any,
     ) -> None:
         self.model, self.on_mismatch, self.on_bad_row = model, on_mismatch, on_bad_row
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
         self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
-        for name, kind in (types or {}).items():
-            # The file is a part of a table, whose other files may have these columns in other types.
-            place = self.source.schema.get_field_index(name)
-            self.source.schema = self.source.schema.set(place, pa.field(name, kind))
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
         self.issues, self.novelty = Issues(), NoveltyTally(model)
@@ -69,6 +71,11 @@ class TableReading:
             raise
         self._names = {new: old for old, new in self._difference.renames.items()}
         """Names in the table, by those of the contract, where they differ."""
+
+    @classmethod
+    def by(cls, model: TableModel, where: str, settings: ScoreSettings) -> "TableReading":
+        """The reading of a table that a score asks for."""
+        return cls(model, where, settings.on_mismatch, on_bad_row=settings.on_bad_row, **settings.dialect)
 
     def __enter__(self) -> "TableReading":
         return self
@@ -127,14 +134,16 @@ class TableReading:
         self, lenient: bool, extra: Sequence[str] = (), **reading: Any
     ) -> Iterator[tuple["DecidedRows", pa.RecordBatch]]:
         """Decisions about the rows of `batches` that are not bad, and the extra columns of all rows."""
-        passed = 0
+        passed, how = 0, self.on_bad_row
         for batch, more in self.batches(lenient, extra, **reading):
-            malformed = self.source.origin.malformed(len(batch))
-            yield (
-                decide_rows(self.model, batch, self.issues, self.novelty, self.on_bad_row, malformed, passed),
-                more,
-            )
+            malformed = None if how == "refuse" else self.source.origin.malformed(len(batch))
+            yield decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed), more
             passed += len(batch)
+
+    def with_all(self, columns: Sequence[str], bad_rows: str | None) -> list[str]:
+        """The columns, with all others if bad rows are set aside whole, as there is no line of text to write."""
+        others = () if bad_rows is None or self.source.is_all_text else self.source.names
+        return list(dict.fromkeys([*columns, *others]))
 
     def schema(self, extra: Sequence[str], *, as_text: bool = False) -> pa.Schema:
         """The types that `extra` columns are read in, as `batches` has them."""
@@ -143,12 +152,13 @@ class TableReading:
         texts = [name for name, kind in types.items() if pa.types.is_null(kind) or (as_text and source.is_text)]
         return pa.schema(list((types | dict.fromkeys(texts, pa.string())).items()))
 
-    def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:
+    def in_kind(self, run: Callable[[bool], T], outputs: Sequence[str | None] = ()) -> T:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
 
-        What can be read only once is read leniently at once, and so is what must not be run twice.
+        What can be read only once is read leniently at once, and so is what goes to a pipe, which takes nothing back.
         """
-        if once or not self.can_repeat:
+        is_pipe = any(one == "-" or (Path(one).exists() and not Path(one).is_file()) for one in outputs if one)
+        if is_pipe or not self.can_repeat:
             return run(True)
         try:
             return run(False)
@@ -166,8 +176,7 @@ class TableReading:
                 passed += len(batch)
             raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
 
-        found: pa.Table = self.in_kind(find)
-        return found
+        return self.in_kind(find)
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
@@ -191,24 +200,6 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
         if pa.types.is_string(batch.column(place).type):
             batch = batch.set_column(place, name, comma_numbers(batch.column(place)))
     return batch
-
-
-class DecidedRows(NamedTuple):
-    """Rows of a batch that could be decided about: records, encoded columns, decisions; and those that could not."""
-
-    n_rows: int
-    records: pa.RecordBatch | pa.Table
-    encoded: list[Array]
-    decided: Decisions
-    bad: BadRows | None = None
-
-    @classmethod
-    def none(cls, model: TableModel, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
-        """No row that could be decided about."""
-        n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
-        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
-        decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
-        return cls(n_rows, pa.table({}), [], decided, bad)
 
 
 def decide_rows(
@@ -279,3 +270,134 @@ def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issue
         if difference.has_refused_cells:
             difference.raise_or_warn("error")
         raise
+
+
+def shows_prevalence(model: TableModel) -> bool:
+    """Whether the scores of a model show how frequent its classes are in a table of any length."""
+    return len(model.decision.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
+
+
+@dataclass
+class ScoredFile:
+    """What was counted while a table was scored; the counts of several files add up.
+
+    Attributes
+    ----------
+    rows, bad_rows : int
+        Rows that were written with results, and rows that could not be decided about.
+    predicted : dict of str to int
+        Rows by their class.
+    difference : Difference
+        How the table differs from the contract.
+    novelty : NoveltyCounts
+    log_odds : LogOddsHistogram or None
+        Of two classes with probabilities.
+    """
+
+    rows: int
+    bad_rows: int
+    predicted: dict[str, int]
+    difference: Difference
+    novelty: NoveltyCounts
+    log_odds: LogOddsHistogram | None
+
+    @classmethod
+    def none(cls, model: TableModel) -> "ScoredFile":
+        """Nothing so far."""
+        predicted = dict.fromkeys(map(str, model.decision.classes), 0)
+        log_odds = LogOddsHistogram() if shows_prevalence(model) else None
+        return cls(0, 0, predicted, Difference(model.contract), NoveltyCounts(), log_odds)
+
+    def count(self, part: DecidedRows) -> None:
+        """Count the rows of one more batch."""
+        counts = np.bincount(part.decided.codes, minlength=len(self.predicted))
+        for label, count in zip(self.predicted, counts.tolist(), strict=True):
+            self.predicted[label] += count
+        self.rows += len(part.decided.codes)
+        self.bad_rows += 0 if part.bad is None else len(part.bad.places)
+        if self.log_odds is not None:
+            self.log_odds.add(part.decided.scores[:, 1] - part.decided.scores[:, 0])
+
+    def add(self, other: "ScoredFile", file: str) -> None:
+        """Add what was counted in one more file of the table."""
+        self.rows, self.bad_rows = self.rows + other.rows, self.bad_rows + other.bad_rows
+        self.predicted = {label: count + other.predicted[label] for label, count in self.predicted.items()}
+        self.difference = self.difference.merged(other.difference)
+        self.novelty.merge(other.novelty, file)
+        if self.log_odds is not None and other.log_odds is not None:
+            self.log_odds.merge(other.log_odds)
+
+    def prevalence(self, model: TableModel) -> PrevalenceEstimate | None:
+        """How frequent the second class seems to be; None where nothing shows it."""
+        priors = model.decision.expected_priors
+        return None if not self.rows or self.log_odds is None or priors is None else self.log_odds.estimate(priors[1])
+
+
+class TablePart(NamedTuple):
+    """A file that is one part of a table: types of the carried columns in all parts, and the foot of its results.
+
+    The foot is what the end of a Parquet file says of it, made of what was counted when all rows are written.
+    """
+
+    types: Mapping[str, pa.DataType]
+    foot: Callable[[ScoredFile], Mapping[str, str]]
+
+
+def score_file(
+    model: TableModel,
+    where: str,
+    out: str,
+    settings: ScoreSettings,
+    *,
+    on_progress: OnProgress | None = None,
+    part: TablePart | None = None,
+) -> ScoredFile:
+    """Score a table into a file, by one atomic replace, or to standard output (``"-"``), and count its rows.
+
+    What is there is overwritten: see `qmedoid.tables.writing.check_output`. A table without rows gives results without
+    rows. Of a part of a table nothing is said of the difference.
+    """
+    is_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
+    columns = ResultColumns(model, settings)
+    with TableReading.by(model, where, settings) as reading:
+        if part is not None:
+            types = [(one.name, part.types.get(one.name, one.type)) for one in reading.source.schema]
+            reading.source.schema = pa.schema(types)
+        columns.check_carried(reading.source.names)
+        extra = reading.with_all(settings.columns, settings.bad_rows)
+        # Whatever a text holds, all parts of a table have columns of the same type.
+        as_text = is_text or part is not None
+
+        def write(lenient: bool) -> ScoredFile:
+            scored = ScoredFile.none(model)
+
+            def results() -> Iterator[pa.RecordBatch]:
+                decided = reading.decided(lenient, extra, as_text=as_text, verbatim=is_text, on_progress=on_progress)
+                for rows, more in decided:
+                    scored.count(rows)
+                    origin = reading.source.origin
+                    if aside is not None and rows.bad is not None:
+                        set_aside(aside, rows.bad, origin, more)
+                    yield columns.batch(more, rows, origin[:2])
+
+            with ExitStack() as stack:
+                aside = None
+                if settings.bad_rows is not None:
+                    aside = stack.enter_context(bad_rows_sink(settings.bad_rows, safe_csv=settings.safe_csv))
+                batches = results()
+                first = next(batches, None)
+                if first is None:
+                    first = columns.nothing(reading.schema(settings.columns, as_text=as_text))
+                foot = None if part is None else partial(part.foot, scored)
+                sink = stack.enter_context(
+                    open_sink(out, first.schema, safe_csv=settings.safe_csv, harmless=("decided_by",), facts=foot)
+                )
+                sink.write(first)
+                for batch in batches:
+                    sink.write(batch)
+                # Before the file is put in its place: a table that is refused leaves none behind.
+                scored.difference = reading.check(warns=part is None)
+            scored.novelty = reading.novelty.counts
+            return scored
+
+        return reading.in_kind(write, [out, settings.bad_rows])

@@ -1,17 +1,16 @@
 """The models that a process keeps: by hash, each loaded once, and not too many of them."""
 
-import hashlib
 import multiprocessing
 import os
 import sys
 
 import pytest
 
-from fitted_tables import fitted, raw_table
-from qmedoid import SavedModel, load
+from fitted_tables import fitted
+from qmedoid import load
 from qmedoid.exceptions import ModelError
-from qmedoid.large import model_cache
-from qmedoid.large.model_cache import MOST_MODELS, cached_model, load_cached, model_of_bytes
+from qmedoid.large import shared
+from qmedoid.large.shared import cached_model, load_cached
 
 
 @pytest.fixture(scope="module")
@@ -22,50 +21,31 @@ def path(tmp_path_factory):
 @pytest.fixture
 def loads(monkeypatch):
     """A process that has loaded no model yet; the paths of its loads."""
-    loads, load_file = [], model_cache.load_file
-    monkeypatch.setattr(model_cache, "_models", model_cache._Models())
-    monkeypatch.setattr(model_cache, "load_file", lambda path: (loads.append(path), load_file(path))[1])
+    loads, load_file = [], shared.load_file
+    monkeypatch.setattr(shared, "_models", shared.Kept(8))
+    monkeypatch.setattr(shared, "load_file", lambda path: (loads.append(path), load_file(path))[1])
     return loads
 
 
-def test_a_model_is_loaded_once_from_file_or_bytes(path, loads):
+def test_a_model_is_loaded_once(path, loads):
     sha256 = load(path).sha256
     first = cached_model(path, sha256)
     assert cached_model(path, sha256) is first
-    assert model_of_bytes(path.read_bytes(), sha256) is first
     assert loads == [path]
     assert load_cached(path) is first
 
 
-def test_bytes_give_the_model_of_the_file(path, loads):
-    rows, saved = raw_table(seed=3), load(path)
-    model = model_of_bytes(path.read_bytes(), saved.sha256)
-    assert (model.sha256, model.versions) == (saved.sha256, saved.versions)
-    assert SavedModel(model.model).score_table(rows).equals(saved.score_table(rows))
-    assert cached_model(path, saved.sha256) is model
-    assert loads == []
-
-
-def test_other_bytes_and_files_are_refused_and_not_kept(path, loads):
-    data, sha256 = path.read_bytes(), load(path).sha256
+def test_another_file_is_refused_and_not_kept(path, loads):
+    sha256 = load(path).sha256
     for _ in range(2):
         with pytest.raises(ModelError, match=f"is not the one that was meant: its SHA-256 is {sha256}"):
             cached_model(path, "0" * 64)
-        with pytest.raises(ModelError, match=f"bytes are not those.*and {'0' * 64} is expected"):
-            model_of_bytes(data, "0" * 64)
     assert loads == [path, path]
-
-
-@pytest.mark.usefixtures("loads")
-def test_bytes_that_are_no_model_are_refused_as_a_file_is():
-    data = b"no model"
-    with pytest.raises(ModelError, match="The saved model cannot be read: "):
-        model_of_bytes(data, hashlib.sha256(data).hexdigest())
 
 
 def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
     saved, files = load(path), []
-    for number in range(MOST_MODELS + 1):
+    for number in range(8 + 1):
         shifted = saved.prior_shift(0.1 + number / 20)
         file = shifted.save(tmp_path / f"{number}.qmedoid")
         files.append((file, load(file).sha256))
@@ -75,7 +55,6 @@ def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
     assert loads == [file for file, _ in files]
     cached_model(*files[1])
     assert loads[-1] == files[1][0]
-    assert len(model_cache._models._kept) == len(model_cache._models._loading) == MOST_MODELS
 
 
 @pytest.mark.usefixtures("loads")
@@ -83,7 +62,7 @@ def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
 def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(path):
     sha256 = load(path).sha256
     cached_model(path, sha256)
-    with model_cache._models._lock:  # as if a thread were within
+    with shared._models._lock:  # as if a thread were within
         child = multiprocessing.get_context("fork").Process(target=cached_model, args=(path, sha256))
         child.start()
         child.join(20)

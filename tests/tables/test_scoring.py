@@ -5,11 +5,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from fitted_tables import fitted, raw_table, with_column
+from fitted_tables import fitted, raw_table, score, with_column
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.results import ADDED
-from qmedoid.tables.score_file import score_file
 from qmedoid.tables.scoring import TableReading
 
 
@@ -28,7 +27,7 @@ def saved(table, path):
 
 def test_scores_and_counts(model, tmp_path):
     table = raw_table(seed=3)
-    scored = score_file(model, saved(table, tmp_path / "t.csv"), str(tmp_path / "o.parquet"), carried=["y"])
+    scored = score(model, saved(table, tmp_path / "t.csv"), str(tmp_path / "o.parquet"), columns=["y"])
     out = pyarrow.parquet.read_table(tmp_path / "o.parquet")
     assert scored.rows == 80 == len(out)
     assert scored.predicted == {label: out["prediction"].to_pylist().count(label) for label in "ab"}
@@ -39,7 +38,7 @@ def test_scores_and_counts(model, tmp_path):
 def test_progress_grows_to_all_rows_and_bytes(model, tmp_path):
     file = saved(pa.concat_tables([raw_table()] * 2500), tmp_path / "t.csv")
     steps = []
-    score_file(model, file, str(tmp_path / "o.parquet"), on_progress=lambda *step: steps.append(step))
+    score(model, file, str(tmp_path / "o.parquet"), on_progress=lambda *step: steps.append(step))
     assert len(steps) > 1
     assert steps == sorted(steps)
     size = (tmp_path / "t.csv").stat().st_size
@@ -51,12 +50,12 @@ def test_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending
     table = with_column(raw_table(), "color", [["violet"] * 80])
     file, out = saved(table, tmp_path / f"t.{ending}"), tmp_path / "o.csv"
     with pytest.raises(BrokenContractError) as refused:
-        score_file(model, file, str(out))
+        score(model, file, str(out))
     assert isinstance(refused.value, ContractError)
     assert refused.value.difference["cells"]["color"]["unseen"] == 80
     assert not out.exists()
     with pytest.warns(QMedoidWarning, match="'violet'"):
-        scored = score_file(model, file, str(out), on_mismatch="warn")
+        scored = score(model, file, str(out), on_mismatch="warn")
     assert scored.difference.breaks
     assert scored.rows == 80
 
@@ -72,7 +71,7 @@ def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
     words = with_column(table, "member", [["yes" if m else "no" for m in table["member"].to_pylist()]])
     outputs = [tmp_path / "words.csv", tmp_path / "plain.csv"]
     for one, out in zip((words, table), outputs, strict=True):
-        assert not score_file(model, saved(one, tmp_path / "t.csv"), str(out)).difference.breaks
+        assert not score(model, saved(one, tmp_path / "t.csv"), str(out)).difference.breaks
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
@@ -80,7 +79,7 @@ def test_carried_column_of_numbers_may_hold_late_texts(model, tmp_path):
     table = pa.concat_tables([raw_table()] * 400)
     key = pa.array([*map(str, range(31_999)), "last"])
     file = saved(table.append_column("key", key), tmp_path / "t.csv")
-    score_file(model, file, str(tmp_path / "o.parquet"), carried=["key"])
+    score(model, file, str(tmp_path / "o.parquet"), columns=["key"])
     assert pyarrow.parquet.read_table(tmp_path / "o.parquet")["key"].to_pylist() == key.to_pylist()
 
 
@@ -88,17 +87,14 @@ def test_carried_column_of_numbers_may_hold_late_texts(model, tmp_path):
 def test_table_without_rows_gives_results_without_rows(model, tmp_path, ending):
     files = [saved(raw_table().slice(0, n), tmp_path / f"{n}.{ending}") for n in (0, 5)]
     outs = [tmp_path / "none.parquet", tmp_path / "some.parquet"]
-    none, _ = (
-        score_file(model, file, str(out), carried=["x1"], add=ADDED, prevalence=True)
-        for file, out in zip(files, outs, strict=True)
-    )
-    assert (none.rows, set(none.predicted.values()), none.prevalence) == (0, {0}, None)
+    none, _ = (score(model, file, str(out), columns=["x1"], add=ADDED) for file, out in zip(files, outs, strict=True))
+    assert (none.rows, set(none.predicted.values()), none.prevalence(model)) == (0, {0}, None)
     empty, some = map(pyarrow.parquet.read_table, outs)
     assert len(empty) == 0
     assert empty.schema.names == some.schema.names
     if ending == "parquet":  # the cells of a text say what type they are of
         assert empty.schema == some.schema
-    score_file(model, files[0], str(tmp_path / "o.csv"), carried=["x1"])
+    score(model, files[0], str(tmp_path / "o.csv"), columns=["x1"])
     assert (tmp_path / "o.csv").read_text().startswith('"x1","prediction",')
 
 
@@ -116,8 +112,8 @@ def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_
     table = raw_table().append_column("land", pa.array(lands))
     file = saved(table, tmp_path / "t.csv")
     plain, carried = tmp_path / "plain.csv", tmp_path / "carried.csv"
-    score_file(model, file, str(plain))
-    score_file(model, file, str(carried), carried=["land", "color"])
+    score(model, file, str(plain))
+    score(model, file, str(carried), columns=["land", "color"])
     rows = [line.split(",", 2) for line in carried.read_text().splitlines()[1:]]
     assert [row[0].strip('"') for row in rows] == lands
     # What is missing for the model does not depend on what is carried.
