@@ -39,8 +39,16 @@ from qmedoid.datasets import (
 )
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.classification import confusion_matrix, pr_auc, roc_auc
-from qmedoid.metrics.operating import at_alert_rate, at_cost, at_f_beta, at_precision, at_recall, at_threshold
-from qmedoid.metrics.thresholds import OperatingPoint, all_cuts
+from qmedoid.metrics.thresholds import (
+    OperatingPoint,
+    all_cuts,
+    at_alert_rate,
+    at_cost,
+    at_f_beta,
+    at_precision,
+    at_recall,
+    at_threshold,
+)
 
 SplitKind = Literal["random", "time", "grouped"]
 TEST_SHARE = 0.25

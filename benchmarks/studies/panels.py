@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from benchmarks.studies.document import Picture
 from qmedoid.arrays import Array, Codes
+from qmedoid.markup.charts import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
 from qmedoid.markup.html import Html, element, join
-from qmedoid.markup.svg import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""

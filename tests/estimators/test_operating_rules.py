@@ -7,7 +7,7 @@ from gaussian_classes import GaussianClasses, drawn
 from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.metrics.operating import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.metrics.thresholds import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.cut import chosen_cut
 from qmedoid.model.operating_point import RULES, Counts
 

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.classification import evaluate
-from qmedoid.metrics.operating import (
+from qmedoid.metrics.thresholds import (
+    OperatingPoint,
     at_alert_rate,
     at_cost,
     at_f_beta,
     at_precision,
     at_recall,
     at_threshold,
+    best_threshold,
     most_precise,
+    threshold_at_rate,
 )
-from qmedoid.metrics.thresholds import OperatingPoint, best_threshold, threshold_at_rate
 
 # Every rule with a parameter that can be met on any rows: alerts for all have the prevalence as their precision.
 RULES = {

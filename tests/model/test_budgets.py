@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.metrics.operating import at_alert_rate
-from qmedoid.metrics.thresholds import counts_at, threshold_at_count, threshold_at_rate
+from qmedoid.metrics.thresholds import at_alert_rate, counts_at, threshold_at_count, threshold_at_rate
 from qmedoid.model.budgets import Budget, budgets_on_curve, budgets_on_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.metrics.operating import at_threshold
+from qmedoid.metrics.thresholds import at_threshold
 from qmedoid.model.operating_point import (
     DRIFT_WIDTH,
     KEPT_PROBABILITIES,

@@ -8,8 +8,16 @@ import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.metrics.operating import at_cost, at_precision, at_recall, most_precise
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, is_number, steady_threshold, threshold_at_rate
+from qmedoid.metrics.thresholds import (
+    THRESHOLD_METRICS,
+    at_cost,
+    at_precision,
+    at_recall,
+    is_number,
+    most_precise,
+    steady_threshold,
+    threshold_at_rate,
+)
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 from qmedoid.schema import shown
