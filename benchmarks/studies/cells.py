@@ -40,14 +40,13 @@ from qmedoid.datasets import (
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.classification import confusion_matrix, pr_auc, roc_auc
 from qmedoid.metrics.thresholds import (
-    OperatingPoint,
     all_cuts,
-    at_alert_rate,
-    at_cost,
-    at_f_beta,
-    at_precision,
-    at_recall,
-    at_threshold,
+    best_threshold,
+    counts_at,
+    threshold_at_cost,
+    threshold_at_precision,
+    threshold_at_rate,
+    threshold_at_recall,
 )
 
 SplitKind = Literal["random", "time", "grouped"]
@@ -288,13 +287,13 @@ BUDGETS = tuple(float(f"{10 ** (-4 + i / 20):.6g}") for i in range(81))
 """Alert rates, 0.01 % to 100 %, at which recall is kept."""
 PAPER_ALERT_RATE = 0.0131
 """Alert rate of the paper's model on the frauds; the baselines are cut to match it."""
-CHOICES: dict[str, Callable[[Flags, Array], OperatingPoint]] = {
-    "alert rate 1.31 %": lambda positive, scores: at_alert_rate(positive, scores, PAPER_ALERT_RATE),
-    "precision at least 0.5": lambda positive, scores: at_precision(positive, scores, 0.5),
-    "recall at least 0.8": lambda positive, scores: at_recall(positive, scores, 0.8),
-    "a missed fraud costs 100 false alerts": lambda positive, scores: at_cost(positive, scores, 100.0),
-    "best F1": lambda positive, scores: at_f_beta(positive, scores, 1.0),
-    "best F2": lambda positive, scores: at_f_beta(positive, scores, 2.0),
+CHOICES: dict[str, Callable[[Flags, Array], float]] = {
+    "alert rate 1.31 %": lambda _, scores: threshold_at_rate(scores, PAPER_ALERT_RATE),
+    "precision at least 0.5": lambda positive, scores: threshold_at_precision(positive, scores, 0.5),
+    "recall at least 0.8": lambda positive, scores: threshold_at_recall(positive, scores, 0.8),
+    "a missed fraud costs 100 false alerts": lambda positive, scores: threshold_at_cost(positive, scores, 100.0),
+    "best F1": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f1"),
+    "best F2": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f2"),
 }
 """How thresholds are chosen on validation rows."""
 MATCHED, FIXED = "alert rate 1.31 %", "fixed"
@@ -374,14 +373,14 @@ def fraud_metrics(data: Dataset, split: Split, scores: Array, fixed: float, fitt
     thresholds = {FIXED: fixed}
     for name, choose in CHOICES.items():
         try:
-            thresholds[name] = choose(positive[split.val], scores[split.val]).threshold
+            thresholds[name] = choose(positive[split.val], scores[split.val])
         except DataError:  # a floor that no threshold reaches
             continue
     parts = {"all": np.arange(len(data.y)), "train": fitted_on, "val": split.val, "test": split.test}
     found: dict[str, Any] = {"thresholds": thresholds}
     for part, rows in parts.items():
-        points = {name: at_threshold(positive[rows], scores[rows], cut) for name, cut in thresholds.items()}
-        counts = {name: [point.tp, point.fp, point.fn, point.tn] for name, point in points.items()}
+        found_at = {name: counts_at(positive[rows], scores[rows], cut) for name, cut in thresholds.items()}
+        counts = {name: [one[kind] for kind in ("tp", "fp", "fn", "tn")] for name, one in found_at.items()}
         found[part] = areas(positive[rows], scores[rows]) | {"rows": len(rows), "counts": counts}
         if part in ("all", "test"):
             found[part]["curves"] = curves(positive[rows], scores[rows])

@@ -18,7 +18,7 @@ from benchmarks.studies.paper import (
 from benchmarks.studies.results import Measure, Spread, StudyResults, confusion, headings
 from qmedoid.arrays import Array
 from qmedoid.datasets import Dataset
-from qmedoid.metrics.classification import ClassMetrics, f_beta_sweep
+from qmedoid.metrics.classification import ClassMetrics
 
 Sets = Mapping[str, Dataset]
 BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest", "LightGBM")
@@ -192,9 +192,9 @@ def sweep_spreads(results: StudyResults, name: str, method: str) -> dict[float, 
 
 
 def f_beta_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
-    """Macro F-beta by β over the splits."""
-    sweeps = [f_beta_sweep(_of_test(result), BETAS) for result in results.of(name, method)]
-    return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
+    """Macro F-beta by β over the splits (algorithm 11): how much decisions lean to recall or precision."""
+    found = [_of_test(result) for result in results.of(name, method)]
+    return {beta: Spread(np.array([one.average(one.f_beta(beta)) for one in found])) for beta in BETAS}
 
 
 def _along(
