@@ -15,11 +15,11 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Numbers
 from qmedoid.saved import SavedModel
 from qmedoid.tables import _csv
-from qmedoid.tables.bad_rows import NAMES, _bad_cells, find_bad_rows
 from qmedoid.tables.evaluating import estimate_in_file
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
+from qmedoid.tables.writing import NAMES, _bad_cells, find_bad_rows
 
 
 @pytest.fixture(scope="module")

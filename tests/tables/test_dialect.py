@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
-from qmedoid.tables._dialect import DELIMITERS, detect_dialect
+from qmedoid.tables._detect import DELIMITERS, detect_dialect
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
 from qmedoid.tables.kinds import infer_columns, with_levels_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from qmedoid.tables import cells
-from qmedoid.tables._thousands import ENOUGH_CELLS, grouped_example
+from qmedoid.tables._text_types import ENOUGH_CELLS, grouped_example
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,12 @@ from qmedoid.cli.options import FitOptions, PointOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._thousands import Grouped, grouped_columns
+from qmedoid.tables._text_types import Grouped, grouped_columns
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import note_grouped
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
@@ -228,13 +230,12 @@ class Fitting(NamedTuple):
 
             training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
         # Medoids are numbered by their rows in the file, not among the training rows.
-        hybrids = cast("tuple[Any, ...]", model.models)
-        models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
+        model = renumbered(model, train.rows)
         # The options that were given, for the model card; of the table its name.
         asked = {name: value for name, value in vars(options).items() if value is not None and name not in _OF_THE_CALL}
         asked |= {"table": Path(options.table).name, "roles": fitted.roles}
         parameters = {"command": asked, **model.parameters}
-        return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
+        return fitted, replace(model, contract=contract, parameters=parameters, training=training)
 
     def again(self, train: Labeled, judged: Labeled, progress: Callable[[float], None]) -> OneFit:
         """Fit other rows in the same way, and decide about rows that they were not fitted to.
@@ -281,7 +282,7 @@ def _positive(data: Labeled, options: FitOptions) -> Any:
 
 def held_out_report(
     model: TableModel, data: Labeled, what: str = "The held-out rows are"
-) -> tuple[dict[str, Any], NoveltyReport, Judged]:
+) -> tuple[EvaluationDict, NoveltyReport, Judged]:
     """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
 
     What breaks the contract there is said and filled in.

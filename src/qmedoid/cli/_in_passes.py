@@ -121,7 +121,7 @@ def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
 
 def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
     """Say how the files are read, and refuse rows of units below the header, as a fit in memory does."""
-    from qmedoid.tables.units import find_units
+    from qmedoid.tables.roles import find_units
 
     for one in notes[:_MOST_NOTES]:
         note(one)

@@ -17,11 +17,10 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.kinds import DateOrder, kind_of_type
-from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, Role, check_roles, find_units, in_roles, read_roles_file
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels, refuse_quantity
-from qmedoid.tables.units import find_units
 
 Rows = npt.NDArray[np.int64]
 MOST_ROWS = 5_000_000

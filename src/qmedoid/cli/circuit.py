@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._output import print_json
+from qmedoid.cli.documents import CircuitExportDict
 from qmedoid.cli.more_options import CircuitExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
@@ -37,8 +38,9 @@ def export(options: CircuitExportOptions) -> None:
             file.write(content)
     if options.json:
         text = base64.b64encode(content).decode() if options.format == "qpy" else content.decode()
-        where = {"content": text} if options.output == "-" else {"output": options.output}
-        print_json({"format": options.format, "description": circuit.metadata[METADATA], **where})
+        document: CircuitExportDict = {"format": options.format, "description": circuit.metadata[METADATA]}
+        document |= {"content": text} if options.output == "-" else {"output": options.output}
+        print_json(document)
     elif options.output == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

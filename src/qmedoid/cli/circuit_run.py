@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, reading_bar, shown, tell
+from qmedoid.cli.documents import CircuitPlanCommandDict
 from qmedoid.cli.more_options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.model_file import ModelFile, load_file
+from qmedoid.quantum.documents import CircuitRunDict
 from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.tables.arrow import keep_pandas_away
 
@@ -113,16 +115,21 @@ def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: boo
 
     for one in made.notes:
         note(one)
-    document = {"where": where(made.device), "plan": planned(made)}
+    document: CircuitPlanCommandDict = {"where": where(made.device), "plan": planned(made)}
     if options.json:
-        print_json({**_NOT_RUN, **document} if for_run else document)
+        not_run: CircuitRunDict = {
+            **document,
+            "output": None,
+            "finished_before": False,
+            "started": None,
+            "finished": None,
+            "result": None,
+            "files": {},
+        }
+        print_json(not_run if for_run else document)
         return
     for part in _plan_parts(document):
         plain_console().print(part)
-
-
-_NOT_RUN: dict[str, Any] = {"output": None, "finished_before": False, "started": None, "finished": None, "result": None,
-                            "files": {}}  # fmt: skip
 
 
 def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: bool) -> None:

@@ -9,6 +9,7 @@ from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, 
 from qmedoid.cli.more_options import DiffOptions
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
+from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
@@ -41,8 +42,12 @@ def run(options: DiffOptions) -> int:
     versions = (before.versions, after.versions)
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
     if options.json:
-        about = {"old": {"path": str(old), "sha256": before.sha256}, "new": {"path": str(new), "sha256": after.sha256}}
-        print_json({**about, **found.as_dict()})
+        document: DiffDict = {
+            "old": {"path": str(old), "sha256": before.sha256},
+            "new": {"path": str(new), "sha256": after.sha256},
+            **found.as_dict(),
+        }
+        print_json(document)
     else:
         console = plain_console()
         for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
@@ -50,7 +55,7 @@ def run(options: DiffOptions) -> int:
     return DIFFERENT if options.exit_code and found.differs else OK
 
 
-def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> dict[str, Any]:
+def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
     dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
     with ExitStack() as stack:

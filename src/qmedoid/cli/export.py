@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from qmedoid.cli._output import note, print_json, shown
+from qmedoid.cli.documents import ExportDict
 from qmedoid.cli.more_options import ExportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
@@ -29,7 +30,7 @@ def run(options: ExportOptions) -> None:
             "medoids (n_medoids), is smaller."
         )
     if options.json:
-        document = {
+        document: ExportDict = {
             "output": str(written.path), "format": written.format, "dialect": written.dialect, "bytes": written.bytes,
             "model": saved.sha256,
         }  # fmt: skip

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
+from qmedoid.cli.documents import ImportanceDict
 from qmedoid.cli.more_options import EffectOptions, ImportanceOptions
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
 from qmedoid.model.explanation import explained_by
@@ -30,7 +32,8 @@ def run(options: ImportanceOptions) -> None:
         found, rows = _of_table(loaded, options.table, options)
     importances = by_importance(loaded.contract.names, found)
     if options.json:
-        print_json({"rows": rows, "importances": importances})
+        document: ImportanceDict = {"rows": rows, "importances": importances}
+        print_json(document)
         return
     of = "training rows" if rows is None else f"{rows:,} rows"
     unit = "log-odds" if loaded.decision.probabilistic else "units of the score"
@@ -96,7 +99,8 @@ def effect(options: EffectOptions) -> None:
     if plot is not None:
         _write_plot(found, plot, force=options.force)
     if options.json:
-        print_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
+        document: EffectDict = {**found.to_dict(), "plot": None if plot is None else str(plot)}
+        print_json(document)
     else:
         _print(found, plot)
 

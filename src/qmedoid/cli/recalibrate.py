@@ -16,12 +16,13 @@ from qmedoid.cli._output import (
     shown,
 )
 from qmedoid.cli.more_options import RecalibrateOptions
+from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.labeled import LabeledTally
+from qmedoid.tables.evaluating import LabeledTally
 from qmedoid.tables.scoring import TableReading
 
 
@@ -42,7 +43,8 @@ def run(options: RecalibrateOptions) -> None:
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:
-        print_json({"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()})
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        print_json(document)
         return
     console = plain_console()
     console.print(f"{shown(Path(options.table).name)}: {found.rows:,} labeled rows that the model was not fitted on")

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from qmedoid.cli._cut import listed
 from qmedoid.cli._output import note, print_json, reading_bar, shown
@@ -10,6 +10,7 @@ from qmedoid.cli.options import FitOptions, ReportOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.findings import check_codes
 from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import Looked, look_at_data, look_at_file
@@ -63,11 +64,11 @@ def tell_written(written: Report) -> None:
     )
 
 
-def without_document(summary: dict[str, Any], written: Report | None) -> dict[str, Any]:
+def without_document(summary: dict[str, Any], written: Report | None) -> ReportDict:
     """A summary for JSON: of the live model only whether it is in the page."""
     live = (summary if written is None else written.summary)["live"]
     page = None if written is None else {"path": str(written.path), "bytes": written.bytes}
-    return {**summary, "live": {"absent": live.get("absent")}, "page": page}
+    return cast("ReportDict", {**summary, "live": {"absent": live.get("absent")}, "page": page})
 
 
 def _settings(options: ReportOptions) -> ReportSettings:
@@ -112,7 +113,7 @@ def _command(options: ReportOptions, output: Path | None) -> str:
     return shlex.join(["qmedoid", "report", str(options.model), *table, "-o", str(output or "report.html"), *more])
 
 
-def _baselines(model: TableModel, looked: Looked | None) -> dict[str, Any] | None:
+def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict | None:
     from qmedoid.estimators.report_fits import baselines_beside
 
     if looked is None or not looked.is_labeled:
@@ -131,7 +132,7 @@ def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> d
     return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 
 
-def report_fit(options: FitOptions, model: Path, held_out: Any, baselines: dict[str, Any] | None) -> Report:
+def report_fit(options: FitOptions, model: Path, held_out: Any, baselines: ReportBaselinesDict | None) -> Report:
     """The page of a model that was just fitted, on its held-out rows if there are some."""
     assert options.report is not None
     loaded = load_file(model)

@@ -20,7 +20,7 @@ from qmedoid.large.runner import OnRows, Runner, TableFacts
 from qmedoid.large.shared import Shared
 from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._memory import MemoryFile
+from qmedoid.tables._binary import MemoryFile
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
 from qmedoid.tables.source import TableSource
 

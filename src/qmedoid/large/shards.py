@@ -282,7 +282,7 @@ def _carried_types(files: Sequence[Path], names: Sequence[str], settings: ScoreS
     """The types that carried columns have in the results of all files; text, if a file is a text."""
     found: dict[str, list[pa.DataType]] = {name: [] for name in settings.columns}
     for file, called in zip(files, names, strict=True) if found else ():
-        with open_table(file, **settings.dialect, tolerant=True) as source:
+        with open_table(file, delimiter=settings.delimiter, decimal=settings.decimal, tolerant=True) as source:
             for name, kinds in found.items():
                 if name not in source.names:
                     hint, has = did_you_mean(name, source.names), some_of([*map(repr, source.names)])

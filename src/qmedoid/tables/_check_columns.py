@@ -1,7 +1,7 @@
 """One column of a table as `qmedoid check` shows it: how it is read and why, what is odd, and how it predicts alone."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from qmedoid.exceptions import some_of
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
+from qmedoid.tables.documents import CheckedColumnDict
 from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import IDENTIFIERS, Role
 from qmedoid.tables.sentinels import Sentinels, quoted
@@ -41,7 +42,7 @@ class Finding(NamedTuple):
     code: str
     message: str
     columns: tuple[str, ...] = ()
-    severity: str = "note"
+    severity: Literal["problem", "note"] = "note"
 
 
 class Facts(NamedTuple):
@@ -82,7 +83,7 @@ def _is_absent(different: pa.Array) -> Flags:
 
 def describe(
     name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, draft: Column | None, role: Role | None
-) -> dict[str, Any]:
+) -> CheckedColumnDict:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
     levels, examples = None, []
     if facts.codes is not None:
@@ -208,7 +209,7 @@ def _is_time_like(name: str, column: pa.ChunkedArray, kind: str | None, facts: F
 
 
 def leaks(
-    draft: Column, facts: Facts, alone: float, classes: Codes, labels: pa.ChunkedArray, target: str
+    draft: Column, facts: Facts, alone: float | None, classes: Codes, labels: pa.ChunkedArray, target: str
 ) -> list[Finding]:
     """Whether a column gives the class away, by its cells or by where they are missing."""
     name, codes = draft.name, np.asarray(facts.codes)
@@ -216,7 +217,7 @@ def leaks(
     if not facts.n_missing and np.array_equal(codes, classes):
         message = f"column {name!r} is the target {target!r} in other words: {way_out}"
         return [Finding("target_copy", message, (name,), "problem")]
-    if alone >= _GIVES_AWAY:
+    if alone is not None and alone >= _GIVES_AWAY:
         figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
         message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
         return [Finding("gives_away", message, (name,), "problem")]

@@ -13,10 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import Bytes, first_line
-from qmedoid.tables._dialect import decoded, detect_dialect
-from qmedoid.tables._records import WRONG_LENGTH, BlockRecords, length_reason, line_of_record, with_empty_rows
-from qmedoid.tables._thousands import Grouped, floats_show_points, grouped_example, maybe_thousands
+from qmedoid.tables._detect import (
+    WRONG_LENGTH,
+    BlockRecords,
+    Bytes,
+    decoded,
+    detect_dialect,
+    first_line,
+    length_reason,
+    line_of_record,
+    with_empty_rows,
+)
+from qmedoid.tables._text_types import Grouped, floats_show_points, grouped_example, maybe_thousands
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
 
 _SAMPLE = 1 << 18
@@ -69,7 +77,7 @@ class TextFile:
 
     def _open(self, data: Bytes) -> None:
         """Read the first part of the file, and detect how the table is written."""
-        self._data, self._sample = data, data.read(_SAMPLE)
+        self._data, self._sample, self.close = data, data.read(_SAMPLE), data.close
         self._is_whole = len(self._sample) < _SAMPLE
         wide, skipped = _announced_encoding(self._sample)
         self._encoding = wide if skipped else None
@@ -144,10 +152,6 @@ class TextFile:
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
                 yield batch
-
-    def close(self) -> None:
-        """Close the file."""
-        self._data.close()
 
     def _blocks(self) -> Iterator[_Block]:
         """Blocks of whole records, without the header; blank ones are left out."""

@@ -22,7 +22,7 @@ from qmedoid.tables._numbers import (
     shows_points,
     zero_padded,
 )
-from qmedoid.tables._thousands import grouped_example, grouped_note
+from qmedoid.tables._text_types import grouped_example, grouped_note
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 
 _MANY_ROWS = 100

@@ -13,12 +13,12 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, judged_alone, leaks, oddities
 from qmedoid.tables.arrow import as_table
+from qmedoid.tables.documents import CheckDuplicatesDict, CheckedClassDict, CheckedColumnDict, CheckedTableDict
 from qmedoid.tables.kinds import DateOrder, infer_columns
-from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.roles import Role, check_roles, find_units, in_roles
 from qmedoid.tables.row_hashes import mixed
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, target_notes
-from qmedoid.tables.units import find_units
 
 Hashes = npt.NDArray[np.uint64]
 SAMPLE_ROWS = 100_000
@@ -37,7 +37,7 @@ def check_table(
     decimal: str | None = None,
     date_order: str | None = None,
     missing: Mapping[str, Sequence[Any]] | None = None,
-) -> dict[str, Any]:
+) -> CheckedTableDict:
     """Look at a table before any fit: how every column is read and why, and what is odd about it.
 
     Parameters
@@ -92,20 +92,19 @@ def check_rows(
     date_order: str | None = None,
     missing: Mapping[str, Sequence[Any]] | None = None,
     first_row: str = "the first row",
-) -> dict[str, Any]:
+) -> CheckedTableDict:
     """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
-    report: dict[str, Any] = {"rows": table.num_rows, "target": target, "classes": [], "columns": []}
-    findings: list[Finding] = []
+    n_rows, columns, findings = table.num_rows, list[CheckedColumnDict](), list[Finding]()
     if (units := find_units(table, roles)) is not None:
-        severity = "problem" if units.is_sure else "note"
-        findings.append(Finding("units", units.message(first_row), tuple(units.texts), severity))
-    classes, labels = None, None
+        message, of = units.message(first_row), tuple(units.texts)
+        findings.append(Finding("units", message, of, "problem" if units.is_sure else "note"))
+    classes, labels, counted = None, None, list[CheckedClassDict]()
     if target is not None:
         table, labels = _labeled(table, target, findings)
     if labels is not None:
-        classes = _classes(labels, report, findings, str(target))
+        classes, counted = _classes(labels, findings, str(target))
     order = cast("DateOrder | None", date_order)
     skip = {target} if target else set[str]()
     inferred = infer_columns(table, skip=skip, roles=roles, decimal=decimal, date_order=order, missing=missing)
@@ -123,7 +122,7 @@ def check_rows(
         column = table[name]
         facts = facts_of(column)
         shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
-        report["columns"].append(shown)
+        columns.append(shown)
         findings += oddities(name, column, facts, shown, inferred.sentinels.get(name))
         if name not in drafts or facts.codes is None:
             continue
@@ -133,17 +132,23 @@ def check_rows(
         if classes is not None and judge:
             shown["alone"] = judged_alone(column.take(pa.array(judged)), drafts[name], classes[judged])
             findings += leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
-    report["judged_rows"] = len(judged) if judge else 0
-    report["duplicates"] = _duplicates(table, hashes, digests, classes, findings)
+    duplicates = _duplicates(table, hashes, digests, classes, findings)
     if not digests:
         findings.append(Finding("nothing_left", "no column is left to learn from", severity="problem"))
     findings.sort(key=lambda finding: finding.severity != "problem")
-    report["findings"] = [
-        {"code": one.code, "severity": one.severity, "columns": list(one.columns), "message": one.message}
-        for one in findings
-    ]
-    report["problems"] = sum(finding.severity == "problem" for finding in findings)
-    return report
+    return {
+        "rows": n_rows,
+        "target": target,
+        "classes": counted,
+        "columns": columns,
+        "judged_rows": len(judged) if judge else 0,
+        "duplicates": duplicates,
+        "findings": [
+            {"code": one.code, "severity": one.severity, "columns": list(one.columns), "message": one.message}
+            for one in findings
+        ],
+        "problems": sum(finding.severity == "problem" for finding in findings),
+    }
 
 
 def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.Table, Any]:
@@ -165,14 +170,14 @@ def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.
     return table, None
 
 
-def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Finding], target: str) -> Codes:
+def _classes(labels: pa.ChunkedArray, findings: list[Finding], target: str) -> tuple[Codes, list[CheckedClassDict]]:
     """Class codes in the order of appearance; the classes with their rows, and what is odd about them."""
     encoded = labels.combine_chunks().dictionary_encode()
     codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=lambda code: (-counts[code], str(names[code])))
-    report["classes"] = [{"class": names[code], "rows": int(counts[code])} for code in order]
+    counted: list[CheckedClassDict] = [{"class": names[code], "rows": int(counts[code])} for code in order]
     if len(names) < 2:
         message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
         findings.append(Finding("one_class", message, (target,), "problem"))
@@ -182,12 +187,12 @@ def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Fin
     if few and not any(note.code == "target_quantity" for note in notes):
         message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
         findings.append(Finding("few_rows", message, (target,)))
-    return codes
+    return codes, counted
 
 
 def _duplicates(
     table: pa.Table, hashes: Hashes, digests: Mapping[str, bytes], classes: Codes | None, findings: list[Finding]
-) -> dict[str, Any]:
+) -> CheckDuplicatesDict:
     """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
     repeated, contrary = 0, 0
     if digests:

@@ -11,7 +11,7 @@ from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Nu
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
-from qmedoid.tables._thousands import Grouped, maybe_thousands
+from qmedoid.tables._text_types import Grouped, maybe_thousands
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
 from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 

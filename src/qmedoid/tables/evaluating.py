@@ -1,13 +1,17 @@
-"""What a model shows on records whose class is known, and what the decisions about a whole table show of it."""
+"""What a model shows on records whose class is known, and what the decisions about a whole table show of it.
+
+Labeled rows for a new calibration are collected here as well.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.classification import (
     ClassMetrics,
@@ -21,16 +25,18 @@ from qmedoid.metrics.classification import (
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import Hashes, seen_in_words
+from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.bad_rows import BadRows, bad_rows_sink, set_aside
-from qmedoid.tables.novelty import NoveltyReport
-from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
+from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
 from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.scoring import OnProgress, TableReading
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.source import Origin
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
+from qmedoid.tables.writing import BadRows, bad_rows_sink, set_aside
 
 SEEN = -3
 """Code of a row that has a class of the model, and is left out because the fit has seen it."""
@@ -52,14 +58,14 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     return Decisions._make([*map(np.concatenate, arrays), None])
 
 
-def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
+def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
     With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
-    kinds = {"missing": MISSING, "unknown": UNKNOWN, "seen": SEEN}
-    left_out = {name: int((codes == code).sum()) for name, code in kinds.items()}
+    missing, unknown, passed_over = (int((codes == code).sum()) for code in (MISSING, UNKNOWN, SEEN))
+    left_out: LeftOutDict = {"missing": missing, "unknown": unknown, "seen": passed_over}
     if not known.any() and left_out["seen"]:
         raise DataError(
             f"All {left_out['seen']:,} rows with a class were seen in fitting: they do not show how good the model is "
@@ -72,11 +78,14 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
     part = Decisions._make([*(array[known] for array in decided[:4]), None])
-    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known | (codes == SEEN)])._asdict()
+    seen: SeenDict | None = None
+    if model.seen is not None and hashes is not None:
+        found = model.seen.among(hashes[known | (codes == SEEN)])
+        seen = {"rows": found.rows, "checked": found.checked}
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
-def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
+def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> FiguresDict:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
     For two classes the second is the positive one: precision, recall and the areas are of it. What is not defined, such
@@ -86,34 +95,40 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     metrics = evaluate(codes, decided.codes, len(model.decision.classes))
     labels = [str(label) for label in model.decision.classes]
     by_class = [_class_figures(metrics, code) for code in range(len(labels))]
-    report: dict[str, Any] = {
+    report: FiguresDict = {
         "rows": len(codes),
         "accuracy": metrics.accuracy,
         "macro_f1": float(metrics.f1[metrics.support > 0].mean()),
         "weighted_f1": metrics.average(metrics.f1, "weighted"),
+        "by_circuit": float(decided.by_circuit.mean()),
+        "classes": dict(zip(labels, by_class, strict=True)),
+        "absent": [label for label, own in zip(labels, by_class, strict=True) if own["rows"] == 0],
+        "confusion": metrics.confusion.astype(int).tolist(),
     }
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
         # How far probabilities are off, and by chance alone: of the second of two classes, else of the likeliest. The
         # same seed for every report: the same decisions give the same figures.
-        found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
-        names = ("error", "by_chance", "by_chance_high", "ratio")
-        report["calibration"] = {name: getattr(found, name) for name in names}
+        off = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
+        report["calibration"] = {
+            "error": off.error,
+            "by_chance": off.by_chance,
+            "by_chance_high": off.by_chance_high,
+            "ratio": off.ratio,
+        }
     if len(labels) == 2:
-        positive = codes == 1
+        positive, own = codes == 1, by_class[1]
         report |= {
             "positive": model.decision.classes[1],
             "prevalence": float(positive.mean()),
             "alert_rate": float((decided.codes == 1).mean()),
-            **{name: by_class[1][name] for name in ("precision", "recall", "f1")},
+            "precision": own["precision"],
+            "recall": own["recall"],
+            "f1": own["f1"],
             "roc_auc": _defined(roc_auc(positive, decided.margins)),
             "pr_auc": _defined(pr_auc(positive, decided.margins)),
         }
-    report["by_circuit"] = float(decided.by_circuit.mean())
-    report["classes"] = dict(zip(labels, by_class, strict=True))
-    report["absent"] = [label for label, own in report["classes"].items() if own["rows"] == 0]
-    report["confusion"] = metrics.confusion.astype(int).tolist()
     return report
 
 
@@ -145,7 +160,7 @@ def seen_left_out(seen: int, rows: int) -> str:
     )
 
 
-def _class_figures(metrics: ClassMetrics, code: int) -> dict[str, Any]:
+def _class_figures(metrics: ClassMetrics, code: int) -> ClassFiguresDict:
     """Rows, precision, recall and F1 of one class; None where there is no row, or no prediction, to divide by."""
     rows, called = metrics.confusion[code].sum(), metrics.confusion[:, code].sum()
     return {
@@ -184,7 +199,7 @@ def evaluate_file(
 ) -> EvaluatedFile:
     """Decide about every record of a table, and read its classes from the column `target`.
 
-    Rows that cannot be decided about (`qmedoid.tables.bad_rows`) refuse the table, or are left out and, if the settings
+    Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
     """
     with TableReading.by(model, where, settings) as reading:
@@ -304,3 +319,84 @@ def _first_pass(
         )
         table.check()
     return found
+
+
+MOST_ROWS = 250_000
+"""Labeled rows that are kept at most: those with the smallest hashes, which are a random sample.
+
+A calibration has a dozen numbers; more rows would take minutes and change none of them."""
+
+
+class LabeledRows(NamedTuple):
+    """What is known of n labeled rows that may calibrate a model of C classes.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        Class scores before the last calibration.
+    by_circuit : ndarray of shape (n,)
+        Whether the circuit decides.
+    codes : ndarray of shape (n,)
+        Classes.
+    hashes : ndarray of shape (n,)
+        Of the cells that the model reads, by its key if it has one.
+    cells : ndarray of shape (n, columns)
+        Encoded columns that the model reads.
+    """
+
+    scores: Array
+    by_circuit: Flags
+    codes: Codes
+    hashes: Hashes
+    cells: Array
+
+    def take(self, rows: Codes | Flags) -> "LabeledRows":
+        """Some of the rows."""
+        return LabeledRows._make(part[rows] for part in self)
+
+
+@dataclass
+class LabeledTally:
+    """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
+
+    model: TableModel
+    most: int = MOST_ROWS
+    missing: int = 0
+    unknown: int = 0
+    labeled: int = 0
+    _parts: list[LabeledRows] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._plain = self.model.before_calibration()
+        # Models without row hashes have no key.
+        self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
+
+    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray, issues: Issues,
+            novelty: NoveltyTally | None = None) -> None:  # fmt: skip
+        """Count a batch in, with the cells of its target column."""
+        codes = label_codes(labels, self.model.decision.classes)
+        decided, columns = decide_batch(self._plain, batch, issues, novelty)
+        cells = np.column_stack(
+            [column for column, read in zip(columns, self.model.layout.is_read, strict=True) if read]
+        )
+        is_labeled = codes >= 0
+        self.missing += int((codes == MISSING).sum())
+        self.unknown += int((codes == UNKNOWN).sum())
+        self.labeled += int(is_labeled.sum())
+        found = LabeledRows(
+            decided.scores, decided.by_circuit, codes, keyed_hashes(self.model, batch, self._key), cells
+        )
+        self._parts.append(found.take(is_labeled))
+        if sum(len(part.codes) for part in self._parts) > 2 * self.most:
+            self._parts = [self._kept()]
+
+    def rows(self) -> LabeledRows:
+        """All labeled rows, or the sample of them."""
+        return self._kept()
+
+    def _kept(self) -> LabeledRows:
+        rows = LabeledRows._make(map(np.concatenate, zip(*self._parts, strict=True)))
+        if len(rows.codes) <= self.most:
+            return rows
+        # Equal rows have one hash, and stay together.
+        return rows.take(rows.hashes <= np.partition(rows.hashes, self.most - 1)[self.most - 1])

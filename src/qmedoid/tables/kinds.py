@@ -11,10 +11,10 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables._thousands import grouped_columns, grouped_note
+from qmedoid.tables._text_types import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
 from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, number_blocks, plain_columns
-from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
+from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name, is_number_type
 from qmedoid.tables.sentinels import (
     Sentinels,
     find_sentinels,
@@ -81,8 +81,7 @@ def kind_of_type(kind: pa.DataType) -> Kind | None:
         return "boolean"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return "date"
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
-    return "number" if any(holds(kind) for holds in numeric) else None
+    return "number" if is_number_type(kind) else None
 
 
 def infer_columns(

@@ -13,12 +13,10 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._binary import BinaryFile
+from qmedoid.tables._binary import BinaryFile, MemoryFile
 from qmedoid.tables._csv import TextFile
-from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
-from qmedoid.tables._memory import MemoryFile
-from qmedoid.tables._records import BlockRecords, Written
-from qmedoid.tables._thousands import Grouped
+from qmedoid.tables._detect import SUFFIXES, BlockRecords, Bytes, Written, format_of_name
+from qmedoid.tables._text_types import Grouped
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
 
 TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile

@@ -296,19 +296,19 @@ def test_class_of_any_name_stays_in_its_line(label):
 def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
     model = MODELS[name]
     method, (columns,) = model.method, random_records(model, 1)
-    x = method.coordinates(np.column_stack(columns))
-    for place in (0, len(method.medoid_rows) - 1):
-        row = int(method.medoid_rows[place])
+    x = method.rows.to_points(np.column_stack(columns))
+    for place in (0, len(method.rows.numbers) - 1):
+        row = int(method.rows.numbers[place])
         circuit, description = read(written(export_circuit(model, which, Record(columns), medoid=row), form), form)
         assert description["kind"] == which
         s, distance = distance_alone(circuit, description)
-        closed = compact_swap_test(x, method.medoid_coordinates[place])
+        closed = compact_swap_test(x, method.rows.points[place])
         # The overlap is a difference of probabilities: exact to some 1e-15, whatever its size.
         assert s == pytest.approx(closed.overlap.item(), rel=0, abs=S_ERROR)
         assert closed.overlap.item() > 0.01  # so that this is less than 1e-12 of the distance
         assert distance == pytest.approx(closed.distance.item(), rel=1e-12)
         assert description["expected"]["distance"] == closed.distance.item()
-        assert description["medoid"]["class"] == model.decision.classes[method.medoid_classes[place]]
+        assert description["medoid"]["class"] == model.decision.classes[method.rows.classes[place]]
         assert description["medoid"]["training_row"] == row
 
 
@@ -327,12 +327,12 @@ def test_small_overlaps_are_known_to_an_absolute_error():
     model = MODELS["several medoids"]
     method = model.method
     (columns,) = random_records(model, 1)
-    x = method.coordinates(np.column_stack(columns))[0]
+    x = method.rows.to_points(np.column_stack(columns))[0]
     scale = np.hypot(*[np.linalg.norm(x)] * 2)
     for step in (1e-3, 1e-6, 1e-9):
         moved = replace(method, medoids=np.vstack([x + step, method.medoids[1:]]))
         near = replace(model, models=(replace(model.best, method=moved),))
-        circuit = export_circuit(near, "swap-test", Record(columns), medoid=int(method.medoid_rows[0]))
+        circuit = export_circuit(near, "swap-test", Record(columns), medoid=int(method.rows.numbers[0]))
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
         expected = circuit.metadata["qmedoid"]["expected"]
         assert s == pytest.approx(expected["overlap"], rel=0, abs=S_ERROR)
@@ -345,7 +345,7 @@ def test_open_swap_test_is_a_template_of_the_longest_vectors():
     circuit = export_circuit(model, "swap-test")
     description = circuit.metadata["qmedoid"]
     assert circuit.num_parameters == 2 ** (circuit.num_qubits - 2)
-    assert description["n_features"] == model.method.n_measured
+    assert description["n_features"] == model.method.facts["vector_length"]
     assert [description[key] for key in ("angles", "norms", "medoid", "expected")] == [None] * 4
 
 
@@ -369,7 +369,7 @@ def test_openqasm_2_knows_only_the_gates_of_these_circuits():
 
 def test_wrong_requests_say_what_to_ask_for():
     record = Record(random_records(MODELS["nearest"], 1)[0])
-    rows = MODELS["nearest"].method.medoid_rows
+    rows = MODELS["nearest"].method.rows.numbers
     asked = [
         (MODELS["nearest"], ("variational",), {}, "no trained circuit, nearest decides: use --which swap-test"),
         (MODELS["circuit"], ("swap-test",), {}, "a circuit alone, without a SWAP test"),
@@ -395,7 +395,7 @@ def test_zero_vector_has_no_circuit():
     zero = replace(model.method, medoids=np.zeros_like(model.method.medoids))
     model = replace(model, models=(replace(model.best, method=zero),))
     with pytest.raises(DataError, match=r"zero vector in the space of the distances.*the norm of the other"):
-        export_circuit(model, "swap-test", Record(random_records(model, 1)[0]), medoid=int(zero.medoid_rows[0]))
+        export_circuit(model, "swap-test", Record(random_records(model, 1)[0]), medoid=int(zero.rows.numbers[0]))
 
 
 def test_row_of_a_table_may_count_from_the_end():

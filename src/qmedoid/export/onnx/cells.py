@@ -7,9 +7,8 @@ import numpy as np
 
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, side_by_side
-from qmedoid.methods.base import LARGEST
+from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
+from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, Dates, Levels, Numbers
 
 MISSING_MOMENT = np.iinfo(np.int64).min
@@ -49,7 +48,7 @@ def read_cells(graph: Graph, flat: FlatModel) -> Cells:
     first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
     values, problems, refused, place, inputs = list[str](), list[str](), list[str](), dict[int, int](), []
     width = 0
-    wanted = set([] if table.method is None else table.method.used.tolist())
+    wanted = set([] if table.method is None else table.method.columns.tolist())
     for number in table.layout.used:
         column, encoding = table.contract.columns[number], table.encodings[number]
         if not column.name:
@@ -124,9 +123,13 @@ def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[s
             keys.append(missing)
             codes.append(count)
     code = graph.add(
-        "LabelEncoder", graph.input(column.name, object), domain="ai.onnx.ml",
-        keys_strings=keys, values_int64s=codes, default_int64=count + 1,
-    )  # fmt: skip
+        "LabelEncoder",
+        graph.input(column.name, object),
+        domain="ai.onnx.ml",
+        keys_strings=keys,
+        values_int64s=codes,
+        default_int64=count + 1,
+    )
     wrong = [] if column.missing else [graph.add("Equal", code, graph.whole(count))]
     if not column.is_open:
         wrong.append(graph.add("Equal", code, graph.whole(count + 1)))

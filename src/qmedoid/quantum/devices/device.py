@@ -35,6 +35,7 @@ from qmedoid.quantum.devices.sampling import (
     is_simulated_here,
 )
 from qmedoid.quantum.devices.simulators import BlockSampler
+from qmedoid.quantum.documents import DeviceDict
 
 PackKey = tuple[str, int, int]
 """What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
@@ -252,9 +253,9 @@ class Device:
             self._durations[pack.sha256] = duration
         return self._durations[pack.sha256]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> DeviceDict:
         """What is worth keeping of the device beside its counts; plain values."""
-        found: dict[str, Any] = {
+        found: DeviceDict = {
             "name": self.name,
             "qubits_of_the_device": getattr(self.backend, "num_qubits", None),
             "qubits_at_most": self.n_qubits,

@@ -13,6 +13,7 @@ from qmedoid.quantum.circuits.compact_swap import CircuitForm
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
+from qmedoid.quantum.documents import PlanSummaryDict
 from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, expected_lines, guessed_lines
 from qmedoid.quantum.measurement.errors import Errors, decided_errors
 from qmedoid.quantum.measurement.packing import Job, PackedBatch
@@ -313,7 +314,7 @@ class MeasurementPlan:
         """A column for every fact about the records: expected decision, margin and their errors."""
         return decided_columns(self.exact, self.expected_errors, self.classes)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlanSummaryDict:
         """The plan in plain values, without the expected errors."""
         return {
             "records": self.n_records,
