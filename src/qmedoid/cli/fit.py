@@ -334,7 +334,7 @@ def _run_in_passes(
 
 def check_report(path: Path) -> None:
     """Refuse a page that cannot be written, before the fit."""
-    from qmedoid.report.writing import check_output
+    from qmedoid.report.summary import check_output
 
     check_output(path)
 
