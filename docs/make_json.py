@@ -1,4 +1,4 @@
-"""Makes the page of the JSON documents that commands print, from the schemas in ``src/qmedoid/cli/schemas``.
+"""Makes the page of the JSON documents that commands print, from their schemas (`qmedoid.cli.schema`).
 
 ``python docs/make_json.py`` writes the tables into ``json.md``; with ``--check`` it writes nothing and fails when the
 page differs from what would be written.
@@ -33,8 +33,7 @@ def sections() -> dict[str, str]:
 def _told(schema: dict[str, Any]) -> str:
     """The description of a schema, and a table of its keys and of those within."""
     rows = [[f"`{key}`", kind, told] for key, kind, told in _keys(schema)]
-    also = [f"Also the keys of {_link(one['$ref'])}." for one in schema.get("allOf", [])]
-    return "\n\n".join([schema["description"], *([table(["key", "type", "meaning"], rows, 3)] if rows else []), *also])
+    return "\n\n".join([schema["description"], *([table(["key", "type", "meaning"], rows, 3)] if rows else [])])
 
 
 def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:

@@ -30,4 +30,4 @@ def check_printed(arguments, printed):
     if name is None or "exit_code" in document:
         name = "error"
     problems = [f"{name}: {problem.json_path}: {problem.message}" for problem in validator(name).iter_errors(document)]
-    assert not problems, "\n".join(problems) + "\nThe schema is in src/qmedoid/cli/schemas (CONTRIBUTING.md says how)."
+    assert not problems, "\n".join(problems) + "\nCONTRIBUTING.md says where the schema comes from."

@@ -59,7 +59,6 @@ def test_the_build_has_no_kernels_but_all_else(built_without_compiler):
     assert (package / "py.typed").exists()
     for name in ("heart.csv", "creditcard_sample.parquet", "README.md"):
         assert (package / "data" / name).exists()
-    assert (package / "cli" / "schemas" / "score.json").exists()
     for name in ("style.css", "templates/base.html", "templates/notebook/view.html"):
         assert (package / "markup" / name).exists()
 

@@ -21,6 +21,7 @@ from qmedoid.export.writing import Export, Format, export_model
 from qmedoid.extras import is_collection
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.lazy_scoring import lazy_table, takes_collections
+from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
@@ -30,7 +31,7 @@ from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.view import model_view
 from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
-from qmedoid.quantum.measuring import measured_table_model, plain_table_model, plan_measurement
+from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.report.decision_diff import DecisionTally
 from qmedoid.report.diff import ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
@@ -297,7 +298,7 @@ class SavedModel:
         decision, training = self.model.decision, self.model.training
         if data is None:
             curve = None if training is None else training.curve
-            return [one.as_dict() for one in budgets_on_curve(budgets, decision, curve)]
+            return [{**one.as_dict()} for one in budgets_on_curve(budgets, decision, curve)]
         decision.check_cuttable()
         table, name = as_table(data), target or self.contract.target
         if name is None or name not in table.column_names:
@@ -305,7 +306,7 @@ class SavedModel:
         codes = label_codes(table.column(name), decision.classes)
         scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
         spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
-        return [one.as_dict() for one in spent]
+        return [{**one.as_dict()} for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
@@ -415,7 +416,7 @@ class SavedModel:
         expectations : callable, optional
             Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
         """
-        return self._derived(measured_table_model(self.model, swap_test, expectations))
+        return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
 
     def measurement_plan(
         self,
@@ -464,7 +465,7 @@ class SavedModel:
         **settings
             Others of `qmedoid.quantum.measurement.MeasurementSettings`.
         """
-        plain = self._derived(plain_table_model(self.model))
+        plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
         return plan_measurement(
             self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,

@@ -5,20 +5,22 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights
-from qmedoid.cli.options import FitOptions, PointOptions
+from qmedoid.cli.options import PointOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import note_grouped
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
@@ -30,13 +32,16 @@ from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 from qmedoid.tables.text_types import grouped_columns, median_size
 
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
+
 # Classes that are named where another was asked for.
 _CLASSES = 10
 # Options that change no model.
 _OF_THE_CALL = ("output", "report", "json", "quiet", "verbose", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
 
 
-def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
+def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read.
 
     Its fit is `shown` on a terminal.
@@ -187,7 +192,7 @@ class Fitting(NamedTuple):
     `totals` are the rows of every label in the whole table, where the rows of a fit are a sample of it.
     """
 
-    options: FitOptions
+    options: "FitOptions"
     roles: dict[str, Role]
     inferred: Inferred
     validation: Labeled | None
@@ -228,13 +233,12 @@ class Fitting(NamedTuple):
 
             training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
         # Medoids are numbered by their rows in the file, not among the training rows.
-        hybrids = cast("tuple[Any, ...]", model.models)
-        models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
+        model = renumbered(model, train.rows)
         # The options that were given, for the model card; of the table its name.
         asked = {name: value for name, value in vars(options).items() if value is not None and name not in _OF_THE_CALL}
         asked |= {"table": Path(options.table).name, "roles": fitted.roles}
         parameters = {"command": asked, **model.parameters}
-        return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
+        return fitted, replace(model, contract=contract, parameters=parameters, training=training)
 
     def again(self, train: Labeled, judged: Labeled, progress: Callable[[float], None]) -> OneFit:
         """Fit other rows in the same way, and decide about rows that they were not fitted to.
@@ -249,7 +253,7 @@ class Fitting(NamedTuple):
         return OneFit(model, train, seconds, held_out_report(model, judged)[2])
 
 
-def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
+def _validation(train: Labeled, valid: Labeled, options: "FitOptions") -> dict[str, Any]:
     """Validation rows with the labels of the training rows, however their file spells them."""
     labels = tuple(dict.fromkeys(train.target.to_pylist()))
     codes = label_codes(valid.target, labels)
@@ -265,7 +269,7 @@ def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str
     return {"X_val": valid.table.drop_columns([options.target]), "y_val": np.array(labels)[codes]}
 
 
-def _positive(data: Labeled, options: FitOptions) -> Any:
+def _positive(data: Labeled, options: "FitOptions") -> Any:
     """The positive class as the table spells it."""
     if options.positive is None:
         return None
@@ -281,7 +285,7 @@ def _positive(data: Labeled, options: FitOptions) -> Any:
 
 def held_out_report(
     model: TableModel, data: Labeled, what: str = "The held-out rows are"
-) -> tuple[dict[str, Any], NoveltyReport, Judged]:
+) -> tuple[EvaluationDict, NoveltyReport, Judged]:
     """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
 
     What breaks the contract there is said and filled in.

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
-from qmedoid.cli.more_options import DiffOptions
+from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, option
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.decision_diff import DecisionTally, aligned
 from qmedoid.report.diff import ModelDiff, compare_models, value_text
+from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
@@ -31,6 +33,25 @@ _METRICS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions(ReadingOptions):
+    """Show what changed from one model to another.
+
+    With a table, also how many of its records the two models decide otherwise, and which columns are the reason.
+    """
+
+    most_used = ("exit_code", "json")
+    examples = ("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv",)
+
+    old: Annotated[Path, argument("OLD", "File of a saved model.")]
+    new: Annotated[Path, argument("NEW", "File of the model that came after it.")]
+    table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None
+    exit_code: Annotated[
+        bool,
+        option(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code"),
+    ] = False
+
+
 def run(options: DiffOptions) -> int:
     """Compare two models, and print what differs; the exit code says whether anything does, if that was asked."""
     old, new, table = options.old, options.new, options.table
@@ -42,8 +63,12 @@ def run(options: DiffOptions) -> int:
     versions = (before.versions, after.versions)
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
     if options.json:
-        about = {"old": {"path": str(old), "sha256": before.sha256}, "new": {"path": str(new), "sha256": after.sha256}}
-        print_json({**about, **found.as_dict()})
+        document: DiffDict = {
+            "old": {"path": str(old), "sha256": before.sha256},
+            "new": {"path": str(new), "sha256": after.sha256},
+            **found.as_dict(),
+        }
+        print_json(document)
     else:
         console = plain_console()
         for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
@@ -51,7 +76,7 @@ def run(options: DiffOptions) -> int:
     return DIFFERENT if options.exit_code and found.differs else OK
 
 
-def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> dict[str, Any]:
+def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
     dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
     with ExitStack() as stack:

@@ -1,20 +1,48 @@
 """``qmedoid evaluate``: decisions about a table compared with its classes."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal, cast
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
 from qmedoid.cli._output import note, plain_console, print_json, print_metrics, reading_bar, shown
-from qmedoid.cli.options import EvaluateOptions
+from qmedoid.cli.documents import EvaluateDict
+from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, option
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
 from qmedoid.tables.writing import NAMES, check_output
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(CutOptions):
+    """Compare a model's decisions with the true classes.
+
+    Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
+    good as it was.
+    """
+
+    most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
+    examples = (
+        "qmedoid evaluate patients.qmedoid labeled.csv",
+        "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
+    )
+
+    target: TargetName = None
+    all_rows: AllRows = False
+    budgets: Budgets = None
+    on_bad_row: Annotated[
+        Literal["refuse", "skip"],
+        option(READING, "If a row cannot be read: refuse the table, or skip the row.", metavar="WHAT"),
+    ] = "refuse"
+    bad_rows: BadRows = None
+    force: Force = False
 
 
 def run(options: EvaluateOptions) -> None:
@@ -43,7 +71,7 @@ def run(options: EvaluateOptions) -> None:
     is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None
     if isinstance(stored, Mapping):
-        report, said = stored, [_all_seen(int((codes == SEEN).sum()), stored["rows"])]
+        report, said = cast("EvaluationDict", stored), [_all_seen(int((codes == SEEN).sum()), stored["rows"])]
     else:
         report = labeled_report(loaded, codes, found.decided, found.hashes)
         said = report_notes(loaded, report)
@@ -65,16 +93,23 @@ def run(options: EvaluateOptions) -> None:
     found.novelty.warn()
     operating = loaded.decision.operating
     if options.json:
-        cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
-        cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
-        bad = {"bad_rows": found.bad_rows, "bad_rows_file": options.bad_rows}
-        source = "table" if stored is None else "held-out"
-        print_json({**report, "source": source, **bad, **cut, "novelty": found.novelty.as_dict()})
+        document: EvaluateDict = {
+            **report,
+            "source": "table" if stored is None else "held-out",
+            "bad_rows": found.bad_rows,
+            "bad_rows_file": options.bad_rows,
+            "operating": None if operating is None else operating.as_dict(),
+            "budgets": [one.as_dict() for one in spent or ()],
+            "novelty": found.novelty.as_dict(),
+        }
+        if spent is None:
+            del document["budgets"]
+        print_json(document)
         return
     rows = None if report["seen"] is not None else f"of {Path(options.table).name}"
     for sentence in verdict(report, alerts=operating is not None and operating.rule != "likeliest", rows=rows):
         plain_console().print(shown(sentence), soft_wrap=True)
-    counted = report["left_out"].get("seen")
+    counted = report["left_out"]["seen"]
     of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
     print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")
     if spent is not None:

@@ -1,15 +1,18 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
-from qmedoid.cli.options import ExplainOptions
+from qmedoid.cli.options import OUTPUT, RESULTS, Model, Names, ReadingOptions, Row, Table, Text, option
 from qmedoid.exceptions import ParameterError
+from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import Explanation
 from qmedoid.explain.flips import check_fixed
@@ -30,6 +33,39 @@ _GROUPS, _COLUMNS = 8, 4
 Titled = tuple[str, Any]
 # Effects up to this size are rounding.
 _NOTHING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(ReadingOptions):
+    """Say why a row got its class: what each column contributes.
+
+    The contributions add up exactly to the decision. Also shows similar real rows, and the smallest change that
+    would lead to another class.
+    """
+
+    most_used = ("row", "top", "html", "svg", "known", "fixed", "json")
+    examples = (
+        "qmedoid explain patients.qmedoid new.csv --row 3",
+        "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
+    )
+
+    model: Model
+    table: Table
+    row: Row
+    top: Annotated[
+        int, option(RESULTS, "Columns, groups and rows that are listed; 0 lists all.", min=0, metavar="N")
+    ] = 10
+    fixed: Annotated[
+        Names, option(RESULTS, "Columns that cannot change, such as age (with commas between).", metavar="COLUMNS")
+    ] = None
+    html: Annotated[Path | None, option(OUTPUT, "Page to write, without scripts.", metavar="FILE")] = None
+    svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
+    known: Annotated[
+        Text,
+        option(RESULTS, "Table, such as the fitted one, of which the rows most like this one are shown.",
+               metavar="TABLE"),
+    ] = None  # fmt: skip
+    verbose: Annotated[bool, option(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
 
 
 def run(options: ExplainOptions) -> None:
@@ -79,7 +115,7 @@ def _holds(begins: bytes, content: bytes) -> bool:
 
 def _nearest(
     model: TableModel, record: pa.Table, report: dict[str, Any], options: ExplainOptions, dialect: dict[str, Any]
-) -> dict[str, Any]:
+) -> KnownRowsDict:
     """The rows of another table that are nearest and most similar to the record."""
     known = str(options.known)
     contributions = {one["name"]: one["contribution"] for one in report["columns"]}
@@ -102,7 +138,7 @@ def _nearest(
     return found.report()
 
 
-def _print(made: dict[str, Any], source: Any, *, verbose: bool) -> None:
+def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
     console = plain_console()
     lines = [f"Row {made['row']} of {'standard input' if source == '-' else shown(source)}", "", *made["sentences"], ""]
     lines += [one["sentence"] for one in made["similar"]]
@@ -118,7 +154,7 @@ def _print(made: dict[str, Any], source: Any, *, verbose: bool) -> None:
         console.print(table)
 
 
-def _column_table(made: dict[str, Any]) -> Titled:
+def _column_table(made: Mapping[str, Any]) -> Titled:
     """What each column does, the largest first, between where every record starts and where this one ends."""
     odds = "probabilities" in made
     title = f"What decides: effects on the {'odds' if odds else 'score'} of {toward_text(made)}"
@@ -152,7 +188,7 @@ def _level(value: float, *, odds: bool) -> str:
     return chance_texts(probability(value))[0] if odds else f"{value:+.3g}".replace("-", "−")
 
 
-def _flip_table(made: dict[str, Any]) -> Titled:
+def _flip_table(made: Mapping[str, Any]) -> Titled:
     """The smallest changes that lead to another class."""
     table = grid(("change", "called", "its probability"), (), left=(0, 1))
     for flip in made["flips"]:
@@ -162,7 +198,7 @@ def _flip_table(made: dict[str, Any]) -> Titled:
     return "Smallest changes that turn the decision", table
 
 
-def _medoid_table(made: dict[str, Any]) -> Titled:
+def _medoid_table(made: Mapping[str, Any]) -> Titled:
     """The record beside the nearest medoid of each class, with distances and angles."""
     medoids = made["medoids"]
     names = ("", "this record", *(f"row {one['training_row']}: {shown_text(one['class'])}" for one in medoids))
@@ -176,7 +212,7 @@ def _medoid_table(made: dict[str, Any]) -> Titled:
     return "The record and the nearest medoid of each class", table
 
 
-def _nearest_table(made: dict[str, Any]) -> Titled:
+def _nearest_table(made: Mapping[str, Any]) -> Titled:
     """The record and the nearest known rows, cell by cell; the columns that contributed most come first."""
     known, nearest = made["known"], made["known"]["nearest"]
     names = ("", "this record", *(f"row {one['row']}" for one in nearest))
@@ -189,7 +225,7 @@ def _nearest_table(made: dict[str, Any]) -> Titled:
     return f"The nearest of {known['rows']:,} known rows, by the distance {known['distance']}", table
 
 
-def _sum_table(made: dict[str, Any]) -> Titled:
+def _sum_table(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
     groups, neighbors = made["groups"], made.get("neighbors", [])
     by_record = bool(neighbors) or any("records" in group for group in groups)
@@ -213,7 +249,7 @@ def _sum_table(made: dict[str, Any]) -> Titled:
     return title, table
 
 
-def _title(group: dict[str, Any]) -> str:
+def _title(group: Mapping[str, Any]) -> str:
     """What a group is called: its name, or its columns, of which the first few will do."""
     if "name" in group:
         of_column = f"{shown(group['columns'][0])}: " if len(group["columns"]) == 1 else ""
@@ -223,14 +259,14 @@ def _title(group: dict[str, Any]) -> str:
     return ", ".join(columns) + (f" and {more} more" if more > 0 else "")
 
 
-def _strongest(records: list[dict[str, Any]]) -> str:
+def _strongest(records: Sequence[Mapping[str, Any]]) -> str:
     """The training rows that contribute most to a part."""
     return ", ".join(
         f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
     )
 
 
-def _nearest_classes(made: dict[str, Any]) -> str:
+def _nearest_classes(made: Mapping[str, Any]) -> str:
     """How many of the nearest known rows are of the class that was decided for."""
     known = made["known"]
     classes = [one["class"] for one in known["nearest"]]

@@ -1,13 +1,15 @@
 """``qmedoid inspect``: what a saved model is."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
-from qmedoid.cli.more_options import InspectOptions
+from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
+from qmedoid.cli.options import Budgets, Model, Options
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
@@ -15,6 +17,21 @@ from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(Options):
+    """Show what is in a saved model, and how good it was.
+
+    Prints the model card: how it decides, which columns it needs, what it showed on held-out rows, which training
+    rows are in the file.
+    """
+
+    most_used = ("budgets", "json")
+    examples = ("qmedoid inspect patients.qmedoid", "qmedoid inspect patients.qmedoid --budgets 100,1%")
+
+    model: Model
+    budgets: Budgets = None
 
 
 def run(options: InspectOptions) -> None:
@@ -26,8 +43,10 @@ def run(options: InspectOptions) -> None:
         curve = None if training is None else training.curve
         spent = budgets_on_curve(listed(options.budgets), loaded.model.decision, curve)
     if options.json:
-        more = {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
-        print_json({**_summary(loaded), **more})
+        document = _summary(loaded)
+        if spent is not None:
+            document["budgets"] = [one.as_dict() for one in spent]
+        print_json(document)
         return
     if spent is not None:
         print_budgets(spent, "rows, each scored by a model that had not seen it")
@@ -66,11 +85,11 @@ def _markdown(text: str) -> Any:
     return Card(text)
 
 
-def _summary(loaded: ModelFile) -> dict[str, Any]:
+def _summary(loaded: ModelFile) -> InspectDict:
     """The model as plain values."""
     model, decision, method = loaded.model, loaded.model.decision, loaded.model.method
-    medoids = [] if method is None else zip(method.medoid_classes, method.medoid_rows, strict=True)
-    groups = () if method is None else method.column_groups
+    medoids = [] if method is None else zip(method.rows.classes, method.rows.numbers, strict=True)
+    groups = () if method is None else method.facts["groups"]
     return {
         "sha256": loaded.sha256,
         "parent": model.parent,
@@ -94,7 +113,7 @@ def _summary(loaded: ModelFile) -> dict[str, Any]:
         "encoded_columns": list(model.layout.names),
         "models": len(model.models),
         "groups": [[model.layout.names[column] for column in group] for group in groups],
-        "alpha": None if method is None else method.facts.get("alpha"),
+        "alpha": None if method is None else method.facts["numbers"].get("alpha"),
         "medoids": [{"class": model.decision.classes[code], "training_row": int(row)} for code, row in medoids],
         "known_records": model.n_neighbors,
         "raw_rows": model.records is not None,
@@ -105,7 +124,7 @@ def _summary(loaded: ModelFile) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _training(model: TableModel) -> dict[str, Any] | None:
+def _training(model: TableModel) -> TrainingTableDict | None:
     """The summary of the training table."""
     training = model.training
     if training is None:
@@ -115,7 +134,7 @@ def _training(model: TableModel) -> dict[str, Any] | None:
         if len(shares):
             names = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
             levels[name] = dict(zip(names, shares.tolist(), strict=True))
-    curve, days = None, None
+    days, curve = None, cast("HeldOutCurveDict | None", None)
     if training.curve is not None:
         curve = {
             "log_odds": training.curve.thresholds.tolist(),

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._output import keeps, note, reading_bar, tell
-from qmedoid.cli.options import ScoreOptions
-from qmedoid.cli.score import model_at_cut, say_scored, score_settings
+from qmedoid.cli.score import ScoreOptions, model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask
 from qmedoid.large.result_folder import BAD_ROWS

@@ -26,14 +26,13 @@ from qmedoid.estimators._inputs import (
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._raw_reading import asked_roles, left_out_note, left_out_warning, place_of, read_table
 from qmedoid.estimators._row_order import validation_order
-from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
+from qmedoid.estimators._saving import SavingMixin, plain_parameters
 from qmedoid.estimators._weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.base import LARGEST
-from qmedoid.methods.variational.model import MeasuredVariational
+from qmedoid.methods.part import LARGEST
 from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.contract import Contract
 from qmedoid.model.fit_novelty import fit_novelty
@@ -95,9 +94,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     def table_model(self) -> TableModel:
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        model = self.model_
-        if model.method is not model.method.plain or isinstance(model.variational, MeasuredVariational):
-            raise measured_error()
+        self._refuse_measured()
         return TableModel(
             contract=self.contract_,
             encodings=self.encodings_,
@@ -293,9 +290,9 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         drawn = None if is_whole else rows.data.weights
-        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain, drawn)
+        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method, drawn)
         known = given.select([column.name for column in self.contract_.columns])
-        self._records = tuple(tuple(plain_records(known, model.medoid_rows)) for model in method.models_)
+        self._records = tuple(tuple(plain_records(known, model.rows.numbers)) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None
@@ -305,7 +302,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
 
     def _scores(self, X: Any) -> Array:
         matrix = self._matrix(X)
-        return self.model_.decide(matrix)[0]
+        return self.model_.decide(matrix, backends=self._backends)[0]
 
     def _matrix(self, X: Any) -> Array:
         """The rows as numbers, shape (n, M)."""

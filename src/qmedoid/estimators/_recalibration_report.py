@@ -1,9 +1,8 @@
 """The report of a recalibration: the new model, and figures before and after."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from qmedoid.estimators.documents import RecalibrationDict, RecalibrationFiguresDict, RecalibrationLeftOutDict
 from qmedoid.metrics.intervals import Interval
 from qmedoid.saved import SavedModel
 
@@ -30,9 +29,9 @@ class Recalibration:
 
     model: SavedModel
     rows: int
-    left_out: Mapping[str, int]
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    left_out: RecalibrationLeftOutDict
+    before: RecalibrationFiguresDict
+    after: RecalibrationFiguresDict
     gain: Interval
     notes: tuple[str, ...]
 
@@ -53,19 +52,19 @@ class Recalibration:
             f"{self.gain.low:.4f} to {self.gain.high:.4f})."
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> RecalibrationDict:
         """Everything but the model by name, fit for JSON."""
         operating = self.model.expected_
         priors = self.model.model.decision.priors
         return {
             "parent": self.model.model.parent,
             "rows": self.rows,
-            "left_out": dict(self.left_out),
+            "left_out": self.left_out,
             "priors": None if priors is None else priors.tolist(),
             "operating": None if operating is None else operating.as_dict(),
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "gain": self.gain._asdict(),
+            "before": self.before,
+            "after": self.after,
+            "gain": self.gain.as_dict(),
             "helps": self.helps,
             "notes": list(self.notes),
         }

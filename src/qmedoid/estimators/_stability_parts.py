@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.documents import GroupStabilityDict, MedoidStabilityDict, StableMedoidDict
 from qmedoid.metrics.agreement import (
     best_matches,
     group_agreement,
@@ -81,7 +82,7 @@ class GroupStability:
         """The names of some columns."""
         return [self.columns[column] for column in group]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> GroupStabilityDict:
         """The groups as plain values."""
         described = zip(self.groups, self.kept.tolist(), self.best_match.tolist(), strict=True)
         return {
@@ -138,9 +139,9 @@ class MedoidStability:
         """Mean relative distance to the nearest new medoid where one is not chosen again; NaN where all are."""
         return mean(self.moved, np.rint(self.present * (1.0 - np.nan_to_num(self.kept))))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> MedoidStabilityDict:
         """The medoids as plain values."""
-        whole = {
+        whole: MedoidStabilityDict = {
             "medoids": self.n_medoids,
             "kept": number(self.mean_kept),
             "moved": number(self.mean_moved),
@@ -156,7 +157,8 @@ class MedoidStability:
             "moved": map(number, self.moved),
             "by_chance": self.by_chance.tolist(),
         }
-        return whole | {"each": [dict(zip(each, one, strict=True)) for one in zip(*each.values(), strict=True)]}
+        listed = [dict(zip(each, one, strict=True)) for one in zip(*each.values(), strict=True)]
+        return whole | {"each": cast("list[StableMedoidDict]", listed)}
 
 
 def mean(values: Array, weights: npt.NDArray[Any]) -> float:

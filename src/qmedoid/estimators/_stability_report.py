@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability, number
+from qmedoid.estimators.documents import DecisionStabilityDict, MarginBinDict, StabilityDict, UnstableRowDict
 from qmedoid.markup.page import render
 from qmedoid.metrics.agreement import (
     MarginBin,
@@ -133,16 +134,17 @@ class DecisionStability:
         known = self.rates[np.isfinite(self.rates)]
         return float(np.mean(known == 0)) if len(known) else float("nan")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> DecisionStabilityDict:
         """The decisions as plain values."""
+        by_margin = None if self.by_margin is None else [part._asdict() for part in self.by_margin]
         return {
             "flip_rate": number(self.flip_rate),
             "flip_error": self.flip_error,
             "never_flipped": number(self.never_flipped),
             "rows_without_votes": int((self.n_votes == 0).sum()),
-            "by_margin": None if self.by_margin is None else [part._asdict() for part in self.by_margin],
+            "by_margin": cast("list[MarginBinDict] | None", by_margin),
             "mean_spread": self.mean_spread,
-            "least_stable": [asdict(row) for row in self.least_stable],
+            "least_stable": [cast("UnstableRowDict", asdict(row)) for row in self.least_stable],
         }
 
 
@@ -188,7 +190,7 @@ class StabilityReport:
         }
         return tuple(sentence for sentence, is_missing in missing.items() if is_missing)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> StabilityDict:
         """The report as plain values, fit for JSON."""
         return {
             "rows": self.n_rows,

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
 from qmedoid.estimators._raw_reading import read_table
+from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
@@ -80,6 +81,15 @@ class MethodFigures(NamedTuple):
     figures: Mapping[str, Spread | None]
     difference: PairedDifference | None
 
+    def as_dict(self) -> ComparedMethodDict:
+        """The figures as plain values."""
+        means = {name: None if spread is None else spread.mean for name, spread in self.figures.items()}
+        errors = {name: None if spread is None else spread.error for name, spread in self.figures.items()}
+        difference = None if self.difference is None else self.difference._asdict()
+        return cast(
+            "ComparedMethodDict", {"name": self.name, **means, "errors": errors, "log_loss_difference": difference}
+        )
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -116,20 +126,14 @@ class Comparison:
         side = "lower" if found.mean < 0 else "higher"
         return f"The log-loss of the best plain baseline, {best.name}, is {side} than ours {by}: that may be luck."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ComparisonDict:
         """The comparison as plain values."""
         return {
             "rows": self.n_rows,
             "folds": self.n_folds,
-            "methods": [
-                {"name": one.name,
-                 **{name: None if spread is None else spread.mean for name, spread in one.figures.items()},
-                 "errors": {name: None if spread is None else spread.error for name, spread in one.figures.items()},
-                 "log_loss_difference": None if one.difference is None else one.difference._asdict()}
-                for one in self.methods
-            ],
+            "methods": [one.as_dict() for one in self.methods],
             "verdict": self.verdict(),
-        }  # fmt: skip
+        }
 
 
 def compare(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
 from qmedoid.estimators._recalibration_report import Recalibration
+from qmedoid.estimators.documents import RecalibrationFiguresDict, RecalibrationLeftOutDict
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -148,7 +149,7 @@ def recalibrated(
     return Recalibration(made, len(rows.codes), left_out, before, after, _interval(gains, groups), tuple(notes))
 
 
-def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, dict[str, int], list[str]]:
+def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, RecalibrationLeftOutDict, list[str]]:
     """The rows that the fit has not seen, how many others there are, and notes on them."""
     if not tally.labeled:
         classes = some_of([repr(label) for label in model.decision.classes], 10)
@@ -156,7 +157,7 @@ def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, dict
             f"No row has a class of the model ({classes}): {tally.missing:,} are missing, {tally.unknown:,} are others."
         )
     rows, notes = tally.rows(), []
-    left_out = {
+    left_out: RecalibrationLeftOutDict = {
         "missing": tally.missing,
         "unknown": tally.unknown,
         "known": 0,
@@ -248,9 +249,9 @@ def _cross_fitted(
     return found
 
 
-def _figures(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
-    report = decision_report(model, codes, decided)
-    return {name: report[name] for name in _COMPARED if name in report}
+def _figures(model: TableModel, codes: Codes, decided: Decisions) -> RecalibrationFiguresDict:
+    report: Mapping[str, Any] = decision_report(model, codes, decided)
+    return cast("RecalibrationFiguresDict", {name: report[name] for name in _COMPARED if name in report})
 
 
 def _log_chances(scores: Array, codes: Codes) -> Array:

@@ -15,6 +15,7 @@ from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.roles import Role
@@ -29,7 +30,7 @@ TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "mac
 _ROLES: dict[str, Role] = {"number": "number", "category": "category", "date": "date"}
 
 
-def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[dict[str, Any], list[str]]:
+def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
     """The baselines part of a summary, and sentences on baselines that lack.
 
     Baselines are fitted to four fifths of the rows and judged by the others, in turn. Rows that our model was fitted on
@@ -74,7 +75,7 @@ def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[di
     return comparison_table(found, about), notes
 
 
-def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | None = None) -> dict[str, Any]:
+def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | None = None) -> ReportBaselinesDict:
     """A comparison as a summary has it: texts by method, and which is the best of each figure.
 
     `own` are our figures where those of the folds do not count; nothing is the best of a figure that ours lacks.
@@ -91,11 +92,14 @@ def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | N
         known = [mean for mean in column if mean is not None]
         is_compared = column[0] is not None and len(column) > 1
         best.append((min if name == "log_loss" else max)(known) if is_compared else None)
-    rows = [
-        {"name": one.name, "values": own_texts,
-         "best": [mean is not None and mean == most for mean, most in zip(row, best, strict=True)]}
+    rows: list[BaselineDict] = [
+        {
+            "name": one.name,
+            "values": own_texts,
+            "best": [mean is not None and mean == most for mean, most in zip(row, best, strict=True)],
+        }
         for one, own_texts, row in zip(found.methods, texts, means, strict=True)
-    ]  # fmt: skip
+    ]
     differences = [one.difference for one in found.methods if one.difference is not None]
     return {
         "about": about,
@@ -146,7 +150,7 @@ def _folds(
     return made, notes
 
 
-def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> dict[str, Any]:
+def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> ReportBaselinesDict:
     """Ours from out-of-fold rows, as all rows of the table were fitted on; else marked as not comparable."""
     curve = None if model.training is None else model.training.curve
     if curve is None:

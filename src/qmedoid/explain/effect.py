@@ -2,13 +2,14 @@
 
 import difflib
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.explain.documents import ColumnEffectDict, DrawnBinDict, DrawnEffectDict, EffectBinDict
 from qmedoid.markup.html import shortened
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
@@ -54,7 +55,11 @@ class EffectBin(NamedTuple):
     p10: float
     p90: float
 
-    def drawn(self) -> dict[str, Any]:
+    def as_dict(self) -> EffectBinDict:
+        """The bin as plain values, fit for JSON."""
+        return cast("EffectBinDict", self._asdict())
+
+    def drawn(self) -> DrawnBinDict:
         """The bin as charts draw it: ``x`` is the middle of numbers, and days since 1970 of dates."""
         low, high = (_axis_place(end) for end in (self.low, self.high))
         middle = None if low is None or high is None else low / 2 + high / 2
@@ -108,23 +113,38 @@ class Effect:
     kind: Kind
     toward: Label
     against: Label | None
-    unit: str
+    unit: Literal["log-odds", "score"]
     rows: int
     kept: int
     bins: tuple[EffectBin, ...]
     missing: EffectBin | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ColumnEffectDict:
         """The effect as plain values, fit for JSON."""
-        missing = None if self.missing is None else self.missing._asdict()
-        return {**vars(self), "bins": [one._asdict() for one in self.bins], "missing": missing}
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "toward": self.toward,
+            "against": self.against,
+            "unit": self.unit,
+            "rows": self.rows,
+            "kept": self.kept,
+            "bins": [one.as_dict() for one in self.bins],
+            "missing": None if self.missing is None else self.missing.as_dict(),
+        }
 
-    def drawn(self) -> dict[str, Any]:
+    def drawn(self) -> DrawnEffectDict:
         """The effect as charts draw it: the bins have places on an axis, labels and counts."""
-        missing = None if self.missing is None else self.missing.drawn()
-        texts = {name: None if (one := getattr(self, name)) is None else str(one) for name in ("toward", "against")}
-        return {"column": self.column, "kind": self.kind, "unit": self.unit, **texts, "rows": self.rows,
-                "bins": [one.drawn() for one in self.bins], "missing": missing}  # fmt: skip
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "unit": self.unit,
+            "toward": str(self.toward),
+            "against": None if self.against is None else str(self.against),
+            "rows": self.rows,
+            "bins": [one.drawn() for one in self.bins],
+            "missing": None if self.missing is None else self.missing.drawn(),
+        }
 
     def _repr_html_(self) -> str:
         made = self.to_dict()

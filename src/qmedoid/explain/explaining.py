@@ -1,16 +1,23 @@
 """One decision as a plain dictionary: contributions by column and group, and the rows that are near or similar."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
+from qmedoid.explain.documents import (
+    ContributingRowDict,
+    ContributionDict,
+    GroupContributionDict,
+    KnownNearestDict,
+    KnownRowsDict,
+    KnownSimilarDict,
+)
 from qmedoid.explain.similar import SimilarRows
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import usable_coordinates
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.explanation import DecisionParts, explain
 from qmedoid.model.operating_point import probability
@@ -21,6 +28,8 @@ from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
+
+Part = TypeVar("Part", ContributionDict, GroupContributionDict)
 
 
 def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[str, Any]:
@@ -42,7 +51,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     given = set(record.column_names)
     known = [name for name in model.contract.names if name in given]
     cells = plain_records(record.select(known))[0] if known else {}
-    report = {
+    report: dict[str, Any] = {
         "prediction": decision.classes[winner],
         "against": decision.classes[other],
         "toward": decision.classes[why.winner],
@@ -72,14 +81,17 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     return report
 
 
-def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) -> list[ContributionDict]:
     """What every column of the table contributed, the largest first; of equal ones by name.
 
     Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
     missing, count together.
     """
-    columns = sorted(by_column(model, why).items())
-    return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
+    columns: list[ContributionDict] = [
+        {"name": name, "cell": cells.get(name), "contribution": value}
+        for name, value in sorted(by_column(model, why).items())
+    ]
+    return _largest_first(columns)
 
 
 def by_column(model: TableModel, why: DecisionParts) -> dict[str, float]:
@@ -88,7 +100,7 @@ def by_column(model: TableModel, why: DecisionParts) -> dict[str, float]:
     return dict(zip(model.contract.names, added, strict=True))
 
 
-def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _largest_first(parts: list[Part]) -> list[Part]:
     """The parts by the size of their contribution; those that are equal up to rounding keep their order."""
     order = stable_order(-np.abs(np.array([part["contribution"] for part in parts])))
     return [parts[place] for place in order]
@@ -103,7 +115,7 @@ def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> l
     return [
         {
             "class": model.decision.classes[code],
-            "training_row": int(method.medoid_rows[why.nearest[code]]),
+            "training_row": int(method.rows.numbers[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
             "record": dict(records[why.nearest[code]]) if records else None,
@@ -112,9 +124,12 @@ def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> l
     ]
 
 
-def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
+def _group(model: TableModel, share: GroupContribution) -> GroupContributionDict:
     names = model.layout.names
-    group: dict[str, Any] = {"columns": [names[column] for column in share.columns], "contribution": share.contribution}
+    group: GroupContributionDict = {
+        "columns": [names[column] for column in share.columns],
+        "contribution": share.contribution,
+    }
     if share.name is not None:
         group["name"] = share.name
     if share.value is not None:
@@ -127,7 +142,7 @@ def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
     return group
 
 
-def _record(model: TableModel, share: RowContribution) -> dict[str, Any]:
+def _record(model: TableModel, share: RowContribution) -> ContributingRowDict:
     code = model.decision.classes[share.code]
     return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
 
@@ -212,21 +227,24 @@ class NearestRows:
                 self._of_class[code] = min(self._of_class.get(code, one), one, key=lambda either: either[:2])
         self._rows += len(batch)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> KnownRowsDict:
         """The nearest rows and the most similar of each class, fit for JSON; the nearest first."""
         if not self._kept:
             raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
-        names = ("distance", "row", "class", "record")
-        nearest = [dict(zip(names, one, strict=True)) for one in self._kept]
-        names = ("difference", "row", "class", "record")
-        similar = [dict(zip(names, self._of_class[code], strict=True)) for code in sorted(self._of_class)]
-        return {"distance": self._method.distance_name, "rows": self._rows, "nearest": nearest, "similar": similar}
+        nearest: list[KnownNearestDict] = [
+            {"distance": far, "row": row, "class": label, "record": cells} for far, row, label, cells in self._kept
+        ]
+        similar: list[KnownSimilarDict] = [
+            {"difference": far, "row": row, "class": label, "record": cells}
+            for _, (far, row, label, cells) in sorted(self._of_class.items())
+        ]
+        return {"distance": self._method.rows.space, "rows": self._rows, "nearest": nearest, "similar": similar}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
 
     def _places(self, columns: Sequence[Array]) -> Array:
-        return usable_coordinates(self._method, np.column_stack(columns).astype(np.float64))
+        return self._method.rows.usable_points(np.column_stack(columns).astype(np.float64), self._method.columns)
 
 
 def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -237,10 +255,10 @@ def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[
         return []
     differences, found = SimilarRows(model, record, contributions).of_records(records), []
     for code, label in enumerate(model.decision.classes):
-        of_class = np.flatnonzero(method.medoid_classes == code)
+        of_class = np.flatnonzero(method.rows.classes == code)
         if len(of_class):
             place = int(of_class[differences[of_class].argmin()])
-            row, cells = int(method.medoid_rows[place]), dict(records[place])
+            row, cells = int(method.rows.numbers[place]), dict(records[place])
             found.append(
                 {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
             )

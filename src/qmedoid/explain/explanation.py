@@ -4,12 +4,24 @@ import datetime
 import math
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.explain import view
+from qmedoid.explain.documents import (
+    ContributingRowDict,
+    ContributionDict,
+    ExplainDict,
+    FlipDict,
+    GroupContributionDict,
+    NearestMedoidDict,
+    ReasonDict,
+    RestDict,
+    RowTotalDict,
+    SimilarRowDict,
+)
 from qmedoid.explain.flips import check_fixed, nearest_flips
 from qmedoid.explain.sentences import reason_text, reasons, sentences, similar_text
 from qmedoid.explain.similar import SimilarRows
@@ -30,10 +42,7 @@ _CLOSE = 0.05
 # Rows of a group that are listed.
 _RECORDS = 3
 
-# What is handed on as it is.
-_PLAIN = (
-    "prediction", "against", "toward", "target", "margin", "start", "threshold", "is_alert", "decided_by",
-)  # fmt: skip
+Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
 
 
 class Explanation(Mapping[str, Any]):
@@ -96,7 +105,7 @@ class Explanation(Mapping[str, Any]):
         return len(self._report)
 
     @cached_property
-    def flips(self) -> list[dict[str, Any]]:
+    def flips(self) -> list[FlipDict]:
         """The smallest changes that lead to another class, the smallest first."""
         return nearest_flips(self._model, self._record, fixed=self._fixed)
 
@@ -106,7 +115,7 @@ class Explanation(Mapping[str, Any]):
         return sentences(self._report, self.flips)
 
     @cached_property
-    def similar(self) -> list[dict[str, Any]]:
+    def similar(self) -> list[SimilarRowDict]:
         """The most similar row of either class by the columns that decide, that of the predicted class first."""
         report = self._report
         found = report["known"]["similar"] if "known" in report else report["similar"]
@@ -118,7 +127,7 @@ class Explanation(Mapping[str, Any]):
         measure = SimilarRows(self._model, self._record, contributions)
         return [self._compared(one, measure) for one in found]
 
-    def _compared(self, similar: Mapping[str, Any], measure: SimilarRows) -> dict[str, Any]:
+    def _compared(self, similar: Mapping[str, Any], measure: SimilarRows) -> SimilarRowDict:
         """A similar row, and in which of the columns that decide it is the same, close or another."""
         keys = ("class", "training_row", "row", "difference")
         made: dict[str, Any] = {key: similar[key] for key in keys if key in similar}
@@ -133,10 +142,9 @@ class Explanation(Mapping[str, Any]):
                     is_close = differences[name] <= _CLOSE and measure.is_ordered(name)
                     how = "same" if _alike(cells.get(name), own) else "close" if is_close else "differs"
                     made[how].append({"name": name, "cell": cells.get(name), "own": own})
-        made["sentence"] = similar_text(made, self._report)
-        return made
+        return cast("SimilarRowDict", {**made, "sentence": similar_text(made, self._report)})
 
-    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+    def to_dict(self, top: int | None = None) -> ExplainDict:
         """The explanation as plain values, fit for JSON.
 
         Parameters
@@ -152,21 +160,28 @@ class Explanation(Mapping[str, Any]):
         names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
-        has_odds = "probabilities" in self._report
-        return {
-            "row": self._report.get("row"),
+        report, has_odds = self._report, "probabilities" in self._report
+        made: ExplainDict = {
+            "row": report.get("row"),
             "sentences": list(self.sentences),
-            **{name: self._report[name] for name in _PLAIN},
-            **{name: self._report[name] for name in ("probability", "probabilities") if has_odds},
-            "start_probability": probability(self._report["start"]) if has_odds else None,
+            "prediction": report["prediction"],
+            "against": report["against"],
+            "toward": report["toward"],
+            "target": report["target"],
+            "margin": report["margin"],
+            "start": report["start"],
+            "threshold": report["threshold"],
+            "is_alert": report["is_alert"],
+            "decided_by": report["decided_by"],
+            "start_probability": probability(report["start"]) if has_odds else None,
             "record": shown,
             "columns": columns,
-            "reasons": [{**one, "text": reason_text(one, odds=has_odds)} for one in reasons(self._report)],
+            "reasons": [_reason(one, odds=has_odds) for one in reasons(report)],
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
-            "terms": dict(self._report["terms"]),
-            "varying": dict(self._report["varying"]),
+            "terms": dict(report["terms"]),
+            "varying": dict(report["varying"]),
             "similar": self.similar,
             "medoids": self._medoids(most, shown),
             "flips": self.flips,
@@ -174,11 +189,14 @@ class Explanation(Mapping[str, Any]):
             "difference": list(self._difference),
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
-            **{name: self._report[name] for name in ("neighbors", "known") if name in self._report},
         }
+        known = {
+            name: report[name] for name in ("probability", "probabilities", "neighbors", "known") if name in report
+        }
+        return cast("ExplainDict", {**made, **known})
 
     @cached_property
-    def _rows(self) -> list[dict[str, Any]] | None:
+    def _rows(self) -> list[RowTotalDict] | None:
         """Contributions by training row, over all groups; None where groups are not made of rows."""
         totals: dict[tuple[int, Any], float] = {}
         for group in self._report["groups"]:
@@ -187,21 +205,23 @@ class Explanation(Mapping[str, Any]):
             for one in group["records"]:
                 key = one["training_row"], one["class"]
                 totals[key] = totals.get(key, 0.0) + one["contribution"]
-        parts = [{"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()]
+        parts: list[RowTotalDict] = [
+            {"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()
+        ]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
-    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[NearestMedoidDict]:
         """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
 
         ``"differs"`` are the columns in which their cells are not those of the record.
         """
         medoids: list[dict[str, Any]] = self._report["medoids"]
-        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[dict[str, Any]]()
+        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[NearestMedoidDict]()
         for place, one in enumerate(medoids):
             if not most or place < N_MEDOIDS or one is nearest:
                 cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
                 differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-                made.append({**one, "record": cells, "differs": differs})
+                made.append(cast("NearestMedoidDict", {**one, "record": cells, "differs": differs}))
         return made
 
     def to_svg(self) -> str:
@@ -236,15 +256,19 @@ def _alike(one: Any, other: Any) -> bool:
         return str(one) == str(other)
 
 
-def _short_group(group: Mapping[str, Any], most: int | None) -> dict[str, Any]:
+def _reason(reason: Mapping[str, Any], *, odds: bool) -> ReasonDict:
+    return cast("ReasonDict", {**reason, "text": reason_text(reason, odds=odds)})
+
+
+def _short_group(group: GroupContributionDict, most: int | None) -> GroupContributionDict:
     """A group with the rows that contribute most, and the others summed up."""
     if most is None or "records" not in group:
-        return dict(group)
+        return group
     listed, rest = _listed(group["records"], min(most, _RECORDS))
     return {**group, "records": listed, "rest": rest}
 
 
-def _listed(parts: list[dict[str, Any]], most: int | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], RestDict]:
     """The first parts, and the count and sum of the rest."""
     rest = [] if most is None else parts[most:]
     added = math.fsum(part["contribution"] for part in rest)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
+from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.explain.similar import OTHER_LEVEL, known_values, sizes
-from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
@@ -36,9 +36,6 @@ _N_SINGLE = 3
 MOST_LEVELS = 64
 _EVEN_STEPS = 65
 _MICROSECONDS_PER_DAY = 86_400_000_000
-
-
-Flip = dict[str, Any]
 
 
 class Candidates(NamedTuple):
@@ -116,7 +113,7 @@ class _Search:
         return list(np.split(decided.codes != code, ends)), list(np.split(ahead, ends))
 
 
-def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str] = ()) -> list[Flip]:
+def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str] = ()) -> list[FlipDict]:
     """The smallest changes of one column, and of two where these are smaller, that change the decision.
 
     Parameters
@@ -139,7 +136,7 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
     search = _Search(model, record)
     cells = search.cells()
     columns = _columns(search, fixed)
-    work = _WORK // max(64, 0 if model.method is None else len(model.method.medoid_rows))
+    work = _WORK // max(64, 0 if model.method is None else len(model.method.rows.numbers))
     most = min(_MOST_CELLS, max(_FEWEST, work // max(1, len(columns))))
     tried = [one for place in columns if (one := _candidates(model, place, cells[place], most)) is not None]
     if not tried:
@@ -170,7 +167,7 @@ def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
     return sorted(free, key=lambda place: -sizes[place])[:MOST_COLUMNS]
 
 
-def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned: list[Flags]) -> list[Flip]:
+def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned: list[Flags]) -> list[FlipDict]:
     """The nearest changes of one column, each of another one: on either side of a number, else the next level."""
     found: list[tuple[float, int, Candidates, int]] = []
     for number, (one, turns) in enumerate(zip(tried, turned, strict=True)):
@@ -186,7 +183,7 @@ def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned:
         if value != one.cells[place]:
             size = float(sizes(search.model, one.encoded, cells[one.place], np.array([value]))[0])
         flips.append(_flip(search, [(one, value, size)]))
-    each: dict[str, Flip] = {}
+    each: dict[str, FlipDict] = {}
     for flip in sorted((flip for flip in flips if flip is not None), key=_by_size):
         each.setdefault(flip["changes"][0]["column"], flip)
     return list(each.values())[:_N_SINGLE]
@@ -244,7 +241,7 @@ def _shorter(cell: float, value: float) -> list[float]:
     return [one for one in rounded if one != cell] or [value]
 
 
-def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: float) -> list[Flip]:
+def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: float) -> list[FlipDict]:
     """The smallest change of two columns, where it is smaller than that of one."""
     best = sorted(reached, key=lambda one: float(one[1].min()))[:_PAIRED_COLUMNS]
     picks = [(one, _steps(one, against)) for one, against in best]
@@ -275,9 +272,9 @@ def _steps(one: Candidates, against: Array) -> Codes:
     return np.unique(np.array([near[against[near].argmin()] for near in within if len(near)], dtype=np.intp))
 
 
-def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> Flip | None:
+def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> FlipDict | None:
     """A flip, after it was scored as a record with the changed cells; None where it does not turn the decision."""
-    model, changed, said = search.model, search.record, []
+    model, changed, said = search.model, search.record, list[CellChangeDict]()
     for one, value, _ in changes:
         name = model.contract.columns[one.place].name
         cells = _array(model, one.place, [value])
@@ -306,7 +303,7 @@ def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> 
     }  # fmt: skip
 
 
-def _by_size(flip: Flip) -> tuple[float, int, list[str]]:
+def _by_size(flip: FlipDict) -> tuple[float, int, list[str]]:
     return flip["size"], len(flip["changes"]), [change["column"] for change in flip["changes"]]
 
 
@@ -328,7 +325,7 @@ def _candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidat
     if known is None:
         return None
     whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
-    values = _tried(known, _landmarks(model, first), most)
+    values = _tried(known, np.zeros(0) if model.method is None else model.method.landmarks(first), most)
     values = np.unique(np.round(values)) if whole else _few_digits(values, float(known[-1] - known[0]))
     # No value that a training row did not reach, not by its last digit either.
     values = values[(values >= known[0]) & (values <= known[-1])]
@@ -346,19 +343,6 @@ def _few_digits(values: Array, width: float) -> Array:
     largest = float(np.abs(values).max())
     digits = 6 if width <= 0 or largest <= width else min(6 + math.floor(math.log10(largest / width)), 12)
     return np.unique([float(f"{value:.{digits}g}") for value in values.tolist()])
-
-
-def _landmarks(model: TableModel, encoded: int) -> Array:
-    """Where scores change their course along an encoded column: knots of scalings, and both sides of thresholds."""
-    found, method = [np.zeros(0)], model.method
-    for part in (method.base, *method.parts) if isinstance(method, SumModel) else (method,):
-        scaling, trees = getattr(part, "rank_scaling", None), getattr(part, "trees", None)
-        if scaling is not None:
-            found.append(scaling.values[scaling.offsets[encoded] : scaling.offsets[encoded + 1]])
-        if trees is not None:
-            near = trees.thresholds[(trees.columns == encoded) & np.isfinite(trees.thresholds)]
-            found += [near, np.nextafter(near, np.inf)]
-    return np.concatenate(found)
 
 
 def _tried(known: Array, landmarks: Array, most: int) -> Array:

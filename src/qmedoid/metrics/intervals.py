@@ -7,7 +7,7 @@ but falls short of its confidence just where rare events are, at a hit or two.
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,24 @@ _STEPS = 200
 _TERMS = 1_000_000
 
 
+class IntervalDict(TypedDict):
+    """A figure with its 95 % interval."""
+
+    value: Annotated[float, "The estimate."]
+    low: Annotated[float, "Lower end of the 95 % interval."]
+    high: Annotated[float, "Upper end of the 95 % interval."]
+
+
 class Interval(NamedTuple):
     """An estimate and the bounds of its confidence interval."""
 
     value: float
     low: float
     high: float
+
+    def as_dict(self) -> IntervalDict:
+        """The numbers by name, fit for JSON."""
+        return {"value": self.value, "low": self.low, "high": self.high}
 
 
 def share_interval(hits: float, n: float) -> Interval:

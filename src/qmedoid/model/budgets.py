@@ -10,6 +10,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.thresholds import counts_at, is_number, threshold_at_count
 from qmedoid.model.cut import curve_counts, curve_rows, exact_cut
 from qmedoid.model.decision import Decision
+from qmedoid.model.documents import BudgetDict
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.spelling import number_of
@@ -64,17 +65,27 @@ class SpentBudget:
         counts = self.operating.counts
         return 0 if counts is None else counts.tp + counts.fp
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BudgetDict:
         """Everything by name, fit for JSON and for a data frame."""
-        figures: dict[str, Any] = {
-            "budget": str(self.budget), "threshold": self.operating.threshold, "alerts": self.alerts,
+        nothing = (None, None, None)
+        alert_rate, precision, recall = (
+            one or nothing for one in (self.operating.alert_rate, self.operating.precision, self.operating.recall)
+        )
+        return {
+            "budget": str(self.budget),
+            "threshold": self.operating.threshold,
+            "alerts": self.alerts,
             "rows": self.operating.n_rows,
-        }  # fmt: skip
-        for name in ("alert_rate", "precision", "recall"):
-            found = getattr(self.operating, name)
-            parts = (None, None, None) if found is None else found
-            figures |= dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
-        return figures
+            "alert_rate": alert_rate[0],
+            "alert_rate_low": alert_rate[1],
+            "alert_rate_high": alert_rate[2],
+            "precision": precision[0],
+            "precision_low": precision[1],
+            "precision_high": precision[2],
+            "recall": recall[0],
+            "recall_low": recall[1],
+            "recall_high": recall[2],
+        }
 
 
 def budgets_on_rows(budgets: Iterable[Any], positive: Flags, log_odds: Array) -> list[SpentBudget]:

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS
+from qmedoid.model.documents import OperatingDict
 from qmedoid.schema import Values, Wording
 
 DRIFT_WIDTH = 3.0
@@ -167,9 +168,10 @@ class OperatingSummary:
             direction = "up" if change.standard_errors > 0 else "down"
         return Drift(alerts, rows, alerts / rows, share, change.low, change.high, change.standard_errors, direction)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> OperatingDict:
         """Everything by name, fit for JSON; intervals as value, low and high."""
-        figures = {"alert_rate": self.alert_rate, "precision": self.precision, "recall": self.recall}
+        counts = self.counts
+        alert_rate, precision, recall = self.alert_rate, self.precision, self.recall
         return {
             "rule": self.rule,
             "asked": self.asked,
@@ -177,9 +179,11 @@ class OperatingSummary:
             "log_odds": self.log_odds,
             "held_out_rows": self.n_rows,
             "draws_per_row": self.draws_per_row,
-            "counts": None if self.counts is None else self.counts._asdict(),
+            "counts": None if counts is None else {"tp": counts.tp, "fp": counts.fp, "fn": counts.fn, "tn": counts.tn},
             "prevalence": self.prevalence,
-            **{name: None if figure is None else figure._asdict() for name, figure in figures.items()},
+            "alert_rate": None if alert_rate is None else alert_rate.as_dict(),
+            "precision": None if precision is None else precision.as_dict(),
+            "recall": None if recall is None else recall.as_dict(),
         }
 
     def _repr_html_(self) -> str:

@@ -1,5 +1,6 @@
 """Keyed hashes of the rows of a fit; with them a report says whether the rows it judges are new."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -69,7 +70,7 @@ class SeenRows:
         return Seen(int(np.isin(hashes, self.hashes).sum()), len(hashes))
 
 
-def seen_in_words(found: dict[str, Any] | None, rows: int) -> str | None:
+def seen_in_words(found: Mapping[str, Any] | None, rows: int) -> str | None:
     """A note on rows that were seen in fitting, from `Seen`; None where there are none, or nothing is known."""
     if found is None or found["rows"] == 0:
         return None

@@ -20,7 +20,7 @@ That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +30,20 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.channels import delta_names
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
-from qmedoid.methods.base import LARGEST, Method, usable_coordinates
 from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
-from qmedoid.model.hybrid import HybridModel, two_nearest, two_nearest_scores
+from qmedoid.model.documents import TrainingRowDict
+from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
 from qmedoid.model.table import TableModel
+from qmedoid.quantum.documents import (
+    CalibrationCurveDict,
+    PairCircuitOverlapDict,
+    PairStepsDict,
+    TrainedCircuitInputsDict,
+    TrainedCircuitReadoutDict,
+    TrainedStepsDict,
+)
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
@@ -51,7 +60,7 @@ def circuit_of_record(
     """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     with refused_by_column(model, record, issues):
-        return export_circuit(model, record=Record(columns, row), **asked)
+        return export_circuit(model, record=CircuitRecord(columns, row), **asked)
 
 
 FORMAT = 1
@@ -62,7 +71,7 @@ WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class CircuitRecord:
     """One record whose angles are put into a circuit.
 
     Attributes
@@ -80,7 +89,7 @@ class Record:
 def export_circuit(
     model: TableModel,
     which: Which = "auto",
-    record: Record | None = None,
+    record: CircuitRecord | None = None,
     *,
     medoid: int | None = None,
     measure: bool = False,
@@ -92,7 +101,7 @@ def export_circuit(
     ----------
     model : TableModel
     which : {"auto", "variational", "swap-test", "interference"}
-    record : Record or None
+    record : CircuitRecord or None
         Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
     medoid : int or None
         Training row of the medoid that a SWAP test compares the record with.
@@ -134,12 +143,12 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
     trained = best if isinstance(best, VariationalModel) else best.variational
     if which == "variational" and medoid is not None:
         raise ParameterError("A medoid is for the SWAP test: leave it out, or ask for 'swap-test' or 'interference'.")
-    if which == "variational" and not isinstance(trained, VariationalModel):
+    if which == "variational" and trained is None:
         raise ParameterError(
             f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test "
             "(which='swap-test'), or fit with --refine always (refine='always')."
         )
-    if which in ("swap-test", "interference") or medoid is not None or not isinstance(trained, VariationalModel):
+    if which in ("swap-test", "interference") or medoid is not None:
         return None
     return trained
 
@@ -147,10 +156,12 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> dict[str, Any]:
+def _trained_description(
+    model: TableModel, trained: VariationalModel, record: CircuitRecord | None
+) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
-    inputs: dict[str, Any] = {
+    inputs: TrainedCircuitInputsDict = {
         "names": _input_names(model),
         "center": angle_map.center.tolist(),
         "scale": angle_map.scale.tolist(),
@@ -160,11 +171,11 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
         "features": None,
         "angles": None,
     }
-    description: dict[str, Any] = {
+    description: TrainedStepsDict = {
         "classes": list(decision.classes),
         "inputs": inputs,
         "rotations": parts.rotations.tolist(),
-        "readout": trained.network.readout.as_dict(parts.readout),
+        "readout": cast("TrainedCircuitReadoutDict", trained.network.readout.as_dict(parts.readout)),
         "precision": trained.network.precision,
         "method": None,
         "offset": None,
@@ -207,7 +218,10 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
 
 
 def _record_values(
-    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: dict[str, Any]
+    best: HybridModel | VariationalModel,
+    trained: VariationalModel,
+    record: CircuitRecord,
+    description: TrainedStepsDict,
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
 
@@ -216,9 +230,9 @@ def _record_values(
     if isinstance(best, VariationalModel):
         features = np.column_stack(list(record.columns)).astype(np.float64)
         return features, trained.scores(features)
-    measured = best.method.measure(record.columns)
-    calibrated = best.calibration.apply(measured.scores)
-    features = best.deltas.features(best.method, measured, calibrated)
+    found = best.method.score(record.columns, channels=True)
+    calibrated = best.calibration.apply(found.scores)
+    features = best.deltas.features(best.method, found, calibrated)
     between_two = best.deltas.decides_between_two(calibrated.shape[1])
     if best.residual:
         corrected = two_nearest_scores(calibrated) if between_two else calibrated
@@ -227,9 +241,11 @@ def _record_values(
         (nearest,), (second,) = two_nearest(calibrated)
         description["between"] = {"second": int(second), "best": int(nearest), "scores": calibrated[0].tolist()}
     decides = bool(best.picks(calibrated)[0])
-    description["method"] |= {"scores": measured.scores[0].tolist(), "decides": decides}
+    about = description["method"]
+    assert about is not None, "a hybrid has a method"
+    about |= {"scores": found.scores[0].tolist(), "decides": decides}
     if not decides:
-        name = description["method"]["name"]
+        name = about["name"]
         warn(
             f"The circuit does not decide this record, {name} does: its margin is above {best.refine_below:.4g}. What "
             "is written is what the circuit would say."
@@ -243,14 +259,14 @@ def _input_names(model: TableModel) -> list[str]:
     best = model.best
     if isinstance(best, VariationalModel):
         return list(model.layout.names)
-    method = best.method.plain
-    if method.n_deltas is not None:
-        return [f"delta[{number}]" for number in range(method.n_deltas)]
+    own = n_deltas(best.method)
+    if own is not None:
+        return [f"delta[{number}]" for number in range(own)]
     classes = [str(label) for label in model.decision.classes]
-    return delta_names(classes, kind=best.deltas.kind, angular=method.use_angular, fused=best.deltas.fused)
+    return delta_names(classes, kind=best.deltas.kind, angular=use_angular(best.method), fused=best.deltas.fused)
 
 
-def _curve(calibration: Calibration) -> dict[str, Any]:
+def _curve(calibration: Calibration) -> CalibrationCurveDict:
     return {
         "slope": float(calibration.slope),
         "biases": calibration.biases.tolist(),
@@ -267,21 +283,28 @@ def _plain(values: Array | None) -> list[float] | None:
 
 
 def _pair_circuit(
-    model: TableModel, kind: str, record: Record | None, medoid: int | None
-) -> tuple["QuantumCircuit", dict[str, Any]]:
+    model: TableModel, kind: str, record: CircuitRecord | None, medoid: int | None
+) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
 
     method, rule = model.method, export.PAIR_CIRCUITS[kind]
     if method is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap = {"at_zero": rule.at_zero, "slope": rule.slope}
+    overlap: PairCircuitOverlapDict = {"at_zero": rule.at_zero, "slope": rule.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        unbound = dict.fromkeys(("space", "angles", "norms", "medoid", "expected"))
-        template = export.pair_circuit(kind, method.n_measured)
-        return template, {"n_features": method.n_measured, "overlap": overlap, **unbound}
+        length = method.facts["vector_length"]
+        return export.pair_circuit(kind, length), {
+            "n_features": length,
+            "overlap": overlap,
+            "space": None,
+            "angles": None,
+            "norms": None,
+            "medoid": None,
+            "expected": None,
+        }
     x, y, compared = _compared(model, method, record, medoid)
     circuit, angles = export.bound_pair_circuit(kind, x, y)
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
@@ -289,7 +312,7 @@ def _pair_circuit(
     return circuit, {
         "n_features": len(x),
         "overlap": overlap,
-        "space": method.distance_name,
+        "space": method.rows.space,
         "angles": angles,
         "norms": {"record": of_record, "medoid": of_medoid},
         "medoid": compared,
@@ -298,10 +321,11 @@ def _pair_circuit(
 
 
 def _compared(
-    model: TableModel, method: Method, record: Record, medoid: int | None
-) -> tuple[Array, Array, dict[str, Any]]:
+    model: TableModel, method: Part, record: CircuitRecord, medoid: int | None
+) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
-    rows, classes = method.medoid_rows, model.decision.classes
+    medoids, classes = method.rows, model.decision.classes
+    rows = medoids.numbers
     nearest = model.decide(record.columns).nearest
     if medoid is None:
         assert nearest is not None, "a method has medoids"
@@ -316,15 +340,16 @@ def _compared(
             f"Training row {medoid} is no medoid of this model: there are {some_of([str(row) for row in rows], 9)}."
         )
     place = int(places[0])
-    x = usable_coordinates(method, np.column_stack(list(record.columns)).astype(np.float64))[0]
-    y = np.asarray(method.medoid_coordinates[place], dtype=np.float64)
+    x = medoids.usable_points(np.column_stack(list(record.columns)).astype(np.float64), method.columns)[0]
+    assert medoids.points is not None, "medoids are points"
+    y = np.asarray(medoids.points[place], dtype=np.float64)
     for vector, name in ((x, "The record"), (y, f"The medoid of training row {medoid}")):
         if not vector.any():
             raise DataError(
                 f"{name} is the zero vector in the space of the distances, which no circuit prepares: their distance "
                 "is the norm of the other. Choose another row or medoid."
             )
-    return x, y, {"training_row": int(rows[place]), "class": classes[int(method.medoid_classes[place])]}
+    return x, y, {"training_row": int(rows[place]), "class": classes[int(medoids.classes[place])]}
 
 
 def circuit_files(model: TableModel) -> dict[str, bytes]:

@@ -1,8 +1,9 @@
 """Decisions of two models about the records of one table: counted batch by batch, the largest changes explained."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from qmedoid.explain.explaining import by_column
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.explanation import explain
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.report.diff_documents import ChangedRecordDict, DiffDecisionsDict, FlowDict, MovedPartDict
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
@@ -85,18 +87,18 @@ class DecisionTally:
         self.largest = sorted(self.largest, key=lambda one: (-one.change, one.row))[:N_SHOWN]
         self.rows += len(changes)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> DiffDecisionsDict:
         """The counts, and the records that changed the most with what moved them, fit for JSON."""
         if not self.rows:
             raise DataError("The table has no rows: there are no decisions to compare.")
-        flows = [
+        flows: list[FlowDict] = [
             {"old": self.labels[a], "new": self.labels[b], "rows": int(self.counts[a, b])}
             for a, b in zip(*np.nonzero(self.counts), strict=True)
         ]
         return {
             "rows": self.rows,
             "changed": self.changed,
-            "changed_share": share_interval(self.changed, self.rows)._asdict(),
+            "changed_share": share_interval(self.changed, self.rows).as_dict(),
             "mean_change": self.total / self.rows if self.probabilistic else None,
             "flows": flows,
             "largest": [self._described(one) for one in self.largest],
@@ -110,33 +112,34 @@ class DecisionTally:
         chances[:, self._places[number]] = self.models[number].decision.probabilities(decided.scores)
         return chances
 
-    def _described(self, one: ChangedRecord) -> dict[str, Any]:
+    def _described(self, one: ChangedRecord) -> ChangedRecordDict:
+        """A record with what moved it: differences of contributions, which add up to that of the margin."""
         old, new = one.codes
-        described: dict[str, Any] = {"row": one.row, "old": self.labels[old], "new": self.labels[new]}
-        described["change"] = one.change if self.probabilistic else None
-        # The probability of the new class, by either model.
-        described["probabilities"] = (
-            None if one.chances[0] is None else [float(p[new]) for p in one.chances if p is not None]
-        )
-        return described | self._moved(one)
-
-    def _moved(self, one: ChangedRecord) -> dict[str, Any]:
-        """What moved a record: differences of contributions by column and term, which add up to that of the margin."""
-        nothing = {"for": None, "against": None, "margins": None, "columns": None, "terms": None}
-        pair = self._pair(one)
-        if pair is None:
-            return nothing
-        try:
-            margins, columns, terms = zip(*(self._parts(number, one, pair) for number in range(2)), strict=True)
-        except ModelError:  # a circuit alone has no contributions
-            return nothing
-        return {
-            "for": self.labels[pair[0]],
-            "against": self.labels[pair[1]],
-            "margins": list(margins),
-            "columns": _differences(*columns),
-            "terms": _differences(*terms),
+        described: ChangedRecordDict = {
+            "row": one.row,
+            "old": self.labels[old],
+            "new": self.labels[new],
+            "change": one.change if self.probabilistic else None,
+            # The probability of the new class, by either model.
+            "probabilities": None if one.chances[0] is None else [float(p[new]) for p in one.chances if p is not None],
+            "for": None,
+            "against": None,
+            "margins": None,
+            "columns": None,
+            "terms": None,
         }
+        pair = self._pair(one)
+        if pair is not None:
+            with suppress(ModelError):  # a circuit alone has no contributions
+                margins, columns, terms = zip(*(self._parts(number, one, pair) for number in range(2)), strict=True)
+                described |= {
+                    "for": self.labels[pair[0]],
+                    "against": self.labels[pair[1]],
+                    "margins": list(margins),
+                    "columns": _differences(*columns),
+                    "terms": _differences(*terms),
+                }
+        return described
 
     def _pair(self, one: ChangedRecord) -> tuple[int, int] | None:
         """Classes that both models know: the new one against the old one or, if it is the same, the next best."""
@@ -159,7 +162,7 @@ class DecisionTally:
         return why.margin, by_column(model, why), why.terms
 
 
-def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[dict[str, Any]]:
+def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[MovedPartDict]:
     """New minus old by name, the largest first; what one model lacks is 0 there."""
     names = dict.fromkeys([*old, *new])
     found = [(name, old.get(name, 0.0), new.get(name, 0.0)) for name in names]

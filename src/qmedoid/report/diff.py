@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -11,7 +11,18 @@ from qmedoid.markup.page import render
 from qmedoid.model.contract import Column
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
+from qmedoid.report.diff_documents import (
+    ChangedColumnDict,
+    DiffClassesDict,
+    DiffColumnsDict,
+    DiffDecisionsDict,
+    DiffGroupsDict,
+    DiffMedoidsDict,
+    DiffValueDict,
+    ModelDiffDict,
+)
 
+Item = TypeVar("Item")
 # Values that a notebook lists.
 _LISTED = 40
 # What two models that decide alike may differ in.
@@ -41,33 +52,34 @@ class ModelDiff:
     """
 
     derived: bool
-    columns: Mapping[str, Any]
-    classes: Mapping[str, Any]
-    medoids: Mapping[str, Any]
-    groups: Mapping[str, Any]
-    values: tuple[Mapping[str, Any], ...]
-    decisions: Mapping[str, Any] | None = None
+    columns: DiffColumnsDict
+    classes: DiffClassesDict
+    medoids: DiffMedoidsDict
+    groups: DiffGroupsDict
+    values: tuple[DiffValueDict, ...]
+    decisions: DiffDecisionsDict | None = None
 
     @property
     def differs(self) -> bool:
         """Whether decisions differ; without a table whether anything does that decisions are made of."""
         if self.decisions is not None:
             return bool(self.decisions["changed"])
-        lists = [part[key] for part in (self.columns, self.classes, self.medoids, self.groups) for key in part]
+        parts: tuple[Mapping[str, Any], ...] = (self.columns, self.classes, self.medoids, self.groups)
+        lists = [one for part in parts for one in part.values()]
         return any(isinstance(one, list | Mapping) and len(one) for one in lists) or any(
             not value["name"].startswith(_ABOUT) for value in self.values
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ModelDiffDict:
         """Everything by name, fit for JSON."""
         return {
             "derived": self.derived,
-            "columns": dict(self.columns),
-            "classes": dict(self.classes),
-            "medoids": dict(self.medoids),
-            "groups": dict(self.groups),
-            "values": [dict(value) for value in self.values],
-            "decisions": None if self.decisions is None else dict(self.decisions),
+            "columns": self.columns,
+            "classes": self.classes,
+            "medoids": self.medoids,
+            "groups": self.groups,
+            "values": list(self.values),
+            "decisions": self.decisions,
             "differs": self.differs,
         }
 
@@ -93,7 +105,7 @@ def value_text(value: Any) -> str:
 def compare_models(
     old: TableModel,
     new: TableModel,
-    decisions: Mapping[str, Any] | None = None,
+    decisions: DiffDecisionsDict | None = None,
     *,
     sha256: str | None = None,
     versions: Sequence[Mapping[str, Any]] = ({}, {}),
@@ -106,32 +118,34 @@ def compare_models(
     facts = [
         _flat({"versions": saved_with} | _facts(one)) for one, saved_with in zip((old, new), versions, strict=True)
     ]
-    values = tuple(
+    values: list[DiffValueDict] = [
         {"name": name, "old": facts[0].get(name), "new": facts[1].get(name)}
         for name in dict.fromkeys([*facts[0], *facts[1]])
         if facts[0].get(name) != facts[1].get(name)
-    )
+    ]
     return ModelDiff(
         derived=sha256 is not None and new.parent == sha256,
         columns=_columns(old, new),
-        classes=_added_removed(*labels),
+        classes={"added": _beyond(*labels), "removed": _beyond(*labels[::-1])},
         medoids=_medoids(old, new),
         groups=_groups(old, new),
-        values=values,
+        values=tuple(values),
         decisions=decisions,
     )
 
 
-def _added_removed(old: Sequence[Any], new: Sequence[Any]) -> dict[str, Any]:
-    return {"added": [one for one in new if one not in old], "removed": [one for one in old if one not in new]}
+def _beyond(old: Sequence[Item], new: Sequence[Item]) -> list[Item]:
+    """What is new."""
+    return [one for one in new if one not in old]
 
 
-def _columns(old: TableModel, new: TableModel) -> dict[str, Any]:
+def _columns(old: TableModel, new: TableModel) -> DiffColumnsDict:
     before, after = ({column.name: column for column in model.contract.columns} for model in (old, new))
     pairs = [(before[name], after[name]) for name in before if name in after]
     left = [dict(model.contract.left_out) for model in (old, new)]
     return {
-        **_added_removed(list(before), list(after)),
+        "added": _beyond(list(before), list(after)),
+        "removed": _beyond(list(after), list(before)),
         "changed": [_changed(a, b) for a, b in pairs if a != b],
         "left_out": [
             {"name": name, "old": left[0].get(name), "new": left[1].get(name)}
@@ -141,27 +155,25 @@ def _columns(old: TableModel, new: TableModel) -> dict[str, Any]:
     }
 
 
-def _changed(old: Column, new: Column) -> dict[str, Any]:
+def _changed(old: Column, new: Column) -> ChangedColumnDict:
     """What changed in a column, as pairs of old and new; of levels those added and removed."""
-    levels = _added_removed(old.levels, new.levels)
+    levels = {"added": _beyond(old.levels, new.levels), "removed": _beyond(new.levels, old.levels)}
     others = {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
     pairs = {name: [getattr(old, key), getattr(new, key)] for key, name in others.items()}
     pairs["missing_values"] = [list(column.missing_values) for column in (old, new)]
-    return {
-        "name": old.name,
-        **{name: pair for name, pair in pairs.items() if pair[0] != pair[1]},
-        **{f"levels_{what}": found for what, found in levels.items() if found},
-    }
+    changes = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    changes |= {f"levels_{what}": found for what, found in levels.items() if found}
+    return cast("ChangedColumnDict", {"name": old.name, **changes})
 
 
-def _medoids(old: TableModel, new: TableModel) -> dict[str, Any]:
+def _medoids(old: TableModel, new: TableModel) -> DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
     with_cells = bool(old.records and old.records[0]) and bool(new.records and new.records[0])
     found = []
     for model in (old, new):
         method = model.method
-        rows = [] if method is None else method.medoid_rows.tolist()
-        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.medoid_classes]
+        rows = [] if method is None else method.rows.numbers.tolist()
+        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.rows.classes]
         cells = model.records[0] if with_cells and model.records else ({},) * len(rows)
         found.append([
             {"training_row": row, "class": label, **({"record": dict(record)} if with_cells else {})}
@@ -169,7 +181,7 @@ def _medoids(old: TableModel, new: TableModel) -> dict[str, Any]:
         ])  # fmt: skip
     keys = [[_key(one, with_cells) for one in part] for part in found]
     kept = sum((Counter(keys[0]) & Counter(keys[1])).values())
-    by = "cells" if with_cells else "row numbers"
+    by: Literal["cells", "row numbers"] = "cells" if with_cells else "row numbers"
     return {"matched_by": by, "kept": kept, "added": _not_in(found[1], keys[1], keys[0]),
             "removed": _not_in(found[0], keys[0], keys[1])}  # fmt: skip
 
@@ -190,21 +202,21 @@ def _not_in(medoids: Sequence[Any], keys: Sequence[str], others: Sequence[str]) 
     return found
 
 
-def _groups(old: TableModel, new: TableModel) -> dict[str, Any]:
+def _groups(old: TableModel, new: TableModel) -> DiffGroupsDict:
     """Groups by the names of their encoded columns, whatever their order."""
     named = []
     for model in (old, new):
-        groups = () if model.method is None else model.method.column_groups
+        groups = () if model.method is None else model.method.facts["groups"]
         named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
-    found = {what: [list(group) for group in groups] for what, groups in _added_removed(*named).items()}
-    return {"kept": len({*named[0]} & {*named[1]}), **found}
+    added, removed = ([list(group) for group in _beyond(*pair)] for pair in (named, named[::-1]))
+    return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
 
 
 def _facts(model: TableModel) -> dict[str, Any]:
     """A model as nested plain values."""
     decision, method, best = model.decision, model.method, model.best
     labels = [str(label) for label in decision.classes]
-    operating: dict[str, Any] = {} if decision.operating is None else decision.operating.as_dict()
+    operating: dict[str, Any] = {} if decision.operating is None else {**decision.operating.as_dict()}
     for figure in ("alert_rate", "precision", "recall"):
         # A figure and its interval change together.
         if operating.get(figure) is not None:
@@ -220,12 +232,12 @@ def _facts(model: TableModel) -> dict[str, Any]:
                 curve = {"knots": one.knots.tolist(), "heights": one.heights.tolist()}
                 calibrations[name] = {"slope": one.slope, "biases": by_class(one.biases), **curve}
     return {
-        "method": {"name": model.deciders[0], **({} if method is None else method.facts)},
+        "method": {"name": model.deciders[0], **({} if method is None else method.facts["numbers"])},
         "refinement": model.refinement,
         "refine_below": best.refine_below if isinstance(best, HybridModel) and best.variational is not None else None,
         "target": model.contract.target,
         "classes": labels,
-        "medoids": 0 if method is None else len(method.medoid_rows),
+        "medoids": 0 if method is None else len(method.rows.numbers),
         "neighbors": model.n_neighbors,
         "models": len(model.models),
         **calibrations,

@@ -11,9 +11,19 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
 from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
-from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, SMALLEST_FACTOR, figure_text, odds_text, percent_text
+from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.report.documents import (
+    CalibrationBinDict,
+    CardDict,
+    DirectionDict,
+    DirectionsDict,
+    DirectionsOfColumnDict,
+    OpeningDict,
+    ReportCalibrationDict,
+    ReportFigureDict,
+)
 from qmedoid.report.verdict import RARE, verdict
 
 N_BINS = 15
@@ -23,19 +33,26 @@ _SMALLEST = float(np.finfo(np.float64).eps)
 _OF_CUT = ("alert_rate", "precision", "recall")
 
 
-def figure(name: str, value: float | None, interval: Interval | None = None) -> dict[str, Any]:
+def figure(name: str, value: float | None, interval: Interval | None = None) -> ReportFigureDict:
     """A figure as the page shows it; `value_text` is what ``qmedoid evaluate`` prints."""
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     text = figure_text(value)
     if interval is not None and value is not None:
         text += f" (95 % {figure_text(interval.low)} to {figure_text(interval.high)})"
-    about = {"key": name, "name": FIGURE_NAMES.get(name, name), "value": value, "low": low, "high": high}
-    return {**about, "text": text, "value_text": figure_text(value)}
+    return {
+        "key": name,
+        "name": FIGURE_NAMES.get(name, name),
+        "value": value,
+        "low": low,
+        "high": high,
+        "text": text,
+        "value_text": figure_text(value),
+    }
 
 
 def table_figures(
     report: Mapping[str, Any], decision: Decision, codes: Codes, margins: Array, scores: Array
-) -> list[dict[str, Any]]:
+) -> list[ReportFigureDict]:
     """The figures of `decision_report` over rows with classes, with intervals."""
     found = dict[str, Interval | None]()
     if decision.probabilistic:
@@ -51,7 +68,7 @@ def table_figures(
 
 def stored_figures(
     report: Mapping[str, Any], n_classes: int, intervals: Mapping[str, Interval | None] | None = None
-) -> list[dict[str, Any]]:
+) -> list[ReportFigureDict]:
     """The figures of a report, with intervals: these and those that follow from its counts."""
     confusion = np.array(report["confusion"], dtype=np.float64)
     n = float(confusion.sum())
@@ -68,7 +85,7 @@ def stored_figures(
     return [figure(name, report[name], found.get(name)) for name in FIGURE_NAMES if name in report]
 
 
-def held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array) -> list[dict[str, Any]]:
+def held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array) -> list[ReportFigureDict]:
     """The figures of two classes on held-out rows, from their curve."""
     tp, fp, fn, tn = summary.counts or (0, 0, 0, 0)
     metrics = ClassMetrics(np.array([[tn, fp], [fn, tp]], dtype=np.float64))
@@ -88,21 +105,29 @@ def held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array
     return [figure(name, values[name], found[name]) for name in FIGURE_NAMES if name in found]
 
 
-def calibration(report: Mapping[str, Any], decision: Decision, codes: Codes, scores: Array) -> dict[str, Any] | None:
+def calibration(
+    report: Mapping[str, Any], decision: Decision, codes: Codes, scores: Array
+) -> ReportCalibrationDict | None:
     """Probabilities and what happened, in bins of about equally many rows."""
     if not decision.probabilistic:
         return None
     happened, probabilities = confidence_outcomes(codes, decision.probabilities(scores))
     order = np.argsort(probabilities, kind="stable")
-    ranked, outcomes, bins = probabilities[order], happened[order], []
+    ranked, outcomes, bins = probabilities[order], happened[order], list[CalibrationBinDict]()
     wanted = np.arange(N_BINS) * len(ranked) // N_BINS
     starts = np.unique(np.searchsorted(ranked, ranked[wanted], side="left")).tolist()
     for begin, end in zip(starts, [*starts[1:], len(ranked)], strict=True):
         share = share_interval(int(outcomes[begin:end].sum()), end - begin)
         mean = float(ranked[begin:end].mean())
         bins.append({"mean": mean, "share": share.value, "low": share.low, "high": share.high, "count": end - begin})
-    errors = {name: report["calibration"][name] for name in CALIBRATION_NAMES}
-    return {"of": None if len(decision.classes) > 2 else str(decision.classes[1]), "bins": bins, **errors}
+    found = report["calibration"]
+    return {
+        "of": None if len(decision.classes) > 2 else str(decision.classes[1]),
+        "bins": bins,
+        "error": found["error"],
+        "by_chance": found["by_chance"],
+        "by_chance_high": found["by_chance_high"],
+    }
 
 
 MOST_DIRECTIONS = 8
@@ -114,7 +139,7 @@ _LEAST_ROWS = 5
 Summary = Mapping[str, Any]
 
 
-def opening(summary: Summary) -> dict[str, Any]:
+def opening(summary: Summary) -> OpeningDict:
     """What a report opens with, from the other parts of its summary."""
     confusion, model, made, figures = (summary[part] for part in ("confusion", "model", "made", "figures"))
     counts = None if confusion is None else confusion["counts"]
@@ -228,16 +253,16 @@ def known_figure(summary: Summary, key: str) -> Mapping[str, Any] | None:
     return next((one for one in figures if one["key"] == key and one["value"] is not None), None)
 
 
-def _card(name: str, value: str, *notes: str | None) -> dict[str, str]:
+def _card(name: str, value: str, *notes: str | None) -> CardDict:
     return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
 
 
-def _number_card(name: str, found: Mapping[str, Any], against: str | None = None, digits: int = 2) -> dict[str, str]:
+def _number_card(name: str, found: Mapping[str, Any], against: str | None = None, digits: int = 2) -> CardDict:
     bounds = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
     return _card(name, f"{found['value']:.{digits}f}", bounds, against)
 
 
-def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> dict[str, str]:
+def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> CardDict:
     share = share_interval(hits, n)
     if not n:
         return _card(name, "none", nothing)
@@ -250,7 +275,7 @@ def bounds_text(found: Interval) -> str:
     return f"{percent_text(found.low).removesuffix(' %')} to {percent_text(found.high)}"
 
 
-def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, str]]:
+def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[CardDict]:
     """Four figures, each with its interval and what guessing or a baseline reaches."""
     total, right = sum(map(sum, counts)), sum(row[code] for code, row in enumerate(counts))
     share, guess = share_interval(right, total), max(map(sum, counts)) / max(total, 1)
@@ -270,7 +295,7 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, 
     return [first or accuracy, *cards, *([] if ranking is None else [ranking])]
 
 
-def _area(summary: Summary, key: str, name: str, chance: str) -> dict[str, str] | None:
+def _area(summary: Summary, key: str, name: str, chance: str) -> CardDict | None:
     """An area with its interval, next to the best plain baseline's or to what chance reaches."""
     found = known_figure(summary, key)
     if found is None:
@@ -288,7 +313,7 @@ def _best_baseline(baselines: Mapping[str, Any] | None, figure: str) -> str | No
     return f"{max(known, key=lambda name: known[name])} {max(known.values()):.2f}" if known else None
 
 
-def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[str, str]]:
+def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[CardDict]:
     cards, labels, totals = [], summary["confusion"]["labels"], [sum(row) for row in counts]
     macro, weakest, loss = known_figure(summary, "macro_f1"), _weakest(counts), known_figure(summary, "log_loss")
     if macro is not None:
@@ -303,22 +328,24 @@ def _many_cards(summary: Summary, counts: Sequence[Sequence[int]]) -> list[dict[
     return cards
 
 
-def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def directions(effects: Sequence[Mapping[str, Any]]) -> DirectionsDict | None:
     """The values of each column that lower and raise the odds most, beyond a printed 1.000; None without columns."""
-    rows, ends = [], list[dict[str, Any]]()
+    rows, ends = list[DirectionsOfColumnDict](), list[DirectionDict]()
     for effect in effects[:MOST_DIRECTIONS]:
         named = sorted(_named_bins(effect), key=lambda one: one[1])
         if not named:
             continue
-        row: dict[str, Any] = {"column": effect["column"], "lower": None, "raise": None}
         is_odds = effect["unit"] == "log-odds"
         least = math.log(SMALLEST_FACTOR) if is_odds else 0.0
         # Of equal values the first one.
-        for side, sign, (label, value) in (("lower", -1, named[0]), ("raise", 1, max(named, key=lambda one: one[1]))):
-            if sign * value > least:
-                row[side] = {"label": label, "value": value, "text": added_text(value, odds=is_odds)}
-                ends.append(row[side])
-        rows.append(row)
+        sides: list[DirectionDict | None] = [
+            {"label": label, "value": value, "text": added_text(value, odds=is_odds), "share": 0.0}
+            if sign * value > least
+            else None
+            for sign, (label, value) in ((-1, named[0]), (1, max(named, key=lambda one: one[1])))
+        ]
+        ends += [one for one in sides if one is not None]
+        rows.append({"column": effect["column"], "lower": sides[0], "raise": sides[1]})
     for end in ends:
         end["share"] = abs(end["value"]) / max(abs(one["value"]) for one in ends)
     if not rows:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from qmedoid.model.cut import curve_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
+from qmedoid.report.documents import CurvesDict, CutsDict, NetBenefitDict, StopsDict
 
 ONE_BY_ONE = 1_000
 """Alerts up to which every number of them is a stop."""
@@ -94,7 +95,7 @@ def wanted_alerts(n_rows: int) -> Codes:
 
 def operating(
     rows: RankedRows, decision: Decision, *, cost: float | None = None, rows_per_day: float | None = None
-) -> dict[str, Any]:
+) -> CutsDict:
     """The operating part of a summary, without its sentence; see `summary`."""
     order = np.argsort(-rows.log_odds, kind="stable")
     falling, hits = rows.log_odds[order], np.concatenate([[0], np.cumsum(rows.positive[order])])
@@ -126,12 +127,15 @@ def operating(
         "per_day": rows_per_day,
         "cost": cost,
         "start": columns["alerts"].index(here) if here in columns["alerts"] else 0,
-        "stops": {
-            **columns,
-            "texts": _columns(texts),
-            "command": [f"--threshold {text}" for text in columns["threshold_text"]],
-        },
-        "curves": {**drawn, **({"pr": [], "net_benefit": None} if is_shifted else {})},
+        "stops": cast(
+            "StopsDict",
+            {
+                **columns,
+                "texts": _columns(texts),
+                "command": [f"--threshold {text}" for text in columns["threshold_text"]],
+            },
+        ),
+        "curves": {**drawn, "pr": [], "net_benefit": None} if is_shifted else drawn,
     }
 
 
@@ -192,7 +196,7 @@ def per_day_text(alerts: float) -> str:
     return f"{alerts:,.0f}" if alerts >= 100 else f"{alerts:.3g}"
 
 
-def curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> dict[str, Any]:
+def curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> CurvesDict:
     """ROC, precision against recall, recall against alert rate, and net benefit; rows have falling log-odds."""
     n, n_positive, n_negative = len(falling), int(hits[-1]), len(falling) - int(hits[-1])
     if n_positive == 0 or n_negative == 0:
@@ -221,7 +225,7 @@ def _pairs(x: Array, y: Array) -> list[list[float]]:
     return [[float(f"{one:.6g}") for one in pair] for pair in zip(x.tolist(), y.tolist(), strict=True)]
 
 
-def net_benefit(positive: Flags, falling: Array) -> Mapping[str, list[list[float]]]:
+def net_benefit(positive: Flags, falling: Array) -> NetBenefitDict:
     r"""Net benefit :math:`TP/n - (FP/n)\,p/(1-p)` by the probability p from which a record is acted on.
 
     Next to it, acting on all records and on none. Points below the loss of the prevalence are left out.
@@ -234,5 +238,5 @@ def net_benefit(positive: Flags, falling: Array) -> Mapping[str, list[list[float
     odds = grid / (1.0 - grid)
     model = hits[alerts] / n - (alerts - hits[alerts]) / n * odds
     acting = share - (1.0 - share) * odds
-    drawn = {"model": model, "all": acting, "none": np.zeros(len(grid))}
-    return {name: _pairs(grid[benefit >= -share], benefit[benefit >= -share]) for name, benefit in drawn.items()}
+    drawn = [_pairs(grid[one >= -share], one[one >= -share]) for one in (model, acting, np.zeros(len(grid)))]
+    return {"model": drawn[0], "all": drawn[1], "none": drawn[2]}

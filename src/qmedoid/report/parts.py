@@ -10,16 +10,24 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError
+from qmedoid.explain.documents import DrawnEffectDict
 from qmedoid.explain.effect import EffectTally
 from qmedoid.export.flat import flattened
 from qmedoid.export.javascript import as_document
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import script_json, shortened
-from qmedoid.methods.contributions import Grouped
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.table import Record, TableModel
+from qmedoid.report.documents import (
+    EdgeDict,
+    GraphDict,
+    PairDict,
+    ReportColumnDict,
+    ReportMedoidDict,
+    ReportMedoidsDict,
+)
 from qmedoid.report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
@@ -73,23 +81,23 @@ def cell_text(value: Any) -> str:
     return shortened(text, _LONGEST)
 
 
-def medoid_rows(model: TableModel) -> dict[str, Any] | None:
+def medoid_rows(model: TableModel) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
     method = model.method
     if method is None or not model.records or not model.records[0]:
         return None
     records = model.records[0]
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
-    rows = [
+    rows: list[ReportMedoidDict] = [
         {
-            "training_row": int(method.medoid_rows[place]),
-            "class": str(model.decision.classes[method.medoid_classes[place]]),
+            "training_row": int(method.rows.numbers[place]),
+            "class": str(model.decision.classes[method.rows.classes[place]]),
             "cells": [cell_text(records[place].get(name)) for name in names],
         }
-        for place in _spread(method.medoid_classes.tolist(), MOST_MEDOIDS)
+        for place in _spread(method.rows.classes.tolist(), MOST_MEDOIDS)
         if place < len(records)
     ]
-    return {"columns": names, "rows": rows, "n_medoids": len(method.medoid_rows)}
+    return {"columns": names, "rows": rows, "n_medoids": len(method.rows.numbers)}
 
 
 def _spread(codes: list[int], most: int) -> list[int]:
@@ -141,13 +149,9 @@ def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, 
 
 def _neighbor_rows(model: TableModel) -> Sample | None:
     """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
-    method = model.method
-    kept = [getattr(part, "records", None) for part in getattr(method, "parts", ())]
-    kept.append(getattr(getattr(getattr(method, "base", method), "neighbors", None), "records", None))
-    found = [records for records in kept if isinstance(records, np.ndarray) and records.ndim == 2]
-    if not found:
+    if not model.n_neighbors or model.method is None:
         return None
-    rows = max(found, key=len)
+    rows = model.method.rows.neighbors
     columns, begin = dict[str, pa.Array](), 0
     for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
         width = len(encoding.outputs)
@@ -180,7 +184,7 @@ def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
     names = {place: model.contract.names[place] for place in model.layout.used}
     if with_rows and method is not None and model.records and model.records[0]:
         code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(method.medoid_classes == code))
+        first = int(np.argmax(method.rows.classes == code))
         (record,) = plain_cells(model, model.records[0][first : first + 1])
         return {name: record.get(name) for name in names.values()}
     return {name: _fill(model, place) for place, name in names.items()}
@@ -213,7 +217,7 @@ def holds(model: TableModel, settings: ReportSettings) -> str:
         further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         parts.append(
             f"Where the page has its live model, it holds the numbers that the model compares with, of "
-            f"{len(method.medoid_rows):,} medoids{further}: values of columns can be computed back."
+            f"{len(method.rows.numbers):,} medoids{further}: values of columns can be computed back."
         )
     parts.append("Whoever can read the page can read them.")
     return " ".join(parts)
@@ -250,7 +254,7 @@ def left_out_for_size(size: int, most: int) -> dict[str, Any]:
     }
 
 
-def column_list(model: TableModel, importance: Array | None) -> list[dict[str, Any]]:
+def column_list(model: TableModel, importance: Array | None) -> list[ReportColumnDict]:
     """Columns in the order of the contract; of more than `MOST_COLUMNS` the most important first."""
     columns, training = model.contract.columns, model.training
     order = list(range(len(columns)))
@@ -258,7 +262,7 @@ def column_list(model: TableModel, importance: Array | None) -> list[dict[str, A
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
-    listed = []
+    listed = list[ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
         n_levels = len(encoding.levels) if isinstance(encoding, Levels) else None
@@ -307,7 +311,7 @@ def importances(model: TableModel, rows: Sample) -> Array:
     return tally.importances
 
 
-def effects(model: TableModel, rows: Sample, importance: Array) -> list[dict[str, Any]]:
+def effects(model: TableModel, rows: Sample, importance: Array) -> list[DrawnEffectDict]:
     """The shape of the most important columns: contribution against value, all toward one class."""
     places = {name: place for place, name in enumerate(model.contract.names)}
     used = set(model.layout.used)
@@ -350,7 +354,7 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
 
     Groups of evidence and paths of trees that look at the same columns count together.
     """
-    if rows is None or model.method is None or not isinstance(model.method, Grouped) or not len(rows.table):
+    if rows is None or model.method is None or not len(rows.table):
         return {}
     few = rows.first(GROUP_ROWS)
     decided = model.decide(few.encoded)
@@ -366,21 +370,21 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
     return {found: float(np.abs(amount).mean()) for found, amount in sums.items()}
 
 
-def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[dict[str, Any]]:
+def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[PairDict]:
     """The groups of two and three columns that contribute most."""
     names = model.contract.names
     listed = sorted((-amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0)
     return [{"columns": [names[place] for place in found], "importance": -less} for less, found in listed[:MOST_PAIRS]]
 
 
-def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> dict[str, Any]:
+def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> GraphDict:
     """Columns, and how much two of them count together; a larger group is shared among its pairs evenly."""
     names, weights = model.contract.names, dict[tuple[int, int], float]()
     for found, amount in sets.items():
         edges = list(combinations(sorted(found), 2))
         for edge in edges:
             weights[edge] = weights.get(edge, 0.0) + amount / len(edges)
-    nodes, kept = dict[int, int](), list[dict[str, Any]]()
+    nodes, kept = dict[int, int](), list[EdgeDict]()
     for (a, b), weight in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
         if weight > 0 and len(kept) < MOST_EDGES and len(nodes.keys() | {a, b}) <= MOST_NODES:
             # The edge has a < b: columns are numbered as they come.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import (
+    EvaluatedDict,
+    ReportBaselinesDict,
+    ReportCircuitDict,
+    ReportModelDict,
+    ReportOperatingDict,
+    ReportTableDict,
+    SummaryDict,
+)
 from qmedoid.report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
 from qmedoid.report.findings import Facts, evaluate_findings
 from qmedoid.report.operating import RankedRows, at_counts, operating
@@ -50,7 +59,7 @@ def summarize(
     *,
     names: Mapping[str, str | None] | None = None,
     settings: ReportSettings | None = None,
-    baselines: Mapping[str, Any] | None = None,
+    baselines: ReportBaselinesDict | None = None,
     stability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The summary of a model, and of what it decides about a table if one was looked at.
@@ -74,9 +83,16 @@ def summarize(
     importance = model.importances if looked is None or known is None else importances(model, known)
     sets, found = together(model, known), None if counted is None else judges(model, counted)
     held_out = _held_out(model)
-    summary: dict[str, Any] = {
+    summary: SummaryDict = {
         "format": FORMAT,
-        "made": {"qmedoid": __version__, "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **names},
+        "made": {
+            "qmedoid": __version__,
+            "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "model": names["model"],
+            "sha256": names["sha256"],
+            "table": names["table"],
+            "command": names["command"],
+        },
         "model": _model(model, settings),
         "columns": column_list(model, importance),
         "n_columns": len(model.contract.columns),
@@ -85,7 +101,7 @@ def summarize(
             for name, reason in list(model.contract.left_out.items())[:MOST_LEFT_OUT]
         ],
         **_evaluation(model, counted, held_out, settings),
-        "baselines": None if baselines is None else dict(baselines),
+        "baselines": baselines,
         "effects": [] if known is None or importance is None else effects(model, known, importance),
         "pairs": pairs(model, sets),
         "groups": graph(model, sets, importance),
@@ -111,17 +127,21 @@ def summarize(
     point = model.decision.operating
     if point is not None and point.counts is not None and point.prevalence is None:
         # Counts of the held-out rows at the present cut, of two classes.
-        summary["expected"] = {**point.counts._asdict(), "draws_per_row": point.draws_per_row}
-    summary["findings"] = evaluate_findings(Facts(summary, model, looked, importance), settings.ignore)
-    summary["opening"] = opening(summary)
-    summary["live"] = live(model, names["sha256"], settings, summary)
-    return summary
+        tp, fp, fn, tn = point.counts
+        summary["expected"] = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "draws_per_row": point.draws_per_row}
+    made: dict[str, Any] = {
+        **summary,
+        "findings": evaluate_findings(Facts(summary, model, looked, importance), settings.ignore),
+    }
+    made["opening"] = opening(made)
+    made["live"] = live(model, names["sha256"], settings, made)
+    return made
 
 
-def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
+def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
     decision, method, training = model.decision, model.method, model.training
     raw_rows = model.records is not None and settings.rows
-    weights = {"circuit": 1.0} if method is None else method.facts.get("weights") or {method.name: 1.0}
+    weights = {"circuit": 1.0} if method is None else method.facts["numbers"].get("weights") or {method.name: 1.0}
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
@@ -129,7 +149,7 @@ def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
         "probabilistic": decision.probabilistic,
         "decided_by": _decided_by(model),
         "parts": [{"name": name, "weight": weight} for name, weight in weights.items()],
-        "n_medoids": 0 if method is None else len(method.medoid_rows),
+        "n_medoids": 0 if method is None else len(method.rows.numbers),
         "n_neighbors": model.n_neighbors,
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
@@ -144,7 +164,7 @@ def _model(model: TableModel, settings: ReportSettings) -> dict[str, Any]:
 def _decided_by(model: TableModel) -> str:
     if model.method is None:
         return "a trained quantum circuit, simulated exactly"
-    words = model.method.description
+    words = model.method.facts["description"]
     if model.refinement == "selective":
         return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
     return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
@@ -161,13 +181,13 @@ def _held_out(model: TableModel) -> tuple[RankedRows, Counts] | None:
 
 def _evaluation(
     model: TableModel, looked: Looked | None, held_out: tuple[RankedRows, Counts] | None, settings: ReportSettings
-) -> dict[str, Any]:
+) -> EvaluatedDict:
     """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
     decision, days = model.decision, None if model.training is None else model.training.days
     per_day = None if days is None else float(days.counts.sum()) / len(days.days)
     labels = [str(label) for label in decision.classes]
-    source, ranked, curve = "held-out", None, None
-    is_new: bool | None = True
+    source: Literal["table", "held-out"] = "held-out"
+    ranked, curve, is_new = None, None, cast("bool | None", True)
     seen = 0 if looked is None else int((looked.codes == SEEN).sum())
     said = f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
     stored = model.metrics.get("held_out")
@@ -196,13 +216,13 @@ def _evaluation(
     else:
         return {"figures": None, "confusion": None, "operating": None, "calibration": None}
     about = f"{about[0].upper()}{about[1:]}"
-    point = None
+    point: ReportOperatingDict | None = None
     if ranked is not None:
         counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
         if per_day is not None:
             counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
-        point = operating(ranked, decision, cost=settings.cost, rows_per_day=per_day)
-        point |= {"source": source, "about": counted}
+        cuts = operating(ranked, decision, cost=settings.cost, rows_per_day=per_day)
+        point = {**cuts, "source": source, "about": counted}
     return {
         "figures": {"source": source, "on": on, "is_new": is_new, "about": about, "rows": n, "figures": figures},
         "confusion": {"labels": labels, "counts": confusion, "about": about},
@@ -222,7 +242,7 @@ def _rows_on(report: Mapping[str, Any]) -> str:
     return f"{rows} rows the model has never seen{checked}"
 
 
-def _about_table(report: dict[str, Any]) -> str:
+def _about_table(report: Mapping[str, Any]) -> str:
     left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
     kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
              "unknown": "of other classes"}  # fmt: skip
@@ -235,7 +255,7 @@ def _about_table(report: dict[str, Any]) -> str:
     return about
 
 
-def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> dict[str, Any]:
+def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> ReportTableDict:
     """What there is to say of a table; rows that `counted` calls seen are left out, unless there are no others."""
     labels, labeled = model.decision.classes, looked.codes >= 0
     codes, is_new = looked.decided.codes, counted != SEEN
@@ -264,7 +284,7 @@ MOST_STEPS = 500
 """Steps of the loss that are shown at most, evenly spread."""
 
 
-def trained_circuit(model: TableModel) -> dict[str, Any] | None:
+def trained_circuit(model: TableModel) -> ReportCircuitDict | None:
     """The circuit of the best model; None where it has none."""
     best = model.best
     circuit = best if isinstance(best, VariationalModel) else best.variational

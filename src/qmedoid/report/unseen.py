@@ -11,6 +11,7 @@ from qmedoid.metrics.intervals import share_change, share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
 from qmedoid.report.figures import added_text, bounds_text
 from qmedoid.report.operating import RankedRows
 from qmedoid.report.parts import cell_text, plain_cells
@@ -83,7 +84,7 @@ def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
     return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
 
 
-def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> dict[str, Any] | None:
+def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> SquaresDict | None:
     """The squares of a page: rows by falling probability, what became of them and why."""
     if not len(found.strength):
         return None
@@ -105,7 +106,7 @@ def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool
     return {**made, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used), "cells": shown}
 
 
-def curve_squares(model: TableModel, rows: RankedRows) -> dict[str, Any]:
+def curve_squares(model: TableModel, rows: RankedRows) -> SquaresDict:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
     order = np.argsort(-rows.log_odds, kind="stable")
     strength, true = rows.log_odds[order], rows.positive[order].astype(int)
@@ -118,10 +119,10 @@ def curve_squares(model: TableModel, rows: RankedRows) -> dict[str, Any]:
 def _squares(
     model: TableModel, strengths: Array, outcomes: Codes, strength: Array, outcome: Codes, true: Codes, called: Codes,
     about: str | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> SquaresDict:  # fmt: skip
     """Squares of some rows, and counts of all rows by what became of them, also by tenths of the rows."""
     bounds = np.unique(np.linspace(0, len(strengths), min(_TENTHS, len(strengths)) + 1).round().astype(int))
-    tenths = []
+    tenths = list[TenthDict]()
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         high, low = _chances(model, strengths[[begin, end - 1]])
         counts = np.bincount(outcomes[begin:end], minlength=len(OUTCOMES)).tolist()
@@ -205,7 +206,7 @@ def reasons(
     return made
 
 
-def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> dict[str, Any] | None:
+def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> ErrorsDict | None:
     """The rows that were decided wrongly by the widest margin, with what spoke for the wrong class."""
     wrong = np.flatnonzero(np.isin(found.outcome, (1, 2)))
     total = int(np.isin(found.all_outcomes, (1, 2)).sum())
@@ -215,7 +216,7 @@ def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool)
     cells = plain_cells(model, plain_records(found.sample.table, places)) if with_rows else None
     why = reasons(model, looked, found.sample, places, cells)
     called, true = looked.decided.codes[rows], looked.codes[rows]
-    listed = [
+    listed: list[ErrorRowDict] = [
         {
             "row": int(rows[place]), "true": labels[true[place]], "called": labels[called[place]], "chance": chance,
             "why": None if why is None else _spoke_for(model, why[place], int(called[place])),
@@ -235,9 +236,9 @@ def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
     return ", ".join(said[:3]) or "no column speaks for it"
 
 
-def slices(model: TableModel, found: Judges, importance: Array | None) -> list[dict[str, Any]]:
+def slices(model: TableModel, found: Judges, importance: Array | None) -> list[SliceDict]:
     """Figures by the levels of categories and truth values, for the columns that contribute most."""
-    columns, used, sliced = model.contract.columns, list(model.layout.used), list[dict[str, Any]]()
+    columns, used, sliced = model.contract.columns, list(model.layout.used), list[SliceDict]()
     order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
     for place in order:
         name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
@@ -255,7 +256,7 @@ def slices(model: TableModel, found: Judges, importance: Array | None) -> list[d
     return sliced
 
 
-def _level(name: str, inside: Flags, outcome: Codes) -> dict[str, Any]:
+def _level(name: str, inside: Flags, outcome: Codes) -> LevelDict:
     """Counts of one level; it differs where it is right for another share of rows than all others, beyond error."""
     right = np.isin(outcome, (0, 3))
     hits, n = int(right[inside].sum()), int(inside.sum())

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,13 @@ from qmedoid.model.contract import Column
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import as_table
+from qmedoid.tables.documents import (
+    CheckDuplicatesDict,
+    CheckedClassDict,
+    CheckedColumnDict,
+    CheckedTableDict,
+    CheckFindingDict,
+)
 from qmedoid.tables.kinds import Inferred, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, find_units, in_roles
 from qmedoid.tables.row_hashes import equal_columns, mixed
@@ -23,7 +30,6 @@ from qmedoid.tables.sentinels import Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
 Codes = npt.NDArray[np.int32]
-Finding = dict[str, Any]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 SAMPLE_ROWS = 100_000  # on which columns are evaluated alone
 _FEW = 10  # rows of a class below which figures about it say little, and columns are not evaluated alone
@@ -45,7 +51,7 @@ def check_table(
     decimal: str | None = None,
     date_order: str | None = None,
     missing: Mapping[str, Sequence[Any]] | None = None,
-) -> dict[str, Any]:
+) -> CheckedTableDict:
     """Look at a table before any fit: how every column is read and why, and what is odd about it.
 
     Parameters
@@ -97,17 +103,19 @@ def check_rows(
     date_order: str | None = None,
     missing: Mapping[str, Sequence[Any]] | None = None,
     first_row: str = "the first row",
-) -> dict[str, Any]:
+) -> CheckedTableDict:
     """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
-    report: dict[str, Any] = {"rows": table.num_rows, "target": target, "classes": [], "columns": []}
-    findings: list[Finding] = []
+    n_rows, columns, findings = table.num_rows, list[CheckedColumnDict](), list[CheckFindingDict]()
     if (units := find_units(table, roles)) is not None:
-        severity = "problem" if units.is_sure else "note"
-        findings.append(finding("units", units.message(first_row), *units.texts, severity=severity))
+        message = units.message(first_row)
+        findings.append(finding("units", message, *units.texts, severity="problem" if units.is_sure else "note"))
+    counted = list[CheckedClassDict]()
     table, labels = (table, None) if target is None else _labeled(table, target, findings)
-    classes = None if labels is None else _classes(labels, report, findings, str(target))
+    classes = None
+    if labels is not None:
+        classes, counted = _classes(labels, findings, str(target))
     how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": missing}
     inferred = infer_columns(table, skip={target} if target else (), **how)
     table = cells.with_missing_values_out(table, inferred.columns)
@@ -123,7 +131,7 @@ def check_rows(
         column = table[name]
         facts = facts_of(column)
         shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
-        report["columns"].append(shown)
+        columns.append(shown)
         findings += oddities(name, column, facts, shown, inferred.sentinels.get(name))
         if name not in drafts or facts.codes is None:
             continue
@@ -133,17 +141,23 @@ def check_rows(
         if classes is not None and judge:
             shown["alone"] = judged_alone(column.take(pa.array(judged)), drafts[name], classes[judged])
             findings += leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
-    report["judged_rows"] = len(judged) if judge else 0
-    report["duplicates"] = _duplicates(table, hashes, digests, classes, findings)
+    duplicates = _duplicates(table, hashes, digests, classes, findings)
     if not digests:
         findings.append(finding("nothing_left", "no column is left to learn from", severity="problem"))
     findings.sort(key=lambda one: one["severity"] != "problem")
-    report["findings"] = findings
-    report["problems"] = sum(one["severity"] == "problem" for one in findings)
-    return report
+    return {
+        "rows": n_rows,
+        "target": target,
+        "classes": counted,
+        "columns": columns,
+        "judged_rows": len(judged) if judge else 0,
+        "duplicates": duplicates,
+        "findings": findings,
+        "problems": sum(one["severity"] == "problem" for one in findings),
+    }
 
 
-def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.Table, Any]:
+def _labeled(table: pa.Table, target: str, findings: list[CheckFindingDict]) -> tuple[pa.Table, Any]:
     """The rows that have a class, as a fit takes them, and their labels; None where the target holds no classes."""
     try:
         rows, labels = class_labels(table[target], target)
@@ -161,14 +175,16 @@ def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.
     return table, None
 
 
-def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Finding], target: str) -> Codes:
+def _classes(
+    labels: pa.ChunkedArray, findings: list[CheckFindingDict], target: str
+) -> tuple[Codes, list[CheckedClassDict]]:
     """Class codes in the order of appearance; the classes with their rows, and what is odd about them."""
     encoded = labels.combine_chunks().dictionary_encode()
     codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=lambda code: (-counts[code], str(names[code])))
-    report["classes"] = [{"class": names[code], "rows": int(counts[code])} for code in order]
+    counted: list[CheckedClassDict] = [{"class": names[code], "rows": int(counts[code])} for code in order]
     if len(names) < 2:
         message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
         findings.append(finding("one_class", message, target, severity="problem"))
@@ -178,7 +194,7 @@ def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Fin
     if few and not any(code == "target_quantity" for code, _ in notes):
         message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
         findings.append(finding("few_rows", message, target))
-    return codes
+    return codes, counted
 
 
 def _duplicates(
@@ -186,8 +202,8 @@ def _duplicates(
     hashes: npt.NDArray[np.uint64],
     digests: Mapping[str, bytes],
     classes: Codes | None,
-    findings: list[Finding],
-) -> dict[str, Any]:
+    findings: list[CheckFindingDict],
+) -> CheckDuplicatesDict:
     """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
     repeated, contrary = 0, 0
     if digests:
@@ -212,7 +228,7 @@ def _duplicates(
     return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
 
 
-def finding(code: str, message: str, *columns: str, severity: str = "note") -> Finding:
+def finding(code: str, message: str, *columns: str, severity: Literal["problem", "note"] = "note") -> CheckFindingDict:
     """Something that a reader should know before a fit: a code that does not change, and what to do.
 
     The severity is "problem" where a model would probably be wrong or misleading, else "note".
@@ -255,7 +271,7 @@ def _is_absent(different: pa.Array) -> Flags:
 
 def describe(
     name: str, column: pa.ChunkedArray, facts: CellCodes, inferred: Inferred, draft: Column | None, role: Role | None
-) -> dict[str, Any]:
+) -> CheckedColumnDict:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
     levels, examples = None, []
     if facts.codes is not None:
@@ -295,7 +311,7 @@ def _why(draft: Column, kind: pa.DataType, role: Role | None) -> str:
 
 def oddities(
     name: str, column: pa.ChunkedArray, facts: CellCodes, shown: Mapping[str, Any], sentinels: Sentinels | None
-) -> list[Finding]:
+) -> list[CheckFindingDict]:
     """What is odd about the cells of a column."""
     found = [] if shown["note"] is None else [finding("reading", shown["note"], name)]
     why = shown["why"]
@@ -325,7 +341,7 @@ def oddities(
     return found
 
 
-def _spellings(name: str, facts: CellCodes) -> list[Finding]:
+def _spellings(name: str, facts: CellCodes) -> list[CheckFindingDict]:
     """Blanks around texts, and texts that differ by case or blanks alone."""
     found = []
     text = cells.as_text(facts.different)
@@ -347,7 +363,7 @@ def _spellings(name: str, facts: CellCodes) -> list[Finding]:
     return found
 
 
-def _mixed(name: str, facts: CellCodes) -> list[Finding]:
+def _mixed(name: str, facts: CellCodes) -> list[CheckFindingDict]:
     """Numbers, or dates, among texts."""
     text = cells.texts(facts.different)
     codes = np.asarray(facts.codes)
@@ -381,15 +397,15 @@ def _is_time_like(name: str, column: pa.ChunkedArray, kind: str | None, facts: C
 
 
 def leaks(
-    draft: Column, facts: CellCodes, alone: float, classes: Codes, labels: pa.ChunkedArray, target: str
-) -> list[Finding]:
+    draft: Column, facts: CellCodes, alone: float | None, classes: Codes, labels: pa.ChunkedArray, target: str
+) -> list[CheckFindingDict]:
     """Whether a column gives the class away, by its cells or by where they are missing."""
     name, codes = draft.name, np.asarray(facts.codes)
     way_out = "ignore it unless it is known before the class is"
     if not facts.n_missing and np.array_equal(codes, classes):
         message = f"column {name!r} is the target {target!r} in other words: {way_out}"
         return [finding("target_copy", message, name, severity="problem")]
-    if alone >= _GIVES_AWAY:
+    if alone is not None and alone >= _GIVES_AWAY:
         figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
         message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
         return [finding("gives_away", message, name, severity="problem")]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables.arrow import shortened
+from qmedoid.tables.documents import DifferenceDict
 from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
 from qmedoid.tables.kinds import kind_of_type
 from qmedoid.tables.number_blocks import ENOUGH_ROWS
@@ -35,7 +36,7 @@ _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "bo
 class BrokenContractError(ContractError):
     """A table that was refused, with how it differs for programs."""
 
-    def __init__(self, message: str, difference: dict[str, Any]) -> None:
+    def __init__(self, message: str, difference: DifferenceDict) -> None:
         super().__init__(message)
         self.difference = difference
 
@@ -82,7 +83,7 @@ class Difference:
         """The lines about columns and cells that the model reads otherwise than in training; extra columns aside."""
         return [line for part in self._lines() for line in part]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> DifferenceDict:
         """The diff for JSON."""
         return {
             "breaks": self.breaks,
@@ -93,12 +94,7 @@ class Difference:
             "suggestions": dict(self.suggestions),
             "kinds": dict(self.kinds),
             "rows": None if self.issues is None else self.issues.rows,
-            "cells": {
-                column.name: vars(issues)
-                | {key: list(getattr(issues, key))[:EXAMPLES] for key in ("unseen_levels", "untrained_levels")}
-                | {"grouped": issues.grouped or None}
-                for column, issues in self._column_issues()
-            },
+            "cells": {column.name: issues.as_dict() for column, issues in self._column_issues()},
         }
 
     def merged(self, other: "Difference") -> "Difference":

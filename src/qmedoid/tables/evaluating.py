@@ -28,6 +28,7 @@ from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
@@ -57,14 +58,14 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     return Decisions._make([*map(np.concatenate, arrays), None])
 
 
-def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
+def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
     With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
-    kinds = {"missing": MISSING, "unknown": UNKNOWN, "seen": SEEN}
-    left_out = {name: int((codes == code).sum()) for name, code in kinds.items()}
+    missing, unknown, passed_over = (int((codes == code).sum()) for code in (MISSING, UNKNOWN, SEEN))
+    left_out: LeftOutDict = {"missing": missing, "unknown": unknown, "seen": passed_over}
     if not known.any() and left_out["seen"]:
         raise DataError(
             f"All {left_out['seen']:,} rows with a class were seen in fitting: they do not show how good the model is "
@@ -77,11 +78,14 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
     part = Decisions._make([*(array[known] for array in decided[:4]), None])
-    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known | (codes == SEEN)])._asdict()
+    seen: SeenDict | None = None
+    if model.seen is not None and hashes is not None:
+        found = model.seen.among(hashes[known | (codes == SEEN)])
+        seen = {"rows": found.rows, "checked": found.checked}
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
-def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
+def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> FiguresDict:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
     For two classes the second is the positive one: precision, recall and the areas are of it. What is not defined, such
@@ -91,34 +95,40 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     metrics = evaluate(codes, decided.codes, len(model.decision.classes))
     labels = [str(label) for label in model.decision.classes]
     by_class = [_class_figures(metrics, code) for code in range(len(labels))]
-    report: dict[str, Any] = {
+    report: FiguresDict = {
         "rows": len(codes),
         "accuracy": metrics.accuracy,
         "macro_f1": float(metrics.f1[metrics.support > 0].mean()),
         "weighted_f1": metrics.average(metrics.f1, "weighted"),
+        "by_circuit": float(decided.by_circuit.mean()),
+        "classes": dict(zip(labels, by_class, strict=True)),
+        "absent": [label for label, own in zip(labels, by_class, strict=True) if own["rows"] == 0],
+        "confusion": metrics.confusion.astype(int).tolist(),
     }
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
         # How far probabilities are off, and by chance alone: of the second of two classes, else of the likeliest. The
         # same seed for every report: the same decisions give the same figures.
-        found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
-        names = ("error", "by_chance", "by_chance_high", "ratio")
-        report["calibration"] = {name: getattr(found, name) for name in names}
+        off = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
+        report["calibration"] = {
+            "error": off.error,
+            "by_chance": off.by_chance,
+            "by_chance_high": off.by_chance_high,
+            "ratio": off.ratio,
+        }
     if len(labels) == 2:
-        positive = codes == 1
+        positive, own = codes == 1, by_class[1]
         report |= {
             "positive": model.decision.classes[1],
             "prevalence": float(positive.mean()),
             "alert_rate": float((decided.codes == 1).mean()),
-            **{name: by_class[1][name] for name in ("precision", "recall", "f1")},
+            "precision": own["precision"],
+            "recall": own["recall"],
+            "f1": own["f1"],
             "roc_auc": _defined(roc_auc(positive, decided.margins)),
             "pr_auc": _defined(pr_auc(positive, decided.margins)),
         }
-    report["by_circuit"] = float(decided.by_circuit.mean())
-    report["classes"] = dict(zip(labels, by_class, strict=True))
-    report["absent"] = [label for label, own in report["classes"].items() if own["rows"] == 0]
-    report["confusion"] = metrics.confusion.astype(int).tolist()
     return report
 
 
@@ -146,7 +156,7 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
     return notes
 
 
-def _class_figures(metrics: ClassMetrics, code: int) -> dict[str, Any]:
+def _class_figures(metrics: ClassMetrics, code: int) -> ClassFiguresDict:
     """Rows, precision, recall and F1 of one class; None where there is no row, or no prediction, to divide by."""
     rows, called = metrics.confusion[code].sum(), metrics.confusion[:, code].sum()
     return {

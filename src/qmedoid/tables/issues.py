@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from qmedoid.tables.documents import OddCellsDict
+
 EXAMPLES = 5
 """Cells that are shown for each column."""
 NAMED_LEVELS = 1000
@@ -42,6 +44,23 @@ class ColumnIssues:
         if respelt is not None:
             self.respelt += len(respelt)
             _add_examples(self.respelt_examples, respelt)
+
+    def as_dict(self) -> OddCellsDict:
+        """The counts, and the first levels and cells, fit for JSON."""
+        return {
+            "missing": self.missing,
+            "refused": self.refused,
+            "unseen": self.unseen,
+            "unseen_levels": list(self.unseen_levels)[:EXAMPLES],
+            "untrained": self.untrained,
+            "untrained_levels": list(self.untrained_levels)[:EXAMPLES],
+            "wrong": self.wrong,
+            "wrong_examples": self.wrong_examples,
+            "huge": self.huge,
+            "respelt": self.respelt,
+            "respelt_examples": self.respelt_examples,
+            "grouped": self.grouped or None,
+        }
 
     def merge(self, other: "ColumnIssues") -> None:
         """Add the counts of more rows."""

@@ -7,7 +7,7 @@ and distances to the nearest medoid, are counted in all rows of a short table an
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from qmedoid.metrics.intervals import Change, share_change
 from qmedoid.model.contract import Dates
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.table import TableModel
+from qmedoid.tables.documents import NoveltyDict, OutsideDict, ShiftedDict
 
 Columns = Sequence[npt.NDArray[Any]]
 
@@ -48,6 +49,11 @@ class Outside(NamedTuple):
     highest: float
     is_date: bool = False
     file: str | None = None
+
+    def as_dict(self) -> OutsideDict:
+        """The values by name, fit for JSON; the file only where there are several."""
+        found = {name: value for name, value in self._asdict().items() if name != "file" or value is not None}
+        return cast("OutsideDict", found)
 
     def line(self, n_rows: int) -> str:
         """The values in words."""
@@ -130,20 +136,20 @@ class NoveltyReport:
         if lines:
             warn("Records are unlike those the model was fitted on:\n" + "\n".join(f"~ {line}" for line in lines))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> NoveltyDict:
         """Everything by name, fit for JSON."""
+        change = self.far_change
         return {
             "status": self.status,
             "compared_rows": self.compared,
             "outside_rows": self.outside_rows,
-            "outside": [
-                {name: value for name, value in one._asdict().items() if name != "file" or value is not None}
-                for one in self.outside
-            ],
-            "shifted": [one._asdict() for one in self.shifted],
+            "outside": [one.as_dict() for one in self.outside],
+            "shifted": [cast("ShiftedDict", one._asdict()) for one in self.shifted],
             "far_share": self.far_share,
             "far_expected": self.far_expected,
-            **{f"far_{name}": getattr(self.far_change, name, None) for name in ("low", "high", "standard_errors")},
+            "far_low": None if change is None else change.low,
+            "far_high": None if change is None else change.high,
+            "far_standard_errors": None if change is None else change.standard_errors,
             "is_far": self.is_far,
         }
 

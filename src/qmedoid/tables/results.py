@@ -156,7 +156,7 @@ class ResultColumns:
             scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
         if method is not None and decided.nearest is not None:
-            columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(classes))]
+            columns += [method.rows.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))

@@ -27,6 +27,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
+from qmedoid.tables.documents import SentinelDict
 
 FEWEST_ROWS, LEAST_SHARE = 5, 0.005
 STEPS, REACH, SPIKE = 3.0, 0.1, 3.0
@@ -53,7 +54,7 @@ class Sentinels(NamedTuple):
     n_rows: int
     rows: str = "rows"
 
-    def as_dicts(self) -> list[dict[str, Any]]:
+    def as_dicts(self) -> list[SentinelDict]:
         """Each value with its rows and the nearest other value, fit for JSON."""
         return [
             {"value": cell_text(one.value, self.kind), "rows": one.rows, "nearest": cell_text(one.nearest, self.kind)}

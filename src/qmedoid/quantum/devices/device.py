@@ -25,7 +25,7 @@ from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, r
 from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
-    Batch,
+    CircuitBatch,
     Counts,
     check_seed,
     counts_of,
@@ -35,6 +35,7 @@ from qmedoid.quantum.devices.sampling import (
     is_simulated_here,
 )
 from qmedoid.quantum.devices.simulators import BlockSampler
+from qmedoid.quantum.documents import DeviceDict
 
 PackKey = tuple[str, int, int]
 """What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
@@ -173,7 +174,7 @@ class Device:
         self.packs[key] = pack
         return pack
 
-    def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
+    def submit(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
         """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
         sampler, pubs = self._sampler(seed), [batch.pub for batch in batches]
         environment: Any = getattr(getattr(sampler, "options", None), "environment", None)
@@ -186,11 +187,11 @@ class Device:
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
 
-    def run(self, batches: Sequence[Batch], *, seed: Sequence[int] = ()) -> list[Counts]:
+    def run(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = ()) -> list[Counts]:
         """Run circuits as one job, and count how often each copy read 1, or of several bits each basis state."""
         return counts_of(self.submit(batches, seed=seed).result(), batches)
 
-    def chances(self, batch: Batch) -> Array:
+    def chances(self, batch: CircuitBatch) -> Array:
         """Probability that each copy reads 1, or each basis state: what infinitely many shots would show.
 
         Raises
@@ -235,7 +236,7 @@ class Device:
         found = [] if listed is None else listed(job_tags=[key], limit=10)
         return next((job for job in found if not has_failed(job)), None)
 
-    def seconds(self, batch: Batch) -> float:
+    def seconds(self, batch: CircuitBatch) -> float:
         """About how long the circuits of a batch take on the device."""
         delay = getattr(self.backend, "default_rep_delay", None)
         pause = _REP_DELAY if delay is None else float(delay)
@@ -252,9 +253,9 @@ class Device:
             self._durations[pack.sha256] = duration
         return self._durations[pack.sha256]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> DeviceDict:
         """What is worth keeping of the device beside its counts; plain values."""
-        found: dict[str, Any] = {
+        found: DeviceDict = {
             "name": self.name,
             "qubits_of_the_device": getattr(self.backend, "num_qubits", None),
             "qubits_at_most": self.n_qubits,

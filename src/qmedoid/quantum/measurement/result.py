@@ -9,10 +9,11 @@ import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.quantum.devices.sampling import Counts
+from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, TrainedResultDict
 from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated
 from qmedoid.quantum.measurement.errors import Errors
 from qmedoid.quantum.measurement.recorder import Decided
-from qmedoid.quantum.measurement.running import Collected, Drift, Read, check_counts, not_of_this_plan
+from qmedoid.quantum.measurement.running import Collected, JobDrift, Read, check_counts, not_of_this_plan
 from qmedoid.quantum.measurement.trained import TrainedReading, trained_notes
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class MeasurementResult:
         The calibration of each shape; None where there was none.
     raw : tuple of ndarray
         Overlaps as they were read, shape by shape.
-    drifts : tuple of Drift or None
+    drifts : tuple of JobDrift or None
         How jobs differ from the common calibration of each shape; None where they do not.
     trained : TrainedReading or None
         What the trained circuit read; None where none ran.
@@ -48,7 +49,7 @@ class MeasurementResult:
     estimates: tuple[Estimates, ...]
     lines: tuple[Lines | None, ...]
     raw: tuple[Array, ...]
-    drifts: tuple[Drift | None, ...] = ()
+    drifts: tuple[JobDrift | None, ...] = ()
     trained: TrainedReading | None = None
 
     @cached_property
@@ -112,7 +113,7 @@ class MeasurementResult:
             **{f"{name}_in_closed_form": values for name, values in closed.items()},
         }
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> CircuitResultDict:
         """What the run showed in plain values."""
         kept, undecided = self.kept, self.undecided
         return {
@@ -126,14 +127,14 @@ class MeasurementResult:
             "margin_rms_error": _rms(self.margin_errors),
             "margin_rms_stated": _rms(self.errors.margins),
             "calibration": [
-                None if lines is None else {"columns": tests.n_features, **_described(lines)}
+                None if lines is None else _described(lines) | {"columns": tests.n_features}
                 for lines, tests in zip(self.lines, self.plan.tests, strict=True)
             ],
             "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
             "notes": list(self.notes),
         }
 
-    def _trained_summary(self, trained: TrainedReading) -> dict[str, Any]:
+    def _trained_summary(self, trained: TrainedReading) -> TrainedResultDict:
         """What the trained circuit showed, in plain values."""
         errors = trained.values - trained.exact
         return {
@@ -143,7 +144,7 @@ class MeasurementResult:
             "value_rms_stated": _rms(trained.errors),
             "value_score_deviation": _rms(errors / trained.errors),
             "calibration": [
-                None if lines is None else {"observable": name, **_described(lines)}
+                None if lines is None else _described(lines) | {"observable": name}
                 for name, lines in zip(trained.circuit.names, trained.lines, strict=True)
             ],
         }
@@ -262,7 +263,7 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
 
 
-def _described(lines: Lines) -> dict[str, Any]:
+def _described(lines: Lines) -> CircuitLineDict:
     slope_errors, intercept_errors = (np.sqrt(lines.covariances[:, place, place]) for place in (1, 0))
     return {
         "used": lines.used,

@@ -8,7 +8,6 @@ measured. Copies run side by side, all qubits of each are read, and known inputs
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts, state_counts
+from qmedoid.quantum.documents import TrainedPlanDict
 from qmedoid.quantum.measurement.calibration import Estimates, Readings, guessed_lines
 from qmedoid.quantum.measurement.packing import Job, Known, Packing, Shape, make_jobs, tested_angles
 from qmedoid.quantum.measurement.running import Collected, check_counts
@@ -113,7 +113,7 @@ class TrainedStage:
         made = tuple(estimates)
         return TrainedReading(circuit, self.inputs, made, common_roots(mixed, circuit.masks, made, by_shots))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> TrainedPlanDict:
         """What the trained circuit takes, in plain values."""
         n_circuits = sum(job.n_tested for job in self.jobs)
         return {

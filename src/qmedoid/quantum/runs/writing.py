@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +13,17 @@ from qmedoid.markup.page import render as render_page
 from qmedoid.markup.svg import label
 from qmedoid.model.storage.atomic import atomic_file
 from qmedoid.quantum.devices.device import Device
+from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult, joined
 from qmedoid.quantum.measurement.trained import TrainedReading
 from qmedoid.tables.writing import open_sink
 
-Where = Literal["exact simulator", "simulated device", "device of a service", "sampler"]
-"""What circuits run on; of a sampler that a caller made nothing else is known."""
 LISTED = 20
 """Rows that are listed as undecided."""
 
 
-def planned(plan: MeasurementPlan) -> dict[str, Any]:
+def planned(plan: MeasurementPlan) -> CircuitPlanDict:
     """The summary of a plan with the errors that are to be expected.
 
     Returns
@@ -50,7 +49,7 @@ def planned(plan: MeasurementPlan) -> dict[str, Any]:
     }
 
 
-def where(device: Device) -> Where:
+def where(device: Device) -> CircuitPlace:
     """What circuits run on."""
     if device.is_simulated:
         return "exact simulator" if device.backend is None else "simulated device"

@@ -15,6 +15,7 @@ from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
+from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Looked, Sample
 from qmedoid.spelling import did_you_mean
 
@@ -231,10 +232,10 @@ def check_codes(codes: Iterable[str]) -> None:
             )
 
 
-def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[dict[str, Any]]:
+def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
     """All findings, problems first; those of equal status by their code."""
     check_codes(ignore)
-    found = []
+    found = list[ReportFindingDict]()
     for code in sorted(FINDINGS):
         one = FINDINGS[code]
         verdict = (

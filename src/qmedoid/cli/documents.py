@@ -1,0 +1,289 @@
+"""JSON documents that commands put together from those of other folders."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from qmedoid.estimators.documents import ComparisonDict
+from qmedoid.model.documents import BudgetDict, Cell, Label, OperatingDict, PageDict, TrainingRowDict
+from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
+from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict
+
+
+class ErrorDict(TypedDict):
+    """Any command that fails."""
+
+    error: Annotated[str, "What was given, what is allowed, what to do next."]
+    exit_code: Annotated[int, "Exit code of the command."]
+    difference: NotRequired[Annotated[DifferenceDict, "How the table differs, if it breaks the model's contract."]]
+
+
+class PassDict(TypedDict):
+    name: Annotated[str, "What it is for."]
+    seconds: Annotated[float, "How long it took."]
+    read: Annotated[int, "Partitions that had to be read."]
+
+
+class FitPassesDict(TypedDict):
+    rows: Annotated[int, "Rows with a class."]
+    sampled: Annotated[int, "Training rows that the model was fitted on."]
+    passes: Annotated[list[PassDict], "The passes in their order."]
+
+
+class TimeLimitDict(TypedDict):
+    seconds: Annotated[float, "The limit."]
+    left_out: Annotated[list[str], "Parts left out."]
+    exceeded: Annotated[bool, "Whether the limit was exceeded all the same."]
+
+
+class FitDict(TypedDict):
+    """A fitted and saved model, and its figures on held-out rows."""
+
+    verdict: Annotated[list[str], "How good the model is, in sentences."]
+    passes: Annotated[FitPassesDict | None, "What a fit in passes did; null where the table was fitted as a whole."]
+    time_limit: Annotated[TimeLimitDict | None, "What --time-limit did; null without it."]
+    comparison: Annotated[ComparisonDict | None, "Plain baselines on the same held-out rows; null without --compare."]
+    cross_validation: Annotated[ComparisonDict | None, "Figures of the folds of --cv; null without it."]
+    report: Annotated[PageDict | None, "The page of --report; null without it."]
+    model: Annotated[str, "File of the model."]
+    method: Annotated[str, "Method that decides."]
+    refinement: Annotated[str, "Whether a circuit corrects it: none, or how."]
+    classes: Annotated[list[Label], "Classes of the model."]
+    positive: Annotated[Label | None, "Class to look for; null if there is none."]
+    columns: Annotated[int, "Columns that the model reads."]
+    left_out: Annotated[dict[str, str], "Columns that no model reads, each with the reason."]
+    operating: Annotated[OperatingDict | None, "The operating point; null for more than two classes."]
+    parameters: Annotated[dict[str, Any], "Options of the command and parameters of the estimator."]
+    seconds: Annotated[float, "Seconds that it took."]
+    training_rows: Annotated[int, "Rows that were fitted."]
+    held_out: NotRequired[Annotated[EvaluationDict, "Figures on held-out rows; absent with --test 0."]]
+    novelty: Annotated[NoveltyDict | None, "Whether held-out rows of another file or time are unlike."]
+
+
+class ScorePrevalenceDict(TypedDict):
+    trained: Annotated[float, "Share of the positive class in training."]
+    used: Annotated[float, "Share that probabilities are for."]
+    estimate: Annotated[float | None, "Share that the scores suggest."]
+    low: Annotated[float | None, "Lower end of its 95 % interval."]
+    high: Annotated[float | None, "Upper end of its 95 % interval."]
+
+
+class ScoreFilesDict(TypedDict):
+    shard: Annotated[str | None, "Part K/N of the inputs; null for all."]
+    inputs: Annotated[int, "Input files, those of other shards among them."]
+    scored: Annotated[int, "Files that were scored now."]
+    skipped: Annotated[int, "Files whose results were there already."]
+    removed: Annotated[int, "Results of another content, model or option, now removed."]
+    missing: Annotated[int, "Inputs without results so far: those of other shards."]
+    rows_scored: Annotated[int, "Rows of the files that were scored now."]
+    manifest: Annotated[str, "File that lists inputs and results."]
+
+
+class ScoreDict(TypedDict):
+    """A scored table: how many records were called what, and whether that was to be expected."""
+
+    rows: Annotated[int, "Rows with results; in a folder also those that were scored before."]
+    operating: Annotated[OperatingDict | None, "The operating point; null for more than two classes."]
+    bad_rows: Annotated[int, "Rows that could not be read."]
+    bad_rows_file: Annotated[str | None, "File, or folder, of rows that were set aside; null if none were."]
+    top: NotRequired[Annotated[BudgetDict | None, "With --top: what held-out rows show at this alert rate."]]
+    predicted: Annotated[dict[str, int], "Rows by the class that they were called."]
+    alerts: NotRequired[Annotated[int, "Rows called positive; of two classes alone, as are the next six."]]
+    alert_rate: NotRequired[Annotated[float | None, "Their share; null without rows."]]
+    expected_alert_rate: NotRequired[Annotated[float | None, "Share that held-out rows say to expect."]]
+    expected_low: NotRequired[Annotated[float | None, "Smallest share that is no surprise."]]
+    expected_high: NotRequired[Annotated[float | None, "Largest share that is no surprise."]]
+    standard_errors: NotRequired[Annotated[float | None, "By how many standard errors it is above the expected one."]]
+    drift: NotRequired[Annotated[Literal["none", "up", "down"] | None, "Whether it is beyond them; null if not known."]]
+    prevalence: Annotated[ScorePrevalenceDict | None, "How frequent the positive class is; null if not known."]
+    novelty: Annotated[NoveltyDict, "Whether records are unlike the training rows."]
+    output: Annotated[str, "File or folder that was written."]
+    files: NotRequired[Annotated[ScoreFilesDict, "With a folder as output: what was done."]]
+    difference: Annotated[DifferenceDict, "How the table differs from the contract."]
+
+
+class EvaluateDict(EvaluationDict):
+    """A model's decisions compared with the classes in a table."""
+
+    source: Annotated[Literal["table", "held-out"], "Rows that figures are of."]
+    bad_rows: Annotated[int, "Rows that could not be read, and were left out."]
+    bad_rows_file: Annotated[str | None, "File that they were written to; null if there is none."]
+    operating: Annotated[OperatingDict | None, "The operating point; null for more than two classes."]
+    budgets: NotRequired[Annotated[list[BudgetDict], "With --budgets: each on the labeled rows."]]
+    novelty: Annotated[NoveltyDict, "Whether records are unlike the training rows."]
+
+
+class ContractColumnDict(TypedDict):
+    name: Annotated[str, "Name."]
+    kind: Annotated[Literal["number", "boolean", "category", "date"], "Kind."]
+    missing: Annotated[bool, "Whether cells may be missing."]
+    levels: Annotated[list[str], "Levels of a category."]
+    open: Annotated[bool, "Whether further levels are no surprise."]
+    spelling: Annotated[str, "How cells were written."]
+    missing_values: Annotated[list[str], "Cells that are read as missing besides empty ones."]
+
+
+class HeldOutCurveDict(TypedDict):
+    log_odds: Annotated[list[float], "Cuts, from high to low."]
+    true_positives: Annotated[list[int], "Positive rows above each cut."]
+    false_positives: Annotated[list[int], "Other rows above each cut."]
+    positive: Annotated[int, "Positive rows."]
+    negative: Annotated[int, "Other rows."]
+
+
+class TrainingTableDict(TypedDict):
+    rows: Annotated[int, "Training rows."]
+    missing_shares: Annotated[dict[str, float], "Share of missing cells by column."]
+    level_shares: Annotated[dict[str, dict[str, float]], "Shares of the levels by column."]
+    curve: Annotated[HeldOutCurveDict | None, "Out-of-fold counts above every cut, of two classes."]
+    rows_per_day: Annotated[dict[str, int] | None, "Training rows by day, where a time column was given."]
+
+
+class InspectDict(TypedDict):
+    """What a saved model is, which columns it needs and what it showed on held-out rows."""
+
+    importances: Annotated[dict[str, float] | None, "Mean absolute contributions, the largest first."]
+    budgets: NotRequired[Annotated[list[BudgetDict], "With --budgets: each by the held-out curve."]]
+    sha256: Annotated[str, "Hash of the model."]
+    parent: Annotated[str | None, "Hash of the model that it was made from."]
+    versions: Annotated[dict[str, str | None], "Versions that wrote it."]
+    method: Annotated[str, "Method that decides."]
+    refinement: Annotated[str, "Whether a circuit corrects it: none, or how."]
+    classes: Annotated[list[Label], "Classes, in the order of scores."]
+    cut: Annotated[float | None, "Cut in log-odds; null for the likeliest class."]
+    operating: Annotated[OperatingDict | None, "The operating point; null for more than two classes."]
+    priors: Annotated[list[float] | None, "Class shares of the training rows."]
+    expected_priors: Annotated[list[float] | None, "Class shares that probabilities are for."]
+    target: Annotated[str | None, "Column of the classes."]
+    columns: Annotated[list[ContractColumnDict], "Columns that the model reads."]
+    left_out: Annotated[dict[str, str], "Columns that no model reads, each with the reason."]
+    encoded_columns: Annotated[list[str], "Numbers that columns are encoded by."]
+    models: Annotated[int, "Models whose scores are averaged."]
+    groups: Annotated[list[list[str]], "Groups of encoded columns."]
+    alpha: Annotated[float | None, "Weight of distance against angle, in the nearest-medoid method."]
+    medoids: Annotated[list[TrainingRowDict], "Medoids."]
+    known_records: Annotated[int, "Training rows kept as neighbors."]
+    raw_rows: Annotated[bool, "Whether medoids are kept as rows of the table."]
+    row_hashes: Annotated[int, "Hashes of training rows that are kept."]
+    parameters: Annotated[dict[str, Any], "Options of the command and parameters of the estimator."]
+    metrics: Annotated[dict[str, Any], "Figures that the fit printed."]
+    training: Annotated[TrainingTableDict | None, "Summary of the training table."]
+
+
+class ImportanceDict(TypedDict):
+    """Mean absolute contribution of every column to decisions."""
+
+    rows: Annotated[int | None, "Rows of the table; null for training rows."]
+    importances: Annotated[dict[str, float], "By column, the largest first."]
+
+
+class ExportDict(TypedDict):
+    """A model in another language."""
+
+    output: Annotated[str, "File that was written."]
+    format: Annotated[Literal["js", "sql", "onnx"], "The language."]
+    dialect: Annotated[Literal["duckdb", "sqlite", "postgres"] | None, "The database that SQL is for, or null."]
+    bytes: Annotated[int, "Size of the file."]
+    model: Annotated[str | None, "SHA-256 of the model file, which the export names."]
+
+
+class CircuitExportDict(TypedDict):
+    """A model's circuit for other tools."""
+
+    format: Annotated[Literal["qpy", "qasm", "qasm2", "text"], "How it is written."]
+    description: Annotated[TrainedCircuitDict | PairCircuitDict, "From its outcomes to a probability or a distance."]
+    content: NotRequired[Annotated[str, "The circuit, QPY in base 64; absent where a file was written."]]
+    output: NotRequired[Annotated[str, "File that was written."]]
+
+
+class CircuitPlanCommandDict(TypedDict):
+    """What a measurement of a table on a quantum device takes."""
+
+    where: Annotated[CircuitPlace, "What circuits would run on."]
+    plan: Annotated[CircuitPlanDict, "Circuits, jobs, shots and expected errors."]
+
+
+class DataFetchDict(TypedDict):
+    """A data set that was written to a file."""
+
+    name: Annotated[str, "Data set."]
+    path: Annotated[str, "File that was written."]
+    rows: Annotated[int, "Rows."]
+    target: Annotated[str, "Column of the classes."]
+
+
+class DataSetDict(TypedDict):
+    rows: Annotated[int, "Rows."]
+    columns: Annotated[int, "Columns, with the target."]
+    target: Annotated[str, "Column of the classes."]
+    positive: Annotated[str, "Class to look for."]
+    source: Annotated[str, "Where it comes from."]
+    licence: Annotated[str, "License of its authors."]
+    check: Annotated[str, "What is compared when it is read."]
+    file: Annotated[str | None, "File in the package, if it ships."]
+    here: Annotated[bool, "Whether it is on this machine."]
+    status: Annotated[str, "The same in a word."]
+    problem: Annotated[str, "What is wrong with it; empty if nothing is."]
+
+
+class DataListDict(TypedDict):
+    """The data sets by name."""
+
+    notes: Annotated[list[str], "What is wrong with files of the sets."]
+    sets: Annotated[dict[str, DataSetDict], "The sets by name."]
+
+
+class DataWhereDict(TypedDict):
+    """The path of a data set."""
+
+    name: Annotated[str, "Data set."]
+    path: Annotated[str, "Its file on this machine."]
+
+
+class DemoRowsDict(TypedDict):
+    training: Annotated[int, "Rows that the model was fitted to."]
+    test: Annotated[int, "Rows that it has not seen."]
+
+
+class DemoStripDict(TypedDict):
+    low: Annotated[float, "From this probability on."]
+    high: Annotated[float, "Up to this probability."]
+    negative: Annotated[int, "Rows of the negative class."]
+    positive: Annotated[int, "Rows of the positive class."]
+
+
+class DemoExplainedDict(TypedDict):
+    row: Annotated[int, "The row of the table, counted from 0."]
+    sentences: Annotated[list[str], "Why it is so decided."]
+
+
+class DemoFilesDict(TypedDict):
+    table: Annotated[str, "The table, as CSV."]
+    model: Annotated[str, "The saved model."]
+    report: Annotated[str, "The report, a web page."]
+
+
+class DemoDict(TypedDict):
+    """A fit of a shipped table."""
+
+    rows: Annotated[DemoRowsDict, "Rows of the table."]
+    verdict: Annotated[list[str], "How good the model is, in sentences."]
+    held_out: Annotated[EvaluationDict, "What the model shows on the test rows."]
+    picture: Annotated[list[DemoStripDict], "The test rows by probability, a tenth each."]
+    explained: Annotated[DemoExplainedDict, "One decision about a test row."]
+    files: Annotated[DemoFilesDict, "Files that were written."]
+    seconds: Annotated[float, "Seconds that all of it took."]
+
+
+class StudyTableDict(TypedDict):
+    title: Annotated[str, "Title."]
+    columns: Annotated[list[str], "Names of the columns."]
+    rows: Annotated[list[list[Cell]], "Cells, row by row."]
+
+
+class ReproduceDict(TypedDict):
+    """The paper's experiments, run again."""
+
+    provenance: Annotated[dict[str, str], "Command, versions and hashes."]
+    findings: Annotated[list[str], "What the run shows, in sentences."]
+    tables: Annotated[dict[str, StudyTableDict], "Tables by name."]
+    folder: Annotated[str, "Folder that was written."]
+    files: Annotated[list[str], "Files in it."]

@@ -1,0 +1,149 @@
+"""JSON documents of fits that are repeated or changed: stability, recalibration."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+from qmedoid.metrics.intervals import IntervalDict
+from qmedoid.model.documents import Label, Notes, OfClassDict, OperatingDict
+from qmedoid.tables.documents import CalibrationErrorDict, NoveltyDict
+
+
+class StableGroupDict(TypedDict):
+    columns: Annotated[list[str], "Encoded columns."]
+    kept: Annotated[float, "Share of the refits that have it."]
+    best_match: Annotated[float, "Mean agreement with the most similar group."]
+
+
+class StablePairDict(TypedDict):
+    columns: Annotated[list[str], "Two encoded columns."]
+    frequency: Annotated[float, "Share of the refits that have them in one group."]
+
+
+class GroupStabilityDict(TypedDict):
+    with_full_fit: Annotated[float, "Agreement of a refit with the fit of all rows."]
+    between_refits: Annotated[float, "Agreement of two refits."]
+    pairs_kept: Annotated[float | None, "Pairs of columns in one group that are so again."]
+    pairs_by_chance: Annotated[float, "The same for any two columns."]
+    groups: Annotated[list[StableGroupDict], "Each group."]
+    pairs: Annotated[list[StablePairDict], "Pairs, the most frequent first."]
+
+
+class StableMedoidDict(OfClassDict):
+    row: Annotated[int, "Row of the table, from 0."]
+    present: Annotated[int, "Samples that held it."]
+    kept: Annotated[float | None, "Share of these that chose it again."]
+    moved: Annotated[float | None, "Distance to the nearest new one otherwise."]
+    by_chance: Annotated[float, "The same for medoids drawn at random."]
+
+
+class MedoidStabilityDict(TypedDict):
+    medoids: Annotated[int, "Medoids of the fit of all rows."]
+    kept: Annotated[float | None, "Share chosen again where the sample has them."]
+    moved: Annotated[float | None, "Distance to the nearest new one otherwise; 1 is that of two rows of the class."]
+    by_chance: Annotated[float | None, "The same for medoids drawn at random."]
+    each: NotRequired[Annotated[list[StableMedoidDict], "Each medoid, unless they are many."]]
+
+
+class MarginBinDict(TypedDict):
+    low: Annotated[float, "Smallest margin."]
+    high: Annotated[float, "Largest margin."]
+    n_rows: Annotated[int, "Rows."]
+    flip_rate: Annotated[float | None, "Their mean flip rate."]
+
+
+class UnstableRowDict(TypedDict):
+    row: Annotated[int, "Row of the table, from 0."]
+    label: Annotated[Label, "Its class."]
+    decided: Annotated[Label, "Class of the fit of all rows."]
+    otherwise: Annotated[Label, "Class that most other refits say."]
+    flip_rate: Annotated[float, "Share of the refits that decide otherwise."]
+    n_votes: Annotated[int, "Refits without the row."]
+    margin: Annotated[float | None, "Margin of the fit of all rows."]
+    spread: Annotated[float | None, "Standard deviation of the probability."]
+
+
+class DecisionStabilityDict(TypedDict):
+    flip_rate: Annotated[float | None, "Share of decisions about unseen rows that differ from the fit of all rows."]
+    flip_error: Annotated[float | None, "Its standard error."]
+    never_flipped: Annotated[float | None, "Share of the rows that no refit decides otherwise."]
+    rows_without_votes: Annotated[int, "Rows that every sample held."]
+    by_margin: Annotated[list[MarginBinDict] | None, "Flip rate by fifths of the margin."]
+    mean_spread: Annotated[float | None, "Mean standard deviation of probabilities."]
+    least_stable: Annotated[list[UnstableRowDict], "Rows of the highest flip rates."]
+
+
+class StabilityDict(TypedDict):
+    """How much groups, medoids and decisions change when the rows change."""
+
+    rows: Annotated[int, "Rows of the table."]
+    bootstraps: Annotated[int, "Samples that were fitted again."]
+    classes: Annotated[list[Label], "The classes."]
+    groups: Annotated[GroupStabilityDict | None, "Groups of columns; null if there are none."]
+    medoids: Annotated[MedoidStabilityDict | None, "Medoids; null if there are none."]
+    decisions: Annotated[DecisionStabilityDict, "Decisions about rows that a refit did not have."]
+    notes: Notes
+
+
+class RecalibrationLeftOutDict(TypedDict):
+    missing: Annotated[int, "Rows without a class."]
+    unknown: Annotated[int, "Rows of a class that the model does not know."]
+    known: Annotated[int, "Rows that the model was fitted on."]
+    sampled: Annotated[int, "Rows beyond the largest sample."]
+
+
+class RecalibrationFiguresDict(TypedDict):
+    """Figures of a model on the labeled rows."""
+
+    log_loss: Annotated[float, "Mean negative logarithm of the probability of the true class."]
+    calibration: Annotated[CalibrationErrorDict, "Calibration error, and what it is by chance alone."]
+    accuracy: Annotated[float, "Share of the rows that are called their class."]
+    macro_f1: Annotated[float, "Mean F1 over the classes."]
+    alert_rate: NotRequired[Annotated[float, "Share that is called positive; of two classes, as are the next two."]]
+    precision: NotRequired[Annotated[float | None, "Share of the alerts that are positive; null without an alert."]]
+    recall: NotRequired[Annotated[float | None, "Share of the positive rows that are alerts."]]
+
+
+class RecalibrationDict(TypedDict):
+    parent: Annotated[str | None, "Hash of the model that it was made from."]
+    rows: Annotated[int, "Labeled rows that it was calibrated on."]
+    left_out: Annotated[RecalibrationLeftOutDict, "Rows that were not used."]
+    priors: Annotated[list[float] | None, "Class shares of the labeled rows."]
+    operating: Annotated[OperatingDict | None, "The new operating point; null for more than two classes."]
+    before: Annotated[RecalibrationFiguresDict, "Figures of the model as it was."]
+    after: Annotated[RecalibrationFiguresDict, "Figures of models calibrated in folds without the row."]
+    gain: Annotated[IntervalDict, "By how much the mean log-loss falls."]
+    helps: Annotated[bool, "Whether the gain is beyond chance."]
+    notes: Notes
+
+
+class RecalibrateDict(RecalibrationDict):
+    """A model whose probabilities and operating point were fitted to new labels."""
+
+    model: Annotated[str, "File of the new model."]
+    novelty: Annotated[NoveltyDict, "Whether the labeled rows are unlike the training rows."]
+
+
+class LossDifferenceDict(TypedDict):
+    mean: Annotated[float, "Mean over rows."]
+    error: Annotated[float, "Standard error of the mean."]
+    low: Annotated[float, "Lower end of the 95 % interval."]
+    high: Annotated[float, "Upper end of the 95 % interval."]
+
+
+class ComparedMethodDict(TypedDict):
+    name: Annotated[str, "Name of the method."]
+    log_loss: Annotated[float | None, "Log-loss, the mean over folds."]
+    roc_auc: Annotated[float | None, "ROC-AUC, the mean over folds."]
+    pr_auc: Annotated[float | None, "PR-AUC of two classes, the mean over folds."]
+    macro_f1: Annotated[float | None, "Macro-F1, the mean over folds."]
+    fit_seconds: Annotated[float | None, "Seconds of a fit, the mean over folds."]
+    errors: Annotated[dict[str, float | None], "Standard errors of these means; null with one fold."]
+    log_loss_difference: Annotated[LossDifferenceDict | None, "Log-loss minus ours, paired by rows; null for ours."]
+
+
+class ComparisonDict(TypedDict):
+    """Methods that were judged by the same rows, ours first."""
+
+    rows: Annotated[int, "Rows that judge."]
+    folds: Annotated[int, "Folds that they are in."]
+    methods: Annotated[list[ComparedMethodDict], "The methods with their figures."]
+    verdict: Annotated[str, "Whether a plain baseline wins, in one sentence."]

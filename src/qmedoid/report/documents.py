@@ -1,0 +1,372 @@
+"""JSON documents of reports, of differences between models and of comparisons."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from qmedoid.explain.documents import DrawnEffectDict
+from qmedoid.model.documents import CountsDict, Label, OfClassDict, PageDict, TrainingRowDict
+
+Points = list[Annotated[list[float], {"minItems": 2, "maxItems": 2}]]
+"""Points of a curve."""
+
+
+class ReportMadeDict(TypedDict):
+    qmedoid: Annotated[str, "Version."]
+    time: Annotated[str, "When, in UTC."]
+    model: Annotated[str | None, "Name of the model file."]
+    sha256: Annotated[str | None, "Of the model file."]
+    table: Annotated[str | None, "Name of the table; null without one."]
+    command: Annotated[str | None, "The command that makes the page again."]
+
+
+class ReportPartDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    weight: Annotated[float, "Its weight."]
+
+
+class ReportModelDict(TypedDict):
+    target: Annotated[str | None, "Column of the classes."]
+    classes: Annotated[list[Label], "Classes in the order of their codes."]
+    positive: Annotated[Label | None, "The second of two classes; null for more."]
+    probabilistic: Annotated[bool, "Whether there are probabilities."]
+    decided_by: Annotated[str, "What decides, in words."]
+    parts: Annotated[list[ReportPartDict], "Parts of the sum that decides."]
+    n_medoids: Annotated[int, "Medoids."]
+    n_neighbors: Annotated[int, "Further training rows that are kept."]
+    training_rows: Annotated[int | None, "Rows of the fit."]
+    class_shares: Annotated[list[float] | None, "Class frequencies of the fit; null where they are not known."]
+    threshold: Annotated[float | None, "Probability of the cut; null for more than two classes."]
+    rule: Annotated[str | None, "How the cut was chosen; null for more than two classes."]
+    parameters: Annotated[dict[str, Any], "Parameters of the fit, by name."]
+    card: Annotated[str, "The model card, in Markdown."]
+    holds: Annotated[str, "Which rows of the training table the page holds."]
+
+
+class ReportColumnDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    kind: Annotated[Literal["number", "category", "boolean", "date"], "Its kind."]
+    read: Annotated[bool, "Whether decisions depend on it."]
+    encoding: Annotated[str, "What it becomes."]
+    missing: Annotated[float | None, "Share of the training rows in which it is missing."]
+    n_levels: Annotated[int | None, "Levels of a category."]
+    importance: Annotated[float | None, "Mean absolute contribution; null where decisions are no sums over columns."]
+
+
+class ReportLeftOutDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    reason: Annotated[str, "Why it was left out."]
+
+
+class ReportFigureDict(TypedDict):
+    key: Annotated[str, "Its key."]
+    name: Annotated[str, "Its name."]
+    value: Annotated[float | None, "Its value; null where it is not defined."]
+    low: Annotated[float | None, "Lower bound of its interval; null where there is none."]
+    high: Annotated[float | None, "Upper bound."]
+    text: Annotated[str, "Value and interval as text."]
+    value_text: Annotated[str, "The value as 'qmedoid evaluate' prints it."]
+
+
+class ReportFiguresDict(TypedDict):
+    source: Annotated[Literal["table", "held-out"], "The rows they are about."]
+    on: Annotated[str, "Which rows these are, in few words."]
+    is_new: Annotated[bool | None, "Whether the fit has seen none of them; null where that is not known."]
+    about: Annotated[str, "Which rows these are, and which were left out."]
+    rows: Annotated[int, "How many."]
+    figures: Annotated[list[ReportFigureDict], "The figures."]
+
+
+class ReportConfusionDict(TypedDict):
+    labels: Annotated[list[str], "The classes."]
+    counts: Annotated[list[list[int]], "True classes in rows, called ones in columns."]
+    about: Annotated[str, "Which rows these are."]
+
+
+class StopTextsDict(TypedDict):
+    alerts: Annotated[list[str], "Alerts."]
+    alert_rate: Annotated[list[str], "Share of the rows."]
+    precision: Annotated[list[str], "Precision."]
+    recall: Annotated[list[str], "Recall."]
+    alert_rate_interval: Annotated[list[str], "With its interval."]
+    precision_interval: Annotated[list[str], "With its interval."]
+    recall_interval: Annotated[list[str], "With its interval."]
+    f1: Annotated[list[str], "F1."]
+    accuracy: Annotated[list[str], "Accuracy."]
+    per_day: NotRequired[Annotated[list[str], "Alerts per day."]]
+    cost: NotRequired[Annotated[list[str], "Cost in false alerts."]]
+
+
+class StopsDict(TypedDict):
+    alerts: Annotated[list[int], "Alerts."]
+    threshold: Annotated[list[float], "Probabilities above which a record is an alert."]
+    threshold_text: Annotated[list[str], "The same, in as few digits as reproduce the counts."]
+    tp: Annotated[list[int], "True alerts."]
+    fp: Annotated[list[int], "False alerts."]
+    fn: Annotated[list[int], "Missed positives."]
+    tn: Annotated[list[int], "The rest."]
+    texts: Annotated[StopTextsDict, "Figures as text, as 'qmedoid evaluate --threshold' prints them."]
+    command: Annotated[list[str], "Option that cuts there."]
+
+
+class NetBenefitDict(TypedDict):
+    model: Annotated[Points, "Of the model."]
+    all: Annotated[Points, "Of acting on all records."]
+    none: Annotated[Points, "Of acting on none."]
+
+
+class CurvesDict(TypedDict):
+    roc: Annotated[Points, "False and true positive rate."]
+    pr: Annotated[Points, "Recall and precision."]
+    recall_by_alert_rate: Annotated[Points, "Alert rate and recall."]
+    net_benefit: Annotated[NetBenefitDict | None, "Net benefit by probability; null with one class only."]
+
+
+class CutsDict(TypedDict):
+    positive: Annotated[Label, "The class that is looked for."]
+    negative: Annotated[Label, "The other class."]
+    rows: Annotated[int, "Rows that are counted."]
+    positives: Annotated[int, "Positive ones among them."]
+    per_day: Annotated[float | None, "Rows per day, where that is known."]
+    cost: Annotated[float | None, "What a missed positive costs, in false alerts, if given."]
+    start: Annotated[int, "Place of the present cut among the stops."]
+    stops: Annotated[StopsDict, "Cuts, from no alert to all rows; every list has one entry for each."]
+    curves: Annotated[CurvesDict, "Points of curves, at most 200 each."]
+
+
+class ReportOperatingDict(CutsDict):
+    source: Annotated[Literal["table", "held-out"], "The rows they are about."]
+    about: Annotated[str, "Which rows these are."]
+
+
+class CalibrationBinDict(TypedDict):
+    mean: Annotated[float, "Mean probability."]
+    share: Annotated[float, "Share that happened."]
+    low: Annotated[float, "Lower bound of its 95 % interval."]
+    high: Annotated[float, "Upper bound."]
+    count: Annotated[int, "Rows."]
+
+
+class ReportCalibrationDict(TypedDict):
+    of: Annotated[str | None, "The class, of two; null for the likeliest."]
+    bins: Annotated[list[CalibrationBinDict], "Bins of about equally many rows."]
+    error: Annotated[float, "Expected calibration error."]
+    by_chance: Annotated[float, "What chance shows on average."]
+    by_chance_high: Annotated[float, "What chance alone exceeds in 5 % of the cases."]
+
+
+class BaselineDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    values: Annotated[list[str], "Its figures."]
+    best: Annotated[list[bool], "Whether each is the best."]
+
+
+class ReportBaselinesDict(TypedDict):
+    about: Annotated[str, "What was compared on which rows."]
+    figures: Annotated[list[str], "Names of the figures."]
+    rows: Annotated[list[BaselineDict], "A method in each."]
+    verdict: Annotated[str, "In one sentence."]
+    better: Annotated[bool | None, "Whether a baseline is better by more than luck; null where nothing is decided."]
+
+
+class PairDict(TypedDict):
+    columns: Annotated[list[str], "Its columns."]
+    importance: Annotated[float, "Mean absolute contribution."]
+
+
+class NodeDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    importance: Annotated[float | None, "Its importance."]
+
+
+class EdgeDict(TypedDict):
+    a: Annotated[int, "Place of a column."]
+    b: Annotated[int, "Place of the other."]
+    weight: Annotated[float, "How much they contribute together."]
+
+
+class GraphDict(TypedDict):
+    nodes: Annotated[list[NodeDict], "Columns."]
+    edges: Annotated[list[EdgeDict], "Pairs that count together."]
+
+
+class ReportMedoidDict(TrainingRowDict):
+    cells: Annotated[list[str], "Its cells."]
+
+
+class ReportMedoidsDict(TypedDict):
+    columns: Annotated[list[str], "Columns."]
+    rows: Annotated[list[ReportMedoidDict], "At most 64 medoids."]
+    n_medoids: Annotated[int, "All medoids."]
+
+
+class ReportCircuitDict(TypedDict):
+    drawing: Annotated[str | None, "As text; null without the extra 'quantum'."]
+    loss: Annotated[list[float] | None, "Batch loss of every step; null where it is not kept."]
+    about: Annotated[str, "What it is."]
+
+
+class CalledDict(OfClassDict):
+    rows: Annotated[int, "Rows that are called it."]
+
+
+class ReportTableDict(TypedDict):
+    rows: Annotated[int, "Its rows."]
+    target: Annotated[str | None, "Column of the classes; null where it has none."]
+    labeled: Annotated[int, "Rows with a class of the model."]
+    unknown_labels: Annotated[int, "Rows with another label."]
+    called: Annotated[list[CalledDict], "How often each class is called, among the rows that are counted."]
+    drift: Annotated[dict[str, Any] | None, "The alert rate compared with what was expected, for two classes."]
+    seen: Annotated[dict[str, Any] | None, "Rows that were seen in fitting, among those that could be checked."]
+    counts_seen: Annotated[bool, "Whether figures count them: --all-rows."]
+    novelty: Annotated[dict[str, Any], "Whether records are unlike the training rows, and that in words."]
+    difference: Annotated[dict[str, Any], "How the table differs from the contract, and that in words."]
+
+
+class ReportFindingDict(TypedDict):
+    code: Annotated[str, "Its code."]
+    status: Annotated[Literal["problem", "tip", "passed", "not applicable", "ignored"], "What it comes to."]
+    title: Annotated[str, "What it is about."]
+    why: Annotated[str, "Why."]
+    do: Annotated[str, "What to do; empty where nothing is."]
+
+
+class CardDict(TypedDict):
+    name: Annotated[str, "Its name."]
+    value: Annotated[str, "Its value as text."]
+    note: Annotated[str, "Its interval, and what guessing or a baseline reaches."]
+
+
+class DirectionDict(TypedDict):
+    """A value of a column and what it adds."""
+
+    label: Annotated[str, "Value, level or range."]
+    value: Annotated[float, "Mean contribution."]
+    text: Annotated[str, "The factor of the odds as text."]
+    share: Annotated[float, "Its size next to the largest."]
+
+
+_Raise = Annotated[DirectionDict | None, "The value that raises the odds most; null without one."]
+_RaiseDict = TypedDict("_RaiseDict", {"raise": _Raise})
+
+
+class DirectionsOfColumnDict(_RaiseDict):
+    column: Annotated[str, "Its name."]
+    lower: Annotated[DirectionDict | None, "The value that lowers the odds most; null without one."]
+
+
+class DirectionsDict(TypedDict):
+    toward: Annotated[str, "The class whose odds they are."]
+    unit: Annotated[str, "Unit of contributions."]
+    rows: Annotated[list[DirectionsOfColumnDict], "The most important columns."]
+
+
+class OpeningDict(TypedDict):
+    about: Annotated[list[str], "What is reported on, of which rows, and when."]
+    headline: Annotated[str, "How good the model is, in one sentence."]
+    sentences: Annotated[list[str], "Next to a guess and to plain baselines, and about its probabilities."]
+    cards: Annotated[list[CardDict], "Up to four figures."]
+    directions: Annotated[DirectionsDict | None, "The values that lower and raise the odds most; null without effects."]
+    look: Annotated[list[str], "Codes of the findings to look at first."]
+    more: Annotated[int, "Further problems and tips."]
+    passed: Annotated[int, "Checks that passed."]
+
+
+class TenthDict(TypedDict):
+    chances: Annotated[str, "Highest and lowest probability."]
+    rows: Annotated[int, "Rows."]
+    counts: Annotated[list[int], "As above."]
+
+
+_OfCodesDict = TypedDict("_OfCodesDict", {"class": Annotated[list[int], "Code of the class."]})
+
+
+class SquaresDict(_OfCodesDict):
+    classes: Annotated[list[str], "The classes."]
+    rows: Annotated[int, "Rows that are counted."]
+    counts: Annotated[list[int], "Of them found, missed, falsely alerted and left alone (right)."]
+    tenths: Annotated[list[TenthDict], "The same in tenths of the rows, by falling probability."]
+    about: Annotated[str | None, "Which rows have a square; null where all have one."]
+    rank: Annotated[list[int], "Rows with a higher probability."]
+    outcome: Annotated[list[int], "Place among the counts."]
+    row: Annotated[list[int] | None, "Row of the table, from 0; null for out-of-fold rows."]
+    called: Annotated[list[int], "Code of the class it is called."]
+    chance: Annotated[list[str], "Probability as text."]
+    columns: Annotated[list[str], "Names of the columns."]
+    why: Annotated[list[list[list[Any]]] | None, "Reasons of each row: column, cell, contribution, its text."]
+    used: Annotated[list[int], "Places of the columns that have cells."]
+    cells: Annotated[list[list[Any]] | None, "Cells of each row in these columns; null where left out."]
+
+
+class ErrorRowDict(TypedDict):
+    row: Annotated[int, "Row of the table, from 0."]
+    true: Annotated[str, "Its class."]
+    called: Annotated[str, "The class it is called."]
+    chance: Annotated[str, "Probability of the positive class, or of the called one."]
+    why: Annotated[str | None, "What spoke for the class it is called."]
+
+
+class ErrorsDict(TypedDict):
+    total: Annotated[int, "How many there are."]
+    rows: Annotated[list[ErrorRowDict], "Those with the widest margins, at most 20."]
+    of_sample: Annotated[bool, "Whether a random sample was looked at."]
+
+
+class LevelDict(TypedDict):
+    level: Annotated[str, "Its name."]
+    rows: Annotated[int, "Rows."]
+    counts: Annotated[list[int], "As of squares."]
+    right: Annotated[str, "Share that is called its class, as text."]
+    interval: Annotated[str, "Its 95 % interval as text."]
+    differs: Annotated[Literal["better", "worse"] | None, "Whether it differs from all other rows by more than error."]
+
+
+class SliceDict(TypedDict):
+    column: Annotated[str, "Its name."]
+    levels: Annotated[list[LevelDict], "Its most frequent levels."]
+
+
+class ReportExpectedDict(CountsDict):
+    draws_per_row: Annotated[float, "Independent draws for each row."]
+
+
+class EvaluatedDict(TypedDict):
+    figures: Annotated[ReportFiguresDict | None, "Figures with 95 % intervals; null where nothing is known."]
+    confusion: Annotated[ReportConfusionDict | None, "Rows of each true and called class."]
+    operating: Annotated[ReportOperatingDict | None, "What cuts mean, for two classes with probabilities."]
+    calibration: Annotated[ReportCalibrationDict | None, "Probabilities and what happened; null without classes."]
+
+
+class SummaryDict(EvaluatedDict):
+    format: Annotated[int, "Of this document; 1."]
+    made: Annotated[ReportMadeDict, "How the page was made."]
+    model: Annotated[ReportModelDict, "What was fitted."]
+    columns: Annotated[list[ReportColumnDict], "Columns of the contract, at most 200: the most important ones of more."]
+    n_columns: Annotated[int, "All columns of the contract."]
+    left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
+    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
+    effects: Annotated[list[DrawnEffectDict], "What values of the most important columns contribute."]
+    pairs: Annotated[list[PairDict], "Groups of two and three columns that contribute most."]
+    groups: Annotated[GraphDict, "Columns as a graph."]
+    medoids: Annotated[ReportMedoidsDict | None, "Medoids as training rows; null where they are left out."]
+    circuit: Annotated[ReportCircuitDict | None, "The trained circuit; null where there is none."]
+    stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
+    table: Annotated[ReportTableDict | None, "The table; null without one."]
+    squares: Annotated[
+        SquaresDict | None, "At most 400 rows by falling probability; every list has one entry for each."
+    ]
+    errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
+    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
+    start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
+    expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
+
+
+class ReportLiveDict(TypedDict):
+    absent: Annotated[str | None, "Why it is not in the page; null where it is."]
+
+
+class ReportDict(SummaryDict):
+    """A model, and what it decides about a table: all that its page shows, without the live model."""
+
+    findings: Annotated[list[ReportFindingDict], "Coded findings, problems first."]
+    opening: Annotated[OpeningDict, "What the page opens with."]
+    live: Annotated[ReportLiveDict, "The live model of the page."]
+    page: Annotated[PageDict | None, "The page that was written; null without --output."]
