@@ -207,18 +207,14 @@ def calibrate_judged(
     groups = None if draws.max() + 1 == len(draws) else draws
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
     chosen = choose_point(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
-    decision = Decision(
-        model.decision.classes, chosen.cut, priors=counts / counts.sum(), operating=chosen.expected,
-        biases=chosen.biases,
-    )  # fmt: skip
+    how: dict[str, Any] = {"priors": counts / counts.sum(), "operating": chosen.expected, "biases": chosen.biases}
+    decision = Decision(model.decision.classes, chosen.cut, **how)
     again = best.with_last_calibration(calibration)
     importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     columns, notes = _counted_columns(model, found)
-    made = replace(
-        model, models=(again, *model.models[1:]), decision=decision, importances=importances,
-        contract=replace(model.contract, columns=columns), training=_training(model, found, chosen.curve),
-    )  # fmt: skip
-    return made, notes
+    contract, training = replace(model.contract, columns=columns), _training(model, found, chosen.curve)
+    made = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
+    return replace(made, contract=contract, training=training), notes
 
 
 def check_calibrating(counts: Mapping[Any, int]) -> None:

@@ -204,10 +204,9 @@ class ResultFolder:
 
     def _document(self, recipe: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
         results = [
-            {"input": facts.input, "digest": facts.digest, "output": name, "rows": facts.rows,
-             "bad_rows": facts.bad_rows, "predicted": dict(facts.predicted)}
+            {"output": name, **{key: value for key, value in vars(facts).items() if key != "recipe"}}
             for name, facts in sorted(self.facts.items(), key=lambda item: item[1].input)
-        ]  # fmt: skip
+        ]
         there = {facts.input for facts in self.facts.values()}
         return {
             "recipe": full_recipe(recipe),

@@ -16,8 +16,8 @@ from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.detect import check_unique
 
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
-           "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
+_MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
+MISSING = ("", *_MISSING_TEXTS.split())
 """Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"

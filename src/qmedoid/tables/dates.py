@@ -22,10 +22,11 @@ _ZONE = rf"(Z|[+-]{_HOUR}(:?[0-5]\d)?)"
 _ANY_CLOCK = r"(?:[T ,]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?))?"
 _SIGNS = {".": r"\.", "/": "/", "-": "-"}
 _YEAR_FIRST = rf"^(\d{{4}})[./-](\d{{1,2}})[./-](\d{{1,2}}){_ANY_CLOCK}$"
-_MONTHS = (
-    "jan(?:uary|uar)?", "feb(?:ruary|ruar)?", "mar(?:ch)?|mär(?:z)?|mrz", "apr(?:il)?", "may|mai", "june?|juni",
-    "july?|juli", "aug(?:ust)?", "sept?(?:ember)?", "o[ck]t(?:ober)?", "nov(?:ember)?", "de[cz](?:ember)?",
-)  # fmt: skip
+_MONTH_NAMES = (
+    "jan(?:uary|uar)? feb(?:ruary|ruar)? mar(?:ch)?|mär(?:z)?|mrz apr(?:il)? may|mai june?|juni july?|juli aug(?:ust)? "
+    "sept?(?:ember)? o[ck]t(?:ober)? nov(?:ember)? de[cz](?:ember)?"
+)
+_MONTHS = tuple(_MONTH_NAMES.split())
 _DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
 _ANY_MONTH = "|".join(_MONTHS)
 _SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"

@@ -367,8 +367,9 @@ class LabeledTally:
         # Models without row hashes have no key.
         self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
 
-    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray, issues: Issues,
-            novelty: NoveltyTally | None = None) -> None:  # fmt: skip
+    def add(
+        self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally | None = None
+    ) -> None:
         """Count a batch in, with the cells of its target column."""
         codes = label_codes(labels, self.model.decision.classes)
         decided, columns = decide_batch(self._plain, batch, issues, novelty)
