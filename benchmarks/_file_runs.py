@@ -77,7 +77,7 @@ def by_numpy(model: Any, frame: Any) -> Any:
         shares = method.alpha * shares + (1 - method.alpha) * turned
     scores = best.calibration.apply(shares * method.multipliers)
     margin = scores[:, 1] - scores[:, 0]
-    rows = method.medoid_rows
+    rows = method.rows.numbers
     return pd.DataFrame(
         {
             "prediction": np.array(model.decision.classes)[(margin > 0).astype(int)],

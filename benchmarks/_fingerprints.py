@@ -94,7 +94,7 @@ def _choices(model: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"refinement": model.refinement_, "bend": len(model.model_.calibration.knots)}
     if model.method_ in ("evidence", "sum"):
         if model.method_ == "sum":
-            found["parts"] = [[part.name, part.used.tolist()] for part in first.parts]
+            found["parts"] = [[part.name, part.columns.tolist()] for part in first.parts]
             first = first.base
         near = first.neighbors
         found |= {

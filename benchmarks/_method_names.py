@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-WORDS = {"evidence": "evidence", "rare": "rare", "nearest": "nearest", "convex": "nearest", "method": "nearest"}
+WORDS = {"evidence": "evidence", "rare": "rare", "nearest": "nearest", "method": "nearest"}
 """Texts that name a method, and which one."""
-CLASSES = re.compile(r"(Measured)?(Evidence|Rare|Fusion|Nearest)(Event|Medoid)?(Model|Fusion|Classifier|Method)?")
-"""Classes of methods: their models, estimators, settings and measured models."""
+CLASSES = re.compile(r"(Evidence|Rare|Nearest)(Event|Medoid)?(Part|Classifier|Method)?")
+"""Classes of methods: their parts, estimators and settings."""
 REGISTRY = ("methods/registry.py", "methods/__init__.py")
 """Where methods may be listed by name."""
 DISPATCH = ("isinstance", "match", "comparison", "list")
 """Kinds of places that a new method would have to be added to."""
 
-_OWNERS = {"Evidence": "evidence", "Rare": "rare", "Fusion": "nearest", "Nearest": "nearest"}
-_FOLDERS = {"evidence": ("evidence",), "rare": ("rare",), "nearest": ("nearest", "nearest", "fusion")}
+_OWNERS = {"Evidence": "evidence", "Rare": "rare", "Nearest": "nearest"}
+_FOLDERS = {"evidence": ("evidence",), "rare": ("rare",), "nearest": ("nearest",)}
 # Texts that are compared with these are no methods: kinds of deltas, and the columns of a table.
 _OTHER_THINGS = re.compile(r"kind|deltas|column|blocks?\b")
 
@@ -64,7 +64,7 @@ def _foreign(place: Place) -> Place:
 
 def _is_own(name: str, file: str) -> bool:
     match = CLASSES.fullmatch(name)
-    owner = _OWNERS[match[2]] if match else WORDS[name]
+    owner = _OWNERS[match[1]] if match else WORDS[name]
     parts = [part.removeprefix("_").removesuffix(".py").split("_")[0] for part in file.split("/")]
     return any(folder in parts for folder in _FOLDERS[owner])
 
@@ -134,7 +134,7 @@ def _classes(node: ast.AST) -> tuple[str, ...]:
 
 
 def _is_class(name: str) -> bool:
-    return CLASSES.fullmatch(name) is not None and name not in ("Fusion", "Evidence", "Rare", "Nearest")
+    return CLASSES.fullmatch(name) is not None and name not in ("Evidence", "Rare", "Nearest")
 
 
 def _annotations(tree: ast.Module) -> set[ast.AST]:

@@ -164,7 +164,7 @@ def measured(name: str, saved: SavedModel, table: pa.Table) -> list[dict[str, ob
     decided = own.result
     clear = np.abs(decided.margins) > CLEAR
     labels = saved.classes_[decided.codes]
-    medoids = saved.model.method.medoid_rows[decided.nearest]
+    medoids = saved.model.method.rows.numbers[decided.nearest]
     rows = [line(name, "qmedoid", rate=len(table) / own.core)]
     for engine, run in RUNS.items():
         try:

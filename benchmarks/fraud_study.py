@@ -282,13 +282,13 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
 
 def refined(model: HybridModel, X: Array, share: float) -> HybridModel:
     """The model with its circuit deciding only this share of the training rows, those of the smallest margins."""
-    margins = score_margins(model.calibration.apply(model.method.measure(X).scores))
+    margins = score_margins(model.calibration.apply(model.method.score(X).scores))
     return replace(model, refine_below=float(np.quantile(margins, share)))
 
 
 def with_residual(model: HybridModel, split: Split) -> HybridModel:
     """The same calibrated nearest-medoid model with a circuit that corrects it, as ``residual=True`` trains it."""
-    measured = model.method.measure(split.X)
+    measured = model.method.score(split.X, channels=True)
     features = model.deltas.features(model.method, measured)
     data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))
     plan = TrainingPlan.of(Classifier(), data, np.array([0, 1]), [split.seed], out_of_fold=False)

@@ -138,9 +138,9 @@ def time_neighbors(report: Report, X: Array, repeats: int) -> None:
     plain = fit_evidence(known, codes, 2, EvidenceSettings(n_neighbors=0), 0).model
     records = Neighbors(known, codes, np.arange(N_KNOWN), rng.normal(size=(N_KNOWN, 1)), 4, 1.0, True)
     model = replace(plain, neighbors=records)
-    times = both(lambda t: model.scores(X, threads=t), repeats)
+    times = both(lambda t: model.score(X, threads=t).scores, repeats)
     ours = report.add(f"evidence, a fitted model with {N_KNOWN} known records, rows", len(X), *times)
-    times = both(lambda t: plain.scores(X, threads=t), repeats)
+    times = both(lambda t: plain.score(X, threads=t).scores, repeats)
     report.add("the same model without known records, rows", len(X), *times, ours)
     rival = KNeighborsClassifier(4, weights="distance").fit(plain.rank_scaling.apply(known), codes)
     part = X[:RIVAL_ROWS]

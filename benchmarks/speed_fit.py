@@ -16,12 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from _timing import RESULTS, core_seconds, write_table
 from benchmarks.quality.ours import as_table
 from benchmarks.quality.protocol import Rows, known_rows
 from benchmarks.quality.rivals import RIVALS, forms, tune
 from benchmarks.quality.tables import load_table
-
-from _timing import RESULTS, core_seconds, write_table
 from qmedoid import MedoidClassifier
 
 TABLES = (

@@ -23,7 +23,7 @@ from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.neighbors.fit import N_NEAREST, fit_neighbors
-from qmedoid.methods.neighbors.model import averaged
+from qmedoid.methods.neighbors.part import averaged
 
 SIZES, N_LEARNT, N_QUERIES = (10_000, 30_000, 100_000, 300_000), 8_000, 1_000
 TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
@@ -87,7 +87,7 @@ def main():
     prior = np.log(np.bincount(codes) / len(codes))
     with threadpool_limits(limits=1):
         model = learnt_metric(X[:N_LEARNT], codes[:N_LEARNT], prior)
-        x = model.coordinates(X)
+        x = model.points(X)
         queries, query_codes = x[-N_QUERIES:], codes[-N_QUERIES:]
         rows = [compare(n, x[:n], codes[:n], queries, query_codes, model.length, prior) for n in args.rows]
     command = " ".join(["python benchmarks/speed_neighbors.py", *(["--rows", *map(str, args.rows)] * (len(rows) < 4))])

@@ -25,7 +25,7 @@ from _timing import RESULTS, core_seconds, write_table
 from qmedoid.geometry.medoids import medoid_index
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, fit_standard
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 Array = npt.NDArray[np.float64]
 
@@ -60,12 +60,12 @@ def load_table() -> tuple[Array, npt.NDArray[np.intp], str]:
     return np.column_stack(columns).astype(np.float64), table["Class"].to_numpy().astype(np.intp), "credit card"
 
 
-def make_model(X: Array, y: npt.NDArray[np.intp], angle: AngleKind) -> NearestModel:
+def make_model(X: Array, y: npt.NDArray[np.intp], angle: AngleKind) -> NearestPart:
     """Each column an anchor, with the two columns most correlated to it; the medoids of 2,000 rows of each class."""
     scaling = fit_standard(X)
     rho = np.corrcoef(X, rowvar=False)
     configuration = tuple(tuple(int(f) for f in np.argsort(-np.abs(row))[:SUBSET_SIZE]) for row in rho)
-    model = NearestModel(
+    model = NearestPart(
         input_scaling=scaling,
         configuration=configuration,
         weights=tuple(rho[subset[0], list(subset)] for subset in configuration),
@@ -85,7 +85,7 @@ def make_model(X: Array, y: npt.NDArray[np.intp], angle: AngleKind) -> NearestMo
     return replace(model, medoids=model.features(X[rows]), medoid_rows=np.array(rows))
 
 
-def numpy_loop(X: Array, model: NearestModel) -> npt.NDArray[np.intp]:
+def numpy_loop(X: Array, model: NearestPart) -> npt.NDArray[np.intp]:
     """What one writes without a kernel: a loop over the anchors, then whole-array distances, angles and scores."""
     Z = (X - model.input_scaling.center) / model.input_scaling.scale
     V = np.empty((len(X), len(model.configuration)))
@@ -130,7 +130,7 @@ def memory_reader(folder: Path) -> tuple[Callable[[Array, int], Any], str]:
     return read, how
 
 
-def qiskit_pair_seconds(model: NearestModel, X: Array) -> float:
+def qiskit_pair_seconds(model: NearestPart, X: Array) -> float:
     """Core-seconds of one SWAP test: build the circuit of a row and a medoid, simulate it, read the ancilla."""
     from qiskit.quantum_info import Statevector
 
@@ -152,14 +152,14 @@ def in_fresh_process(task: str, path: Path) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def first_call(X: Array, model: NearestModel) -> float:
+def first_call(X: Array, model: NearestPart) -> float:
     """Seconds of the first call, before which nothing was scored or compiled."""
     start = time.perf_counter()
     model.predict(X, threads=THREADS)
     return time.perf_counter() - start
 
 
-def extra_memory(X: Array, model: NearestModel) -> float:
+def extra_memory(X: Array, model: NearestPart) -> float:
     """Megabytes by which the peak memory of the process exceeds what it held before scoring (Linux only)."""
     status = Path("/proc/self/status")
     if not status.exists():
@@ -175,7 +175,7 @@ def _kilobytes(status: Path, field: str) -> float:
     return float(line.split()[1])
 
 
-TASKS: dict[str, Callable[[Array, NearestModel], float]] = {"first-call": first_call, "extra-memory": extra_memory}
+TASKS: dict[str, Callable[[Array, NearestPart], float]] = {"first-call": first_call, "extra-memory": extra_memory}
 
 
 def run_task(task: str, path: str) -> None:

@@ -40,7 +40,7 @@ def ours(X: Array, y: npt.NDArray[np.intp], n_iterations: int) -> tuple[Scorer, 
     """Trees of comparisons of all columns."""
     settings = BoostingSettings(learning_rate=RATE)
     model = _mean_model([_grown(settings, 0, n_iterations, X, y)], X, y, int(y.max()) + 1)
-    return lambda rows: model.scores(rows, threads=1), len(model.columns)
+    return lambda rows: model.score(rows, threads=1).scores, len(model.node_columns)
 
 
 def lightgbm(X: Array, y: npt.NDArray[np.intp], n_iterations: int) -> tuple[Scorer, int]:

@@ -88,13 +88,13 @@ def measured(name: str, classifier: Any, X: Any, y: Any) -> dict[str, object]:
     counts = []
     for row in rows:
         counted = Counted()
-        model.measure_with(row[None], counted)
+        model.score_measured(row[None], counted)
         counts.append((len(counted.vectors), len(counted.columns)))
     vectors, columns = np.array(counts).T
     began = time.process_time()
-    exact = model.measure_with(rows, compact_swap_test).scores
-    seconds, plain = time.process_time() - began, model.measure(rows).scores
-    margins, drawn = (scores - scores[:, :1] for scores in (plain, model.measure_with(rows, Shots(0)).scores))
+    exact = model.score_measured(rows, compact_swap_test).scores
+    seconds, plain = time.process_time() - began, model.score(rows).scores
+    margins, drawn = (scores - scores[:, :1] for scores in (plain, model.score_measured(rows, Shots(0)).scores))
     return {
         "table": name,
         "method": model.name,

@@ -12,9 +12,9 @@ from few_trees import few_trees
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, RareEventClassifier, SavedModel
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.cells import cell_centers, cells_of
-from qmedoid.methods.comparisons.model import ComparisonsModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
+from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.tables.arrow import plain_records
 
@@ -99,14 +99,14 @@ def _sum(n: int, n_classes: int = 2) -> Exported:
     X = np.column_stack(list(columns.values()))
     trees = random_trees(X, n_classes)
     votes = np.eye(n_classes)[y] - rng.dirichlet(np.ones(n_classes), 400)
-    plain = NeighborsModel(X, np.arange(400), y, votes, base.rank_scaling, np.array([1.0, 0.5, 0.0, 2.0]), 0.3, 7)
-    centers = cell_centers(plain.coordinates(X), rng)
-    cells = RowCells(centers, cells_of(plain.coordinates(X), centers))
+    plain = NeighborsPart(X, np.arange(400), y, votes, base.rank_scaling, np.array([1.0, 0.5, 0.0, 2.0]), 0.3, 7)
+    centers = cell_centers(plain.points(X), rng)
+    cells = RowCells(centers, cells_of(plain.points(X), centers))
     weights, biases = np.array([0.7, 0.4, 1.3]), rng.normal(size=n_classes)
     return _with_method(found, SumModel(base, (trees, replace(plain, cells=cells)), weights, biases))
 
 
-def random_trees(X: Any, n_classes: int) -> ComparisonsModel:
+def random_trees(X: Any, n_classes: int) -> ComparisonsPart:
     """Trees of random comparisons between values of the rows, some of which end early."""
     rng, n_outputs = np.random.default_rng(1), 1 if n_classes == 2 else n_classes
     n_trees = 24
@@ -121,7 +121,7 @@ def random_trees(X: Any, n_classes: int) -> ComparisonsModel:
     for node in range(15):
         for child in (2 * node + 1, 2 * node + 2):
             values[:, child] = np.where(ends[:, node], values[:, node], values[:, child])
-    return ComparisonsModel(
+    return ComparisonsPart(
         np.where(ends, -1, columns), np.arange(3), np.zeros(3, dtype=int), np.zeros((n_trees, 15), dtype=int),
         np.ones((n_trees, 15), dtype=int), pairs[..., 0], pairs[..., 1], values, np.arange(n_trees) % n_outputs,
         rng.normal(size=n_outputs), Scaling(X.mean(axis=0), X.std(axis=0)), n_classes,

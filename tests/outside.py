@@ -203,8 +203,8 @@ class Comparisons:
         for tree, output in enumerate(saved["outputs"]):
             self.starts.append((output, saved["values"][tree][0]))
             node = 0
-            while node < 15 and saved["columns"][tree][node] >= 0:
-                column = saved["columns"][tree][node]
+            while node < 15 and saved["node_columns"][tree][node] >= 0:
+                column = saved["node_columns"][tree][node]
                 near, far = (saved[name][tree][node] for name in ("near_values", "far_values"))
                 is_far = abs(x[column] - far) < abs(x[column] - near)
                 child = 2 * node + 1 + is_far
@@ -236,7 +236,7 @@ class Comparisons:
             "neighbors": [],
             "groups": [
                 ([column], "comparisons", sum(shares.values()), [
-                    (int(saved["rows"][place]), int(saved["row_classes"][place]),
+                    (int(saved["row_numbers"][place]), int(saved["row_classes"][place]),
                      abs(self.x[column] - values[place, column]) / saved["scaling.scale"][column], share)
                     for place, share in shares.items()
                 ]) for column, shares in groups.items()
@@ -266,7 +266,7 @@ class LearntNeighbors:
     def between(self, winner, other):
         saved = self.saved
         found = [
-            (int(saved["rows"][i]), int(saved["row_classes"][i]), self.far[i],
+            (int(saved["row_numbers"][i]), int(saved["row_classes"][i]), self.far[i],
              share * (saved["votes"][i][winner] - saved["votes"][i][other]))
             for i, share in self.shares.items()
         ]  # fmt: skip

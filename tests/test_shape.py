@@ -25,13 +25,13 @@ def package(folder, files):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("def f(x):\n    return isinstance(x, int | EvidenceModel)", "isinstance"),
-        ("def f(x):\n    match x:\n        case RareEventModel():\n            return 1", "match"),
+        ("def f(x):\n    return isinstance(x, int | EvidencePart)", "isinstance"),
+        ("def f(x):\n    match x:\n        case RarePart():\n            return 1", "match"),
         ("def f(x):\n    match x:\n        case 'rare':\n            return 1", "match"),
         ("def f(x):\n    return x.method == 'evidence'", "comparison"),
         ("def f(x):\n    return x in ('nearest', 'other')", "comparison"),
         ("NAMES = {'evidence': 1, 'rare': 2}", "list"),
-        ("HOW = {EvidenceModel: 1, NearestModel: 2}", "list"),
+        ("HOW = {EvidencePart: 1, NearestPart: 2}", "list"),
         ("def f():\n    return NearestMedoidClassifier()", "mention"),
     ],
 )
@@ -44,8 +44,8 @@ def test_method_places_are_found_outside_the_registry_and_the_method(tmp_path, t
     "text",
     [
         "def f(kind):\n    return kind == 'nearest'",
-        "def f(x: EvidenceModel) -> RareEventModel:\n    return x",
-        "from methods.evidence import EvidenceModel",
+        "def f(x: EvidencePart) -> RarePart:\n    return x",
+        "from methods.evidence import EvidencePart",
         "NearestRows()",
     ],
 )
@@ -54,9 +54,9 @@ def test_method_places_are_not_other_things(tmp_path, text):
 
 
 def test_method_places_of_another_method_count(tmp_path):
-    text = "def f(x):\n    return isinstance(x, EvidenceModel)"
-    assert not method_places(package(tmp_path / "one", {"methods/evidence/model.py": text}))
-    (place,) = method_places(package(tmp_path / "other", {"methods/rare/model.py": text}))
+    text = "def f(x):\n    return isinstance(x, EvidencePart)"
+    assert not method_places(package(tmp_path / "one", {"methods/evidence/part.py": text}))
+    (place,) = method_places(package(tmp_path / "other", {"methods/rare/part.py": text}))
     assert place.kind in DISPATCH
     assert place.inside == "f"
 

@@ -117,7 +117,7 @@ def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int
     correct = rival(method.features, method.out_of_fold[:, 1] - method.out_of_fold[:, 0], data.y, seed)
     times = clock.fitted()
     model = watched.model_
-    measured = model.method.measure(data.X_test)
+    measured = model.method.score(data.X_test, channels=True)
     scores = model.calibration.apply(measured.scores)
     deltas = model.deltas.features(model.method, measured, scores)
     log_odds = correct(deltas, scores[:, 1] - scores[:, 0])

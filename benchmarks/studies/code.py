@@ -1,7 +1,7 @@
 """What some functions compute, as one hash of the code that they reach: of what it does, not of where it lies.
 
 The rule: begin with the modules of the functions, and follow the imports of project modules, those within functions
-included. A string that names a project module (``"qmedoid.methods.rare.model:RareEventModel"``) is an import, too, and
+included. A string that names a project module (``"qmedoid.methods.rare.part:RarePart"``) is an import, too, and
 a module that imports a name made by an f-string reaches its whole folder, with the sources of its compiled kernels. The
 statements at the top level of all reached modules, as syntax trees and in sorted order, are hashed. So
 

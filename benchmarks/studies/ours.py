@@ -13,7 +13,7 @@ from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.hybrid import DeltaSettings
 
@@ -95,10 +95,10 @@ def _fit_printed(data: Dataset, split: Split, seed: int, changes: Mapping[str, A
 
 
 def _with_circuit(
-    data: Dataset, split: Split, model: NearestModel, seed: int, changes: Mapping[str, Any]
+    data: Dataset, split: Split, model: NearestPart, seed: int, changes: Mapping[str, Any]
 ) -> tuple[float, Array]:
     """Macro-F1 on the validation rows and log-odds of all rows of a circuit on a model's deltas."""
-    deltas = DeltaSettings().features(model, model.measure(data.X))
+    deltas = DeltaSettings().features(model, model.score(data.X, channels=True))
     circuit = VariationalClassifier.paper(operating_point=None, random_state=seed, **changes)
     log_odds = circuit.fit(deltas[split.train], data.y[split.train]).decision_function(deltas)
     codes, scores = data.y[split.val], log_odds[split.val]

@@ -21,6 +21,7 @@ from qmedoid.export.writing import Export, Format, export_model
 from qmedoid.extras import is_collection
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.lazy_scoring import lazy_table, takes_collections
+from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
@@ -30,11 +31,10 @@ from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.view import model_view
 from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
-from qmedoid.quantum.measuring import measured_table_model, plain_table_model, plan_measurement
+from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.report.decision_diff import DecisionTally
 from qmedoid.report.diff import ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
@@ -42,6 +42,7 @@ from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.writing import OnBadRow
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -203,11 +204,9 @@ class SavedModel:
         carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
-            made = [wanted.nothing(carried.schema)]
+            made, both = [wanted.nothing(carried.schema)], (table, carried)
             for rows in row_slices(len(table), BATCH_ROWS):
-                part, extra = (
-                    one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in (table, carried)
-                )
+                part, extra = (one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in both)
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
                 made.append(wanted.batch(extra, decided, ("", rows.start)))
             return pa.Table.from_batches(made)
@@ -417,7 +416,7 @@ class SavedModel:
         expectations : callable, optional
             Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
         """
-        return self._derived(measured_table_model(self.model, swap_test, expectations))
+        return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
 
     def measurement_plan(
         self,
@@ -466,7 +465,7 @@ class SavedModel:
         **settings
             Others of `qmedoid.quantum.measurement.MeasurementSettings`.
         """
-        plain = self._derived(plain_table_model(self.model))
+        plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
         return plan_measurement(
             self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,

@@ -16,8 +16,8 @@ first, then arrays, then other objects. What a declaration cannot say, a method 
 
 import operator
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ MODERATE = 1e100
 MOST_ROWS = 2**53
 """Counts of rows are below this."""
 Bound = float | str | None
+Kind = TypeVar("Kind")
 _ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
 _BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
 
@@ -131,6 +132,27 @@ def _refuse_shape(array: npt.NDArray[Any], what: str, scope: dict[str, Any], dty
         lengths = ", ".join("any" if known is None else str(known) for known in sizes)
         raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
     scope.update({name: found for name, known, found in zip(names, sizes, array.shape, strict=True) if known is None})
+
+
+class RowNumbers(Values):
+    """Row numbers of the training table."""
+
+
+def renumbered(value: Kind, rows: npt.NDArray[np.intp]) -> Kind:
+    """A stored object whose training row i is row ``rows[i]`` of a larger table; those that it holds alike."""
+    changed: dict[str, Any] = {}
+    for name, hint in get_type_hints(type(value), include_extras=True).items():
+        own, specs = getattr(value, name), getattr(hint, "__metadata__", ())
+        if any(isinstance(one, Unstored) for one in specs):
+            continue
+        if any(isinstance(one, RowNumbers) for one in specs):
+            changed[name] = rows[own].astype(np.intp)
+        elif isinstance(own, tuple) and own and all(is_dataclass(one) for one in own):
+            changed[name] = tuple(renumbered(one, rows) for one in own)
+        elif is_dataclass(own) and get_origin(hint) is not ClassVar:
+            changed[name] = renumbered(own, rows)
+    made: Kind = replace(value, **changed)  # type: ignore[type-var]
+    return made
 
 
 class Offsets(NamedTuple):

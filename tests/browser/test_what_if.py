@@ -156,7 +156,7 @@ def test_nearest_medoids_are_those_of_the_model_with_differing_cells_marked(open
     model, decided = found.saved.model, found.saved.decide(found.table.slice(0, 1))
     head = opened.page.eval_on_selector_all("#wi-near thead th", "(all) => all.map((one) => one.textContent)")
     named = {int(text.split("training row ")[1].split(",")[0]) for text in head[2:]}
-    assert named == {int(model.method.medoid_rows[place]) for place in decided.nearest[0]}
+    assert named == {int(model.method.rows.numbers[place]) for place in decided.nearest[0]}
     for row in opened.page.query_selector_all("#wi-near tbody tr"):
         own, *others = row.query_selector_all("td")
         for cell in others:
@@ -172,7 +172,7 @@ def test_cells_of_medoids_are_computed_back_where_only_their_numbers_are_there(o
     opened = open_page(render(without))
     head = opened.page.eval_on_selector_all("#wi-near thead th", "(all) => all.map((one) => one.textContent)")
     shown = cells_of(opened, "#wi-near")
-    numbers = found.saved.model.method.medoid_rows.tolist()
+    numbers = found.saved.model.method.rows.numbers.tolist()
     for place, title in enumerate(head[2:]):
         medoid = found.saved.model.records[0][numbers.index(int(title.split("training row ")[1].split(",")[0]))]
         for row in shown:

@@ -1,10 +1,24 @@
 """A classifier whose groups, medoids and decisions are plain to see, and that remembers what it was fitted on."""
 
-from types import SimpleNamespace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+
+from qmedoid.methods.part import KeptRows, Part
+
+
+@dataclass
+class PlantedPart(Part):
+    """Groups, and the rows of medoids."""
+
+    groups: Any
+    numbers: Any
+    columns = np.zeros(0, dtype=np.intp)
+    score = score_measured = contributions = column_contributions = None
+    facts = property(lambda self: {"groups": self.groups})
+    rows = property(lambda self: KeptRows(self.numbers, np.zeros(len(self.numbers), dtype=np.intp)))
 
 
 class Planted(ClassifierMixin, BaseEstimator):
@@ -32,9 +46,7 @@ class Planted(ClassifierMixin, BaseEstimator):
             for label, mean in zip(self.classes_, self.means, strict=True)
         ]
         partner = 2 if X[:, 2].mean() > X[:, 3].mean() else 3
-        self.model_ = SimpleNamespace(column_groups=((1, partner), (2,), (0, 1, 2, 3)))
-        self.model_.medoid_rows = np.concatenate(medoids)
-        self.model_.plain = self.model_
+        self.model_ = PlantedPart(((1, partner), (2,), (0, 1, 2, 3)), np.concatenate(medoids))
         type(self).fits.append(self)
         return self
 
@@ -57,7 +69,7 @@ class Fixed(Planted):
     def fit(self, X, y):
         super().fit(X, y)
         self.means = np.array([0.0, 1.0])
-        self.model_.column_groups = ((1, 2),)
+        self.model_.groups = ((1, 2),)
         return self
 
 

@@ -32,7 +32,7 @@ def quick(method=None, **changes):
 def test_deltas_are_those_of_the_fitted_fusion_model():
     fitted = quick(fused=True, standardize=False).fit(X2, Y2)
     method = fitted.estimator_
-    measured = method.model_.measure(X2)
+    measured = method.model_.score(X2, channels=True)
     np.testing.assert_array_equal(fitted.transform(X2), delta_features(measured.channels, measured.scores, fused=True))
     channels = method.channels(X2)
     np.testing.assert_allclose(

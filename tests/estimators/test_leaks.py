@@ -186,7 +186,7 @@ def test_left_out_score_hardly_knows_the_label_of_its_row():
         again, towards = fit_evidence(X, flipped, 2, settings, 0), 2 * flipped[row] - 1
         pairs = (
             (out_of_fold, fitted.out_of_fold, again.out_of_fold),
-            (seen, fitted.model.scores(X), again.model.scores(X)),
+            (seen, fitted.model.score(X).scores, again.model.score(X).scores),
         )
         for kept, *scores in pairs:
             before, after = (one[row, 0] - one[row, 1] for one in scores)
@@ -216,7 +216,7 @@ def test_a_medoid_is_compared_with_the_medoids_of_other_rows():
     assert (fit.measured.channels.distance[own].min(axis=1) < 1e-9).all()
     assert (fit.out_of_fold.channels.distance[own].min(axis=1) > 1e-3).all()
     np.testing.assert_array_equal(fit.out_of_fold.channels.distance[~own], fit.measured.channels.distance[~own])
-    points, medoids = model.coordinates(X), model.coordinates(X[model.medoid_rows])
+    points, medoids = model.rows.to_points(X), model.rows.points
     for row in np.flatnonzero(own)[::3]:
         others = groups[model.medoid_rows] != groups[row]
         for code in range(2):

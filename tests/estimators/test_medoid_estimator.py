@@ -54,7 +54,7 @@ def test_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share
     assert fitted.refinement_ == "selective"
     decided = fitted.decided_by(X2) == "circuit"
     assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
-    margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.scores(X2)))
+    margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.score(X2).scores))
     np.testing.assert_array_equal(decided, margins <= fitted.margin_)
 
 
@@ -142,7 +142,7 @@ def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     assert [model.method for model in fitted.models_] == fitted.estimator_.models_
     assert fitted.model_.method is fitted.estimator_.model_
     assert fitted.estimator_.configuration_ == fitted.model_.method.configuration
-    np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.method.medoid_rows])
+    np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.method.rows.numbers])
 
 
 def test_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
@@ -246,7 +246,7 @@ def test_small_margin_is_decided_between_the_classes_it_lies_between():
     fitted = quick(refine="always", deltas="nearest").fit(X, y)
     scores = replace(fitted.model_, variational=None).decide(X)[0]
     best, second = two_nearest(scores)
-    nearest = np.sort(nearest_two(fitted.estimator_.model_.scores(X)), axis=0)
+    nearest = np.sort(nearest_two(fitted.estimator_.model_.score(X).scores), axis=0)
     assert (nearest != np.sort([best, second], axis=0)).any()
     rows, other = np.arange(len(X)), 3 - best - second
     p, alone = fitted.predict_proba(X), np.exp(log_softmax(scores))
@@ -473,7 +473,7 @@ def test_circuit_is_there_as_an_estimator_of_its_own():
     assert own.loss_curve_.shape == (40,)
     np.testing.assert_array_equal(own.classes_, fitted.classes_)
     model = fitted.model_
-    deltas = model.deltas.features(model.method, model.method.measure(X2))
+    deltas = model.deltas.features(model.method, model.method.score(X2, channels=True))
     np.testing.assert_allclose(own.predict_proba(deltas), fitted.predict_proba(X2), rtol=0, atol=1e-12)
     assert quick(refine="never").fit(X2, Y2).variational_ is None
 

@@ -149,7 +149,7 @@ def test_medoids_are_rows_of_the_table(fitted, data):
     model = fitted.table_model()
     assert model.records[0] == tuple(medoids)
     assert [len(records) for records in model.records] == [len(one.method.medoids) for one in model.models]
-    for record, row, code in zip(medoids, model.method.medoid_rows, model.method.medoid_classes, strict=True):
+    for record, row, code in zip(medoids, model.method.rows.numbers, model.method.rows.classes, strict=True):
         real = frame.iloc[row]
         assert labels[row] == fitted.classes_[code]
         assert record["town"] == real["town"]
@@ -262,7 +262,7 @@ def test_validation_rows_choose_and_training_rows_fit(inner, data):
             assert one.levels == other.levels
             np.testing.assert_array_equal(one.values, other.values)
     model = fitted.table_model()
-    assert model.method.medoid_rows.max() < len(frame)
+    assert model.method.rows.numbers.max() < len(frame)
     assert fitted.predict(frame).shape == labels.shape
 
 
@@ -287,7 +287,7 @@ def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     first, second = (one.model_ for one in found)
     for model in (first, second):
         np.testing.assert_array_equal(model.method.terms.weights, alone.model_.method.terms.weights)
-        np.testing.assert_array_equal(model.method.medoid_rows, alone.model_.method.medoid_rows)
+        np.testing.assert_array_equal(model.method.rows.numbers, alone.model_.method.rows.numbers)
     # Labels in another order tell of nothing: the same scores are calibrated to hardly any difference.
     assert abs(second.calibration.slope) < first.calibration.slope / 4
     assert first.calibration.slope != alone.model_.calibration.slope

@@ -121,10 +121,12 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
     """With folds the final model is that of all rows, and the calibration that of the rows that folds held out."""
     folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, y))
     by_folds, left_out = evidence(cv=folds).fit(X, y), evidence().fit(X, y)
-    np.testing.assert_array_equal(by_folds.estimator_.model_.scores(X), left_out.estimator_.model_.scores(X))
+    np.testing.assert_array_equal(
+        by_folds.estimator_.model_.score(X).scores, left_out.estimator_.model_.score(X).scores
+    )
     held = np.empty((len(y), len(np.unique(y))))
     for train, held_out in folds:
-        held[held_out] = evidence().fit(X[train], y[train]).estimator_.model_.scores(X[held_out])
+        held[held_out] = evidence().fit(X[train], y[train]).estimator_.model_.score(X[held_out]).scores
     rows = np.concatenate([held_out for _, held_out in folds])
     expected = fit_calibration(held[rows], y[rows], "curve")
     assert by_folds.model_.calibration.slope == pytest.approx(expected.slope)
@@ -137,9 +139,9 @@ def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     found = evidence(cv=[(train, held_out)], refit=False).fit(X, y)
     alone = evidence().fit(X[train], y[train]).estimator_.model_
     model = found.estimator_.model_
-    np.testing.assert_array_equal(model.scores(X), alone.scores(X))
+    np.testing.assert_array_equal(model.score(X).scores, alone.score(X).scores)
     np.testing.assert_array_equal(model.medoid_rows, train[alone.medoid_rows])
-    expected = fit_calibration(alone.scores(X[held_out]), y[held_out], "curve")
+    expected = fit_calibration(alone.score(X[held_out]).scores, y[held_out], "curve")
     assert found.model_.calibration.slope == pytest.approx(expected.slope)
 
 

@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 from qmedoid import MedoidClassifier, RareEventClassifier, VariationalClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.rare.part import RarePart
 
 SMALL = {"n_common": 60, "n_hard": 30, "random_state": 0}
 CIRCUIT = VariationalClassifier(n_steps=10, n_seeds=1, n_reps=1, n_qubits=2, cv=2)
@@ -30,7 +30,7 @@ def fitted(request):
 def test_comparisons_make_new_rows_likelier_where_rare_rows_lie_in_a_box(fitted):
     X, y, classifier = fitted
     alone = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2])
-    assert isinstance(alone.model_, RareEventModel)
+    assert isinstance(alone.model_, RarePart)
     assert alone.weights_ == {"rare": 1.0}
     assert set(classifier.weights_) == {"rare", "comparisons"}
     new, labels = X[1::2], y[1::2]
@@ -40,9 +40,9 @@ def test_comparisons_make_new_rows_likelier_where_rare_rows_lie_in_a_box(fitted)
 def test_scores_are_the_weighted_sum_of_prototypes_and_comparisons(fitted):
     X, y, classifier = fitted
     alone, model = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2]), classifier.model_
-    rare, trees = alone.model_.scores_and_medoids(X)[0], model.parts[0].scores(X)
+    rare, trees = alone.model_.score(X).scores, model.parts[0].score(X).scores
     wanted = model.weights[0] * rare + model.weights[1] * trees - model.biases
-    np.testing.assert_allclose(model.scores_and_medoids(X)[0], wanted, atol=1e-12)
+    np.testing.assert_allclose(model.score(X).scores, wanted, atol=1e-12)
     assert model.rare_class == alone.model_.rare_class == int(y.mean() < 0.5)
 
 
@@ -50,9 +50,9 @@ def test_contributions_add_up_to_the_scores(fitted):
     X, y, classifier = fitted
     model = classifier.model_
     for row in np.concatenate([X[y == model.rare_class][:4], X[:4]]):
-        measured = model.measure(row[None])
+        measured = model.score(row[None], channels=True)
         winner, other = (int(place) for place in np.argsort(measured.scores[0]))
-        parts = model.contributions(row[None], measured, winner, other)
+        parts = model.contributions(row[None], winner, other)
         margin = measured.scores[0, other] - measured.scores[0, winner]
         assert parts.columns.sum() + sum(parts.terms.values()) == pytest.approx(margin, abs=1e-9)
 
@@ -78,7 +78,7 @@ def test_a_circuit_corrects_the_sum_for_the_likeliest_events():
     settings = {"method": RareEventClassifier(**SMALL), "variational": CIRCUIT, "refine": 0.05, "random_state": 0}
     model = MedoidClassifier(**settings).fit(X, y).model_
     scores, picked, _ = model.decide(X)
-    log_odds = model.calibration.apply(model.method.measure(X).scores) @ np.array([-1.0, 1.0])
+    log_odds = model.calibration.apply(model.method.score(X).scores) @ np.array([-1.0, 1.0])
     assert model.method.weights[1] > 0
     assert 0 < picked.mean() < 0.2
     assert log_odds[picked].min() >= log_odds[~picked].max()
@@ -91,7 +91,7 @@ def test_nothing_is_added_where_no_rare_row_can_be_held_out():
     kept = np.append(np.flatnonzero(y == 0), rare)
     with pytest.warns(UserWarning, match="none of them can be held out"):
         classifier = RareEventClassifier(**SMALL).fit(X[kept], y[kept])
-    assert isinstance(classifier.model_, RareEventModel)
+    assert isinstance(classifier.model_, RarePart)
 
 
 def test_noise_stays_noise():

@@ -162,7 +162,7 @@ def test_figures_after_are_of_rows_that_did_not_fit(saved):
     table, y = labeled(60, [0.5, 0.5])
     found = qmedoid.recalibrate(model, table, y)
     codes = np.searchsorted(model.classes_, y)
-    raw = model.model.best.method.scores_and_medoids(np.column_stack(list(table.values())))[0]
+    raw = model.model.best.method.score(np.column_stack(list(table.values()))).scores
     fitted = log_softmax(fit_calibration(raw, codes, "curve").apply(raw))[np.arange(60), codes]
     assert found.after["log_loss"] > -fitted.mean()
     assert found.gain.value == pytest.approx(found.before["log_loss"] - found.after["log_loss"], abs=1e-9)
@@ -253,8 +253,8 @@ def test_labels_may_be_spelled_otherwise_and_unknown_ones_are_left_out(saved):
 def test_longest_tables_are_sampled_with_equal_rows_together(saved):
     import pyarrow as pa
 
+    from qmedoid.tables.evaluating import LabeledTally
     from qmedoid.tables.issues import Issues
-    from qmedoid.tables.labeled import LabeledTally
 
     model, (table, y) = saved().model, labeled(200, [0.5, 0.5])
     table = pa.table(table | {"y": y})

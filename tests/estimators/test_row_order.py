@@ -83,7 +83,7 @@ def test_shuffled_rows_give_the_same_model(name, grouped):
 def medoid_records(fitted, X):
     """The rows of the table that the models name as medoids, and what they keep of them."""
     models = [getattr(model, "method", model) for model in getattr(fitted, "models_", [])]
-    named = [X[model.medoid_rows] for model in models]
+    named = [X[model.rows.numbers] for model in models]
     if hasattr(fitted, "_medoid_tables"):
         np.testing.assert_array_equal(np.concatenate(named), np.concatenate(fitted._medoid_tables))
     if hasattr(fitted, "medoid_records_"):
@@ -157,6 +157,6 @@ def test_rows_that_are_named_are_those_of_the_table():
     X = rng.normal(size=(400, 4))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0.3)).astype(int)
     total = SumClassifier(n_medoids=4, n_pairs=0, n_triples=0, n_neighbors=0, random_state=0).fit(X, y).models_[0]
-    np.testing.assert_array_equal(y[total.medoid_rows], total.base.medoid_classes)
+    np.testing.assert_array_equal(y[total.rows.numbers], total.rows.classes)
     (trees,) = total.parts
-    np.testing.assert_array_equal(y[trees.rows], trees.row_classes)
+    np.testing.assert_array_equal(y[trees.row_numbers], trees.row_classes)

@@ -98,7 +98,7 @@ def test_medoids_are_kept_as_rows_for_every_model(fitted):
         assert len(model.records) == len(model.models) > (model.method.name == "nearest")
         for one, records in zip(model.models, model.records, strict=True):
             stored = np.array([[record[name] for name in model.contract.names] for record in records])
-            np.testing.assert_array_equal(stored, rows[one.method.medoid_rows])
+            np.testing.assert_array_equal(stored, rows[one.method.rows.numbers])
 
 
 def test_rows_can_be_left_out(fitted, tmp_path):

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.weights import fit_sum
 from qmedoid.model.storage.card import model_card
 
 
@@ -40,21 +40,19 @@ def test_sum_without_comparisons_orders_records_as_evidence_does(fitted):
     alone = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
     assert set(alone.weights_) == {"evidence"}
     model = alone.model_
-    np.testing.assert_array_equal(
-        model.scores_and_medoids(X)[0], model.weights[0] * model.base.scores(X) - model.biases
-    )
+    np.testing.assert_array_equal(model.score(X).scores, model.weights[0] * model.base.score(X).scores - model.biases)
     if len(np.unique(y)) == 2:
         evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
-        np.testing.assert_array_equal(model.base.scores(X), evidence.model_.scores(X))
+        np.testing.assert_array_equal(model.base.score(X).scores, evidence.model_.score(X).scores)
 
 
 def test_contributions_of_a_sum_add_up_to_its_scores(fitted):
     X, _, classifier = fitted
     model = classifier.model_
     for row in X[1:12:2]:
-        measured = model.measure(row[None])
+        measured = model.score(row[None], channels=True)
         winner, other = np.argsort(measured.scores[0])[:2]
-        parts = model.contributions(row[None], measured, int(winner), int(other))
+        parts = model.contributions(row[None], int(winner), int(other))
         total = parts.columns.sum() + sum(parts.terms.values())
         assert total == pytest.approx(measured.scores[0, other] - measured.scores[0, winner], abs=1e-10)
         assert sum(group.contribution for group in parts.groups) == pytest.approx(parts.columns.sum(), abs=1e-10)
@@ -71,9 +69,9 @@ def test_what_weighs_nothing_is_not_measured(fitted):
     for kept in range(len(model.weights)):
         one = replace(model, weights=np.where(np.arange(len(model.weights)) == kept, 1.0, 0.0))
         widths.clear()
-        measured = one.measure_with(X[1:40:2], swap_test)
+        measured = one.score_measured(X[1:40:2], swap_test)
         assert (max(widths, default=0) > 1) == (kept == 0)
-        np.testing.assert_allclose(measured.scores, one.measure(X[1:40:2]).scores, atol=1e-9)
+        np.testing.assert_allclose(measured.scores, one.score(X[1:40:2]).scores, atol=1e-9)
 
 
 def test_sum_measured_by_a_swap_test_is_the_closed_form(fitted):
@@ -107,7 +105,7 @@ def test_card_of_a_sum_says_that_cells_of_training_rows_are_kept(fitted):
     _, _, classifier = fitted
     comparisons = classifier.model_.parts[0]
     card = model_card(classifier.table_model(), raw_rows=False)
-    assert f"keep single cells of {len(comparisons.rows)} training rows" in card
+    assert f"keep single cells of {len(comparisons.row_numbers)} training rows" in card
     assert f"comparisons {classifier.weights_['comparisons']:.3g}" in card
 
 
@@ -144,13 +142,13 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     model = classifier.model_
-    assert model.n_neighbors == len(model.parts[-1].rows) == 1000
-    assert model.n_measured >= len(model.parts[-1].used)
+    assert len(model.rows.neighbors) == len(model.parts[-1].row_numbers) == 1000
+    assert model.facts["vector_length"] >= len(model.parts[-1].columns)
     card = model_card(classifier.table_model(), raw_rows=False)
     assert "keeps 1000 training rows" in card
     assert "fit with n_neighbors=0" in card
-    measured = model.measure(X[1:2])
+    measured = model.score(X[1:2], channels=True)
     winner, other = np.argsort(measured.scores[0])
-    parts = model.contributions(X[1:2], measured, int(winner), int(other))
+    parts = model.contributions(X[1:2], int(winner), int(other))
     total = parts.columns.sum() + sum(parts.terms.values())
     assert total == pytest.approx(measured.scores[0, other] - measured.scores[0, winner], abs=1e-10)

@@ -14,7 +14,7 @@ from qmedoid.estimators._tree_kinds import RankedRows
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.methods.comparisons.fit import comparisons_of
-from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.weights import fit_sum
 
 SETTINGS = BoostingSettings(n_iterations=60, n_folds=3, n_seeds=2, symmetric=True)
 
@@ -52,12 +52,14 @@ def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
     found = grow(RankedRows(places, codes), SETTINGS.growing, 0, 12)
     trees = found.full_trees(known)
     model = comparisons_of(trees, found.start, X, codes, n_classes)
-    np.testing.assert_allclose(model.scores(X), model.class_scores(found.outputs(places)), atol=1e-12)
-    np.testing.assert_allclose(model.scores_with(X[:30], compact_swap_test), model.scores(X[:30]), atol=1e-12)
+    np.testing.assert_allclose(model.score(X).scores, model.class_scores(found.outputs(places)), atol=1e-12)
+    np.testing.assert_allclose(
+        model.score_measured(X[:30], compact_swap_test).scores, model.score(X[:30]).scores, atol=1e-12
+    )
     # Every level has one comparison, and the root of a tree the mean of what its rows are given.
     for level in range(4):
         nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
-        assert (model.columns[:, nodes] == model.columns[:, nodes][:, :1]).all()
+        assert (model.node_columns[:, nodes] == model.node_columns[:, nodes][:, :1]).all()
         assert (model.near_values[:, nodes] == model.near_values[:, nodes][:, :1]).all()
     outputs = np.bincount(model.outputs, model.values[:, 0]) + found.start
     np.testing.assert_allclose(outputs, found.outputs(places).mean(axis=0), atol=1e-12)
@@ -74,11 +76,11 @@ def test_both_kinds_are_one_sum_with_weights_of_out_of_fold_rows(n_classes, monk
     biases = wanted.biases - wanted.biases.mean() if n_classes == 2 else wanted.biases
     for found, of_parts in (
         (both.out_of_fold, [part.out_of_fold for part in parts]),
-        (both.model.scores(X), [part.model.scores(X) for part in parts]),
+        (both.model.score(X).scores, [part.model.score(X).scores for part in parts]),
     ):
         mixed = sum(weight * one for weight, one in zip(wanted.weights, of_parts, strict=True)) - biases
         np.testing.assert_allclose(found, mixed, atol=1e-10)
-    assert len(both.model.columns) == sum(len(part.model.columns) for part in parts)
+    assert len(both.model.node_columns) == sum(len(part.model.node_columns) for part in parts)
     assert row_losses(-both.out_of_fold, codes).sum() == pytest.approx(wanted.loss)
 
 
@@ -89,25 +91,25 @@ def test_kind_that_adds_nothing_is_left_out(monkeypatch):
     monkeypatch.setattr(
         _symmetric, "grow", lambda rows, *rest: _histogram.grow(rows._replace(codes=again[: len(rows.codes)]), *rest)
     )
-    np.testing.assert_array_equal(fitted(X, codes).model.scores(X), alone.model.scores(X))
+    np.testing.assert_array_equal(fitted(X, codes).model.score(X).scores, alone.model.score(X).scores)
 
 
 def test_symmetric_trees_are_added_where_they_are_clearly_better(monkeypatch):
     X, codes = made_rows()
     alone, both = fitted(X, codes, symmetric=False), fitted(X, codes)
-    assert len(both.model.columns) != len(alone.model.columns)
+    assert len(both.model.node_columns) != len(alone.model.node_columns)
     losses = [row_losses(-one.out_of_fold, codes) for one in (alone, both)]
     gains = losses[0] - losses[1]
     n_errors = gains.sum() / (np.sqrt(len(gains)) * gains.std())
     monkeypatch.setattr(_boosting, "_WORTH_IT", n_errors + 0.5)
-    np.testing.assert_array_equal(fitted(X, codes).model.scores(X), alone.model.scores(X))
+    np.testing.assert_array_equal(fitted(X, codes).model.score(X).scores, alone.model.score(X).scores)
 
 
 def test_order_of_columns_does_not_matter():
     X, codes = made_rows()
     order = [2, 0, 1]
     found, other = fitted(X, codes), fitted(X[:, order], codes)
-    np.testing.assert_array_equal(other.model.scores(X[:, order]), found.model.scores(X))
+    np.testing.assert_array_equal(other.model.score(X[:, order]).scores, found.model.score(X).scores)
     np.testing.assert_array_equal(other.out_of_fold, found.out_of_fold)
 
 
@@ -131,11 +133,13 @@ def test_saved_is_loaded_and_explained(tmp_path, monkeypatch):
         classifier = SumClassifier(random_state=0).fit(X, codes)
     assert "comparisons" in classifier.weights_
     trees = next(part for part in classifier.model_.parts if part.name == "comparisons")
-    symmetric = (trees.columns[:, 1] == trees.columns[:, 2]) & (trees.near_values[:, 1] == trees.near_values[:, 2])
+    symmetric = (trees.node_columns[:, 1] == trees.node_columns[:, 2]) & (
+        trees.near_values[:, 1] == trees.near_values[:, 2]
+    )
     assert symmetric.sum() >= 5
     loaded = load(classifier.save(tmp_path / "sum.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     for row in X[:5]:
         parts = trees.contributions(row[None], 0, 1)
-        scores = trees.scores(row[None])[0]
+        scores = trees.score(row[None]).scores[0]
         assert parts.columns.sum() + sum(parts.terms.values()) == pytest.approx(scores[1] - scores[0], abs=1e-12)

@@ -170,12 +170,12 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
     table, _, classifier = fitted("evidence")
     before = classifier.table_model()
     stage = before.method
-    order = np.random.default_rng(0).permutation(len(stage.medoid_rows))
+    order = np.random.default_rng(0).permutation(len(stage.rows.numbers))
     moved = replace(
         stage,
         medoids=stage.medoids[order],
         medoid_classes=stage.medoid_classes[order],
-        medoid_rows=stage.medoid_rows[order],
+        medoid_rows=stage.rows.numbers[order],
         terms=replace(stage.terms, medoid=np.argsort(order)[stage.terms.medoid]),
     )
     records = (tuple(before.records[0][place] for place in order),)
@@ -193,7 +193,7 @@ def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
     report = SavedModel(before).explain(table, 3)
     first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
     places = {first: second, second: first}
-    rows = np.array([places.get(row, row) for row in before.method.medoid_rows.tolist()])
+    rows = np.array([places.get(row, row) for row in before.method.rows.numbers.tolist()])
     after = replace(before, models=(replace(before.best, method=swapped_rows(before.method, rows)),))
     swapped = SavedModel(after).explain(table, 3)
     assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]

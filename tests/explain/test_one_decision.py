@@ -332,7 +332,7 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert one["difference"] is None
                 assert "keeps no cells of training rows" in one["sentence"]
                 continue
-            place = model.method.medoid_rows.tolist().index(one["training_row"])
+            place = model.method.rows.numbers.tolist().index(one["training_row"])
             cells = model.records[0][place]
             named = [*one["same"], *one["close"], *one["differs"]]
             assert [column["name"] for column in why["columns"][:5] if column["contribution"]] == sorted(
@@ -344,7 +344,7 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert (column["cell"] == column["own"]) == (column in one["same"])
             of_class = [
                 _difference(saved, why, model.records[0][other])
-                for other, code in enumerate(model.method.medoid_classes.tolist())
+                for other, code in enumerate(model.method.rows.classes.tolist())
                 if model.decision.classes[code] == one["class"]
             ]
             assert one["difference"] == pytest.approx(min(of_class), abs=1e-9)

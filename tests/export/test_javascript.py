@@ -13,15 +13,14 @@ from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import flattened
-from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine
-from qmedoid.export.packing import packed
+from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine, packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 from qmedoid.markup.html import script_json
-from qmedoid.methods.base import LARGEST
-from qmedoid.methods.evidence.model import CLIP as EVIDENCE_CLIP
-from qmedoid.methods.rare.model import CLIP as RARE_CLIP
+from qmedoid.methods.evidence.part import CLIP as EVIDENCE_CLIP
+from qmedoid.methods.part import LARGEST
+from qmedoid.methods.rare.part import CLIP as RARE_CLIP
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 

@@ -17,7 +17,7 @@ from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.export.flat import flattened
 from qmedoid.export.onnx.cells import MISSING_MOMENT
 from qmedoid.export.onnx.model import onnx_file
-from qmedoid.methods.neighbors.model import RowCells
+from qmedoid.methods.neighbors.part import RowCells
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
 N_SCORED = 300
@@ -37,7 +37,7 @@ def test_onnx_looks_for_neighbors_in_the_cells_around_a_record():
     saved, table = exported("sum", N_SCORED)
     model, rng = saved.model, np.random.default_rng(4)
     trees, near = model.method.parts
-    cells = RowCells(np.arange(50), rng.permutation(len(near.rows)) % 50)
+    cells = RowCells(np.arange(50), rng.permutation(len(near.row_numbers)) % 50)
     scattered = replace(model.method, parts=(trees, replace(near, cells=cells)))
     scattered = SavedModel(replace(model, models=(replace(model.best, method=scattered),)))
     assert np.abs(scattered.decide(table).scores - saved.decide(table).scores).max() > 0.01

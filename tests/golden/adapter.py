@@ -8,7 +8,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,7 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
         "n_neighbors_kept": card["known_records"],
         "operating_point": _operating(card["operating"]),
         "priors": {"training": card["priors"], "expected": card["expected_priors"]},
+        "steps": _steps(model),
         "decisions": observed["decisions"],
         "probabilities": observed["probabilities"],
         "scores": decided.scores.tolist(),
@@ -119,6 +120,65 @@ def configuration(model: Any) -> dict[str, Any]:
     if hasattr(model, "margin_") and np.isfinite(model.margin_):
         found["circuit_below_margin"] = float(model.margin_)
     return found
+
+
+def _steps(model: Any) -> dict[str, Any]:
+    """The steps of a fit in their order, each as a few figures: the first one that changed is where to look."""
+    best = model.model.best
+    part = getattr(best, "method", None)
+    scaling, groups, medoids, weights = (dict[str, Any]() for _ in range(4))
+    if part is None:
+        scaling |= {"centers": best.angle_map.center, "scales": best.angle_map.scale}
+        weights |= {"circuit": best.theta}
+    elif part.name == "evidence":
+        linear, ranks, terms = part.linear_scaling, part.rank_scaling, part.terms
+        scaling |= {"centers": linear.center, "scales": linear.scale, "knots": ranks.values, "ranks": ranks.scores}
+        groups |= {"members": _joined(one.columns for one in part.groups)}
+        groups |= {"weights": _joined(one.weights for one in part.groups)}
+        medoids |= {"encoded": part.medoids}
+        weights |= {"columns": part.column_weights, "lengths": terms.length, "centers": terms.center}
+        weights |= {"terms": terms.weights, "intercepts": part.intercepts}
+        if part.neighbors is not None:
+            medoids |= {"neighbors": part.neighbors.records}
+            weights |= {"neighbors": part.neighbors.amounts, "length": [part.neighbors.length]}
+    elif part.name == "rare":
+        geometry = part.geometry
+        outer, inner = geometry.scaling.outer, geometry.scaling.inner
+        scaling |= {"centers": outer.center, "scales": outer.scale}
+        scaling |= {} if inner is None else {"centers of logarithms": inner.center, "scales of logarithms": inner.scale}
+        groups |= {"metrics": geometry.metrics}
+        medoids |= {"rare": geometry.rare, "common": geometry.common}
+        weights |= {"centers": part.center, "scales": part.scale, "features": part.weights}
+        weights |= {"intercepts": [part.intercept]}
+    else:
+        for name, one in (("inputs", part.input_scaling), ("features", part.feature_scaling)):
+            scaling |= {f"centers of {name}": one.center, f"scales of {name}": one.scale}
+        groups |= {"members": _joined(part.configuration), "weights": _joined(part.weights)}
+        medoids |= {"features": part.medoids}
+        weights |= {"classes": part.multipliers, "distance": [part.alpha]}
+    circuit = getattr(best, "variational", None)
+    if circuit is not None:
+        weights |= {"circuit": circuit.theta}
+    bend = getattr(best, "calibration", None)
+    steps = {"scaling": scaling, "groups": groups, "medoids": medoids, "weights": weights}
+    found = {step: {name: _figures(values) for name, values in arrays.items()} for step, arrays in steps.items()}
+    names = ("biases", "knots", "heights")
+    calibration = (
+        None if bend is None else {"slope": float(bend.slope), **{n: getattr(bend, n).tolist() for n in names}}
+    )
+    return {**found, "calibration": calibration}
+
+
+def _joined(parts: Iterable[Any]) -> Any:
+    return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+
+
+def _figures(values: Any) -> list[float | int]:
+    """How many numbers an array has, and means of their sizes and of themselves, weighted by their order."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    turned = np.abs(flat) * (1.0 + np.cos(np.arange(len(flat))))
+    signed = flat * (1.0 + np.sin(np.arange(len(flat))))
+    return [len(flat), *(float(one.mean()) if len(flat) else 0.0 for one in (turned, signed))]
 
 
 def _classifier(settings: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import class_channels, fusion_scores
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import _backend, scoring
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 kernel = _backend.compiled("scoring")
 TILE = 64 if kernel is None else kernel.TILE
@@ -33,7 +33,7 @@ def scores_of(table: scoring.Table, plan: scoring.ScoringPlan, **threads: int) -
     return scoring.measure(table, plan, channels=False, **threads).scores
 
 
-def make_model(seed: int, **changes: object) -> NearestModel:
+def make_model(seed: int, **changes: object) -> NearestPart:
     """A random model: subsets of differing length, 2 to 5 classes, one to three medoids each."""
     rng = np.random.default_rng(seed)
     n_columns, n_classes = int(rng.integers(1, 12)), int(rng.integers(2, 6))
@@ -56,14 +56,14 @@ def make_model(seed: int, **changes: object) -> NearestModel:
         "use_angular": True,
         "angle": ["true", "printed"][rng.integers(2)],
     }
-    return NearestModel(**(parts | changes))  # type: ignore[arg-type]
+    return NearestPart(**(parts | changes))  # type: ignore[arg-type]
 
 
-def make_rows(model: NearestModel, n: int, seed: int = 0) -> np.ndarray:
+def make_rows(model: NearestPart, n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, len(model.input_scaling.center))) * 2.0
 
 
-def defined(model: NearestModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def defined(model: NearestPart, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Distance, angle, nearest medoid and scores, as the model defines them."""
     measured = model.swap_test(model.features(X))
     channels, nearest = class_channels(measured.distance, measured.angle, model.medoid_classes, model.n_classes)
@@ -71,7 +71,7 @@ def defined(model: NearestModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return channels.distance, channels.angle, nearest, scores
 
 
-def assert_as_defined(model: NearestModel, X: np.ndarray, given: scoring.Table | None = None) -> None:
+def assert_as_defined(model: NearestPart, X: np.ndarray, given: scoring.Table | None = None) -> None:
     """Channels, scores and labels of `given` (X in some other layout) are those that the model defines for X."""
     table = X if given is None else given
     distance, angle, nearest, scores = defined(model, X)
@@ -232,7 +232,7 @@ def test_twin_agrees_with_compiled(seed: int) -> None:
     np.testing.assert_allclose(twin.angle, compiled.angle, atol=1e-8 if model.angle == "printed" else 1e-11)
 
 
-def plain_model(medoids: list[list[float]], **changes: object) -> NearestModel:
+def plain_model(medoids: list[list[float]], **changes: object) -> NearestPart:
     """A model whose features are the columns themselves, up to sign."""
     n_columns = len(medoids[0])
     parts: dict[str, object] = {
@@ -289,7 +289,7 @@ def test_ties_go_to_the_first() -> None:
     model = plain_model([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]], angle="true")
     assert scoring.labels(np.array([[0.0, 1.0], [1.0, 0.0], [-5.0, 0.0]]), model.scoring_plan).tolist() == [0, 0, 1]
     several = plain_model([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    same_class = NearestModel(
+    same_class = NearestPart(
         **{**vars(several), "medoid_classes": np.array([0, 1, 0, 1]), "multipliers": np.array([1.0, 1.0])}
     )
     assert scoring.measure(np.array([[0.4, 0.4]]), same_class.scoring_plan).nearest.tolist() == [[0, 1]]

@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.row_groups import group_folds
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.comparisons.model import midpoints
+from qmedoid.methods.comparisons.part import midpoints
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3, n_deals=2)
 
@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
         for seed in range(2)
     ]  # fmt: skip
     wanted = np.mean(grown, axis=0).reshape(len(X), -1)
-    np.testing.assert_allclose(found.model.scores(X), found.model.class_scores(wanted), atol=1e-12)
+    np.testing.assert_allclose(found.model.score(X).scores, found.model.class_scores(wanted), atol=1e-12)
 
 
 def test_groups_of_paths_add_up_to_what_the_columns_add(fitted):
@@ -65,19 +65,19 @@ def test_groups_of_paths_add_up_to_what_the_columns_add(fitted):
     # A path that compares one column changes that column alone.
     alone = [place for place, group in enumerate(groups) if len(group) == 1]
     for place in alone:
-        assert groups[place][0] in model.used
+        assert groups[place][0] in model.columns
 
 
 def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
     X, codes, found = fitted
     model = found.model
-    nodes = model.columns >= 0
+    nodes = model.node_columns >= 0
     for values, places in ((model.near_values, model.near), (model.far_values, model.far)):
-        np.testing.assert_array_equal(values[nodes], X[model.rows[places[nodes]], model.columns[nodes]])
+        np.testing.assert_array_equal(values[nodes], X[model.row_numbers[places[nodes]], model.node_columns[nodes]])
     thresholds = model.trees.thresholds[nodes]
     assert (model.near_values[nodes] <= thresholds).all()
     assert (thresholds < model.far_values[nodes]).all()
-    np.testing.assert_array_equal(model.row_classes, codes[model.rows])
+    np.testing.assert_array_equal(model.row_classes, codes[model.row_numbers])
 
 
 def test_values_of_several_rows_are_those_of_the_most_central_one():
@@ -86,10 +86,10 @@ def test_values_of_several_rows_are_those_of_the_most_central_one():
     assert found is not None
     model = found.model
     far_off = (((X - X.mean(axis=0)) / X.std(axis=0)) ** 2).sum(axis=1)
-    nodes = model.columns == 1  # has five values
+    nodes = model.node_columns == 1  # has five values
     assert nodes.any()
     for values, places in ((model.near_values, model.near), (model.far_values, model.far)):
-        for value, row in zip(values[nodes], model.rows[places[nodes]], strict=True):
+        for value, row in zip(values[nodes], model.row_numbers[places[nodes]], strict=True):
             assert far_off[row] == far_off[X[:, 1] == value].min()
 
 
@@ -113,7 +113,7 @@ def test_contributions_add_up_along_the_paths(fitted):
     X, _, found = fitted
     model = found.model
     for row in X[:10]:
-        scores = model.scores(row[None])[0]
+        scores = model.score(row[None]).scores[0]
         for winner, other in ((0, 1), (1, 0)):
             parts = model.contributions(row[None], winner, other)
             total = parts.columns.sum() + sum(parts.terms.values())
@@ -126,7 +126,9 @@ def test_contributions_add_up_along_the_paths(fitted):
 def test_comparisons_of_measured_distances_are_those_of_thresholds(fitted):
     X, _, found = fitted
     new = X[:40] + 0.01
-    np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), found.model.scores(new), atol=1e-12)
+    np.testing.assert_allclose(
+        found.model.score_measured(new, compact_swap_test).scores, found.model.score(new).scores, atol=1e-12
+    )
 
 
 def test_no_test_is_needed_for_records_that_lie_between_no_two_rows(fitted):
@@ -138,14 +140,16 @@ def test_no_test_is_needed_for_records_that_lie_between_no_two_rows(fitted):
     # Training rows are on one side of every pair, and so are records far out.
     far_out = np.array([[-1e6, -1e6, -1e6], [1e6, 1e6, 1e6]])
     for rows in (X, far_out):
-        np.testing.assert_allclose(found.model.scores_with(rows, refused), found.model.scores(rows), atol=1e-12)
+        np.testing.assert_allclose(
+            found.model.score_measured(rows, refused).scores, found.model.score(rows).scores, atol=1e-12
+        )
 
 
 def test_records_between_two_rows_go_where_the_measured_distances_say(fitted):
     model = fitted[2].model
-    tree = int(np.flatnonzero(model.columns[:, 0] == 0)[0])
+    tree = int(np.flatnonzero(model.node_columns[:, 0] == 0)[0])
     alone = replace(
-        model, columns=np.where(np.arange(15) == 0, model.columns, -1)[[tree]], outputs=model.outputs[[tree]],
+        model, node_columns=np.where(np.arange(15) == 0, model.node_columns, -1)[[tree]], outputs=model.outputs[[tree]],
         **{name: getattr(model, name)[[tree]] for name in ("near", "far", "near_values", "far_values", "values")},
     )  # fmt: skip
     near, far = alone.near_values[0, 0], alone.far_values[0, 0]
@@ -158,8 +162,8 @@ def test_records_between_two_rows_go_where_the_measured_distances_say(fitted):
 
     rows = np.tile([0.0, 2.0, 1001.0], (4, 1))
     rows[:, 0] = near + (far - near) * np.array([0.0, 0.1, 0.9, 1.0])
-    exact, by_swapped = alone.scores(rows), alone.scores_with(rows, swapped)
-    np.testing.assert_allclose(alone.scores_with(rows, compact_swap_test), exact, atol=1e-12)
+    exact, by_swapped = alone.score(rows).scores, alone.score_measured(rows, swapped).scores
+    np.testing.assert_allclose(alone.score_measured(rows, compact_swap_test).scores, exact, atol=1e-12)
     np.testing.assert_allclose(by_swapped, exact[[0, 2, 1, 3]], atol=1e-12)
     assert asked == [(1, 2), (1, 2)]
     assert not np.allclose(exact[1], exact[2])
@@ -170,7 +174,7 @@ def test_a_bad_value_is_not_compared(fitted):
     rows = X[:300].copy()
     rows[7, 1] = np.nan
     with pytest.raises(DataError, match="Row 7 holds nan in column 1"):
-        found.model.scores_with(rows, compact_swap_test)
+        found.model.score_measured(rows, compact_swap_test)
 
 
 def test_comparisons_keep_training_rows_where_they_were_under_rising_maps(fitted):
@@ -178,7 +182,7 @@ def test_comparisons_keep_training_rows_where_they_were_under_rising_maps(fitted
     mapped = np.column_stack([np.exp(X[:, 0]), X[:, 1] ** 3, np.log(X[:, 2])])
     again = fit_comparisons(mapped, codes, found.model.n_classes, SETTINGS, 0, lambda _: None)
     assert again is not None
-    np.testing.assert_allclose(again.model.scores(mapped), found.model.scores(X), atol=1e-12)
+    np.testing.assert_allclose(again.model.score(mapped).scores, found.model.score(X).scores, atol=1e-12)
 
 
 def test_out_of_fold_scores_have_not_seen_their_rows():
@@ -229,7 +233,7 @@ def test_too_few_rows_have_no_comparisons():
 def test_record_halfway_between_two_rows_goes_to_the_first_whatever_rounding_says(fitted):
     model = fitted[2].model
     gaps, sizes = np.abs(model.far_values - model.near_values), np.abs(model.near_values) + np.abs(model.far_values)
-    nodes = (model.columns >= 0) & (gaps > 1e-5 * sizes)
+    nodes = (model.node_columns >= 0) & (gaps > 1e-5 * sizes)
     assert nodes.any()
     halfway = ((model.near_values + model.far_values) / 2)[nodes]
     for nudged in (np.nextafter(halfway, -np.inf), halfway, np.nextafter(halfway, np.inf)):

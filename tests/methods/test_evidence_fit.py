@@ -150,7 +150,7 @@ def test_a_pair_that_alone_tells_the_classes_is_found_and_used():
     X = rng.normal(size=(600, 12))
     codes = (X[:, 3] * X[:, 8] > 0).astype(np.intp)
     fitted = fit_evidence(X, codes, 2, replace(SMALL, n_medoids=32, n_pairs=2, n_triples=0), 0)
-    assert (3, 8) in fitted.model.column_groups
+    assert (3, 8) in fitted.model.facts["groups"]
     told = fitted.out_of_fold[:, 0] > fitted.out_of_fold[:, 1]
     assert (told == codes).mean() > 0.85
 

@@ -77,7 +77,7 @@ def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, b
     # Directions are stored in single precision, and a multinomial search ends within its tolerance.
     tolerance = 2e-3 if n_classes == 3 else 1e-4
     np.testing.assert_allclose(found.out_of_fold, expected.out_of_fold, atol=tolerance)
-    np.testing.assert_allclose(found.model.scores(X), expected.model.scores(X), atol=tolerance)
+    np.testing.assert_allclose(found.model.score(X).scores, expected.model.score(X).scores, atol=tolerance)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -96,8 +96,8 @@ def test_what_only_rows_outside_of_the_sample_show_is_learnt(monkeypatch, n_clas
     seen = fit_evidence(X, codes, n_classes, replace(settings, sample_rows=n_sample), 0)
     not_seen = fit_evidence(X, codes, n_classes, replace(settings, max_rows=n_sample), 0)
     asked = np.column_stack([np.zeros((n_classes, 3)), np.arange(n_classes)])[1:]
-    assert (seen.model.scores(asked).argmin(axis=1) == np.arange(1, n_classes)).all()
-    assert np.ptp(not_seen.model.scores(asked), axis=0).max() < 1e-9
+    assert (seen.model.score(asked).scores.argmin(axis=1) == np.arange(1, n_classes)).all()
+    assert np.ptp(not_seen.model.score(asked).scores, axis=0).max() < 1e-9
     assert (seen.model.medoid_rows < n_sample).all()
     assert seen.out_of_fold.shape == (n, n_classes)
     late = np.flatnonzero(X[:, 3] > 0)

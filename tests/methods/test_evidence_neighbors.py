@@ -23,7 +23,10 @@ def test_they_tell_apart_what_few_medoids_cannot(n_classes):
     X, codes = squares(600, n_classes)
     rows, own = squares(400, n_classes, seed=5)
     right = [
-        (fit_evidence(X, codes, n_classes, EvidenceSettings(**settings), 0).model.scores(rows).argmin(axis=1) == own)
+        (
+            fit_evidence(X, codes, n_classes, EvidenceSettings(**settings), 0).model.score(rows).scores.argmin(axis=1)
+            == own
+        )
         for settings in ({"n_medoids": 12, "n_neighbors": 0}, {"n_medoids": 12})
     ]
     assert right[1].mean() > right[0].mean() + 0.1
@@ -75,7 +78,7 @@ def test_rows_beyond_the_sample_are_judged_with_neighbors():
     assert known is not None
     outside = np.setdiff1d(np.arange(700), known.rows)
     assert len(outside) == 300
-    np.testing.assert_array_equal(fitted.out_of_fold[outside], fitted.model.scores(X)[outside])
+    np.testing.assert_array_equal(fitted.out_of_fold[outside], fitted.model.score(X).scores[outside])
 
 
 def test_twins_few_rows_and_no_columns_have_no_neighbors():

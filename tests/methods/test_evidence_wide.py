@@ -61,7 +61,9 @@ def test_order_of_the_columns_does_not_matter() -> None:
     (X, codes), order = made(), np.random.default_rng(0).permutation(N_COLUMNS)
     other = fitted(np.ascontiguousarray(X[:, order]), codes)
     assert np.array_equal(other.out_of_fold, two_classes().out_of_fold)
-    assert other.model.scores(X[:, order]) == pytest.approx(two_classes().model.scores(X), rel=1e-9, abs=1e-9)
+    assert other.model.score(X[:, order]).scores == pytest.approx(
+        two_classes().model.score(X).scores, rel=1e-9, abs=1e-9
+    )
 
 
 def test_noise_says_nothing_out_of_fold() -> None:
@@ -84,7 +86,7 @@ def test_more_classes_and_columns_of_two_values_are_fitted(change: Callable[[Arr
     X, codes = made(60, 3)
     found = fitted(change(X), codes, multinomial=True)
     assert np.isfinite(found.out_of_fold).all()
-    assert np.isfinite(found.model.scores(change(X))).all()
+    assert np.isfinite(found.model.score(change(X)).scores).all()
 
 
 def test_few_rows_are_fitted() -> None:
@@ -97,9 +99,9 @@ def test_trees_compare_columns_of_the_whole_table() -> None:
     settings = BoostingSettings(n_iterations=5, n_folds=2, n_seeds=1)
     found = fit_comparisons(X, codes, 2, settings, 0, lambda _: None)
     assert found is not None
-    assert SIGNAL in found.model.used
+    assert SIGNAL in found.model.columns
     assert len(found.model.scaling.center) == N_COLUMNS
-    assert area(found.model.scores(X), codes) > 0.9
+    assert area(found.model.score(X).scores, codes) > 0.9
     order = np.random.default_rng(0).permutation(N_COLUMNS)
     other = fit_comparisons(np.ascontiguousarray(X[:, order]), codes, 2, settings, 0, lambda _: None)
     assert other is not None

@@ -100,7 +100,7 @@ def test_either_code_may_be_the_rare_one():
     assert (one.model.rare_class, zero.model.rare_class) == (1, 0)
     np.testing.assert_array_equal(one.out_of_fold, zero.out_of_fold[:, ::-1])
     np.testing.assert_array_equal(one.model.medoid_classes, 1 - zero.model.medoid_classes)
-    here, there = one.model.measure(X), zero.model.measure(X)
+    here, there = one.model.score(X, channels=True), zero.model.score(X, channels=True)
     np.testing.assert_array_equal(here.scores, there.scores[:, ::-1])
     np.testing.assert_array_equal(here.nearest, there.nearest[:, ::-1])
     np.testing.assert_array_equal(here.channels.distance, there.channels.distance[:, ::-1])
@@ -117,7 +117,7 @@ def test_two_rare_rows_constant_columns_and_duplicates_are_enough(n_rare):
     assert np.isfinite(fitted.out_of_fold).all()
     assert np.isfinite(fitted.circuit_features).all()
     assert np.isfinite(fitted.model.logits(X + 1e6)).all()
-    contributions = fitted.model.contributions(X[:1], fitted.model.measure(X[:1]), 1, 0)
+    contributions = fitted.model.contributions(X[:1], 1, 0)
     assert contributions.groups[-1].contribution == 0.0  # the position on the constant column
 
 

@@ -9,7 +9,7 @@ from qmedoid.methods.evidence.logistic import fit_logistic
 from qmedoid.methods.evidence.multinomial import fit_multinomial
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 from qmedoid.methods.rare.fit import fit_logistic as rare_logistic
-from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.weights import fit_sum
 
 
 def rows(n=90, p=6, n_classes=2, seed=0):

@@ -11,7 +11,6 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.base import Measured
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
@@ -19,6 +18,7 @@ from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
+from qmedoid.methods.part import Scored
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.hybrid import DeltaSettings
@@ -173,14 +173,14 @@ def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_oth
     train, held_out = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
     method = RareEventClassifier(cv=[(train, held_out)], refit=False, random_state=0)
     (found,) = method.fit_method(TrainingTable(X, codes, np.array([0, 1])), FitReport(None, MagicMock()))
-    expected = found.model.measure(X[held_out])
-    np.testing.assert_array_equal(found.out_of_fold.deltas[held_out], expected.deltas)
+    expected = found.model.score(X[held_out], channels=True)
+    np.testing.assert_array_equal(found.out_of_fold.features[held_out], expected.features)
     np.testing.assert_array_equal(found.out_of_fold.scores[held_out], expected.scores)
     # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
     turned = codes.copy()
     turned[held_out[::5]] = 1 - turned[held_out[::5]]
     (other,) = method.fit_method(TrainingTable(X, turned, np.array([0, 1])), FitReport(None, MagicMock()))
-    np.testing.assert_array_equal(other.out_of_fold.deltas, found.out_of_fold.deltas)
+    np.testing.assert_array_equal(other.out_of_fold.features, found.out_of_fold.features)
     np.testing.assert_array_equal(other.out_of_fold.scores, found.out_of_fold.scores)
 
 
@@ -213,7 +213,7 @@ class Stub:
 
 def measured(rng, scores):
     channels = Channels(rng.random(scores.shape), rng.random(scores.shape))
-    return Measured(channels, scores, np.zeros(scores.shape, dtype=np.intp))
+    return Scored(scores, np.zeros(scores.shape, dtype=np.intp), *channels)
 
 
 @pytest.mark.parametrize("deltas", [DeltaSettings("pairs"), DeltaSettings("nearest")], ids=["pairs", "nearest"])

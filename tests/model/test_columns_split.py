@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from qmedoid.methods.evidence.contributions import split_channel
-from qmedoid.methods.evidence.model import DISTANCE, NEAR, SQUARE
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE
 
 CHANNELS = {
     SQUARE: lambda square, _: square,

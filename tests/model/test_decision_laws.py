@@ -10,9 +10,10 @@ from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.evidence.contributions import contributions
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.model import CLIP
+from qmedoid.methods.evidence.part import CLIP
+from qmedoid.methods.part import KeptRows, Part, Scored
 from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.model import CLIP as RARE_CLIP
+from qmedoid.methods.rare.part import CLIP as RARE_CLIP
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
@@ -21,35 +22,30 @@ from qmedoid.model.table import TableModel
 
 
 @dataclass(frozen=True)
-class FixedMethod:
-    """A method of fixed dissimilarities: a column for each class."""
+class FixedPart(Part):
+    """Fixed dissimilarities: a column for each class."""
 
     n_classes: int
     rare_class: int | None = None
+    score_measured = contributions = column_contributions = facts = None
+    columns = property(lambda self: np.arange(self.n_classes))
+    rows = property(lambda self: KeptRows(self.columns, self.columns))
 
-    @property
-    def plain(self):
-        return self
-
-    @property
-    def used(self):
-        return np.arange(self.n_classes)
-
-    def scores_and_medoids(self, X, *, threads=None):
-        del threads
+    def score(self, X, *, channels=False, threads=None):
+        del channels, threads
         scores = np.column_stack(X)
-        return scores, np.zeros(scores.shape, dtype=np.intp)
+        return Scored(scores, np.zeros(scores.shape, dtype=np.intp))
 
 
 def table_model(n_classes, **changes):
     columns = tuple(Column(f"x{place}", "number", False) for place in range(n_classes))
-    model = HybridModel(FixedMethod(n_classes), Calibration(1.0, np.zeros(n_classes)))
+    model = HybridModel(FixedPart(n_classes), Calibration(1.0, np.zeros(n_classes)))
     encodings = (Numbers(0.0),) * n_classes
     return TableModel(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
 
 
 def test_the_circuit_decides_records_up_to_its_margin_and_at_it():
-    model = HybridModel(FixedMethod(3), Calibration(1.0, np.zeros(3)), variational=object(), refine_below=0.5)
+    model = HybridModel(FixedPart(3), Calibration(1.0, np.zeros(3)), variational=object(), refine_below=0.5)
     scores = np.array([[1.0, 0.5, 0.0], [1.0, 0.25, 0.0], [0.0, 2.0, 1.75], [3.0, 3.0, 0.0]])
     assert model.picks(scores).tolist() == [True, False, True, True]
     assert replace(model, refine_below=np.inf).picks(scores).all()
@@ -60,7 +56,7 @@ def test_the_circuit_decides_records_up_to_its_margin_and_at_it():
 @pytest.mark.parametrize("rare", [0, 1])
 def test_of_rare_events_the_likeliest_go_to_the_circuit_first(rare):
     scores = np.random.default_rng(rare).normal(size=(50, 2))
-    margins = HybridModel(FixedMethod(2, rare), Calibration(1.0, np.zeros(2))).refinement_margins(scores)
+    margins = HybridModel(FixedPart(2, rare), Calibration(1.0, np.zeros(2))).refinement_margins(scores)
     odds = np.exp(scores[:, rare]) / np.exp(scores[:, 1 - rare])
     np.testing.assert_array_equal(np.argsort(margins), np.argsort(-odds))
 
@@ -98,7 +94,7 @@ def test_values_beyond_all_bounds_move_no_evidence_further():
     assert np.abs(standardized).max() == CLIP
     far, farther = X[:5].copy(), X[:5].copy()
     far[:, 1], farther[:, 1] = 1e4, 1e12
-    np.testing.assert_allclose(model.scores(far), model.scores(farther), atol=1e-9)
+    np.testing.assert_allclose(model.score(far).scores, model.score(farther).scores, atol=1e-9)
     np.testing.assert_allclose(model.outputs(model.evidence(far)), model.outputs(model.evidence(farther)), atol=1e-9)
 
 
@@ -115,8 +111,8 @@ def test_nearest_medoids_are_the_same_by_every_way_also_of_rows_beyond_the_kerne
     X, codes = rows()
     model = NearestMedoidClassifier(max_passes=0, n_medoids=2, random_state=0).fit(X, codes).model_
     far = np.vstack([X, 1e145 * X[:20], -1e148 * X[:20]])
-    scores, nearest = model.scores_and_medoids(far)
-    measured = model.measure(far)
+    scores, nearest, *_ = model.score(far)
+    measured = model.score(far, channels=True)
     np.testing.assert_array_equal(nearest, measured.nearest)
     np.testing.assert_array_equal(scores, measured.scores)
     for code in (0, 1):

@@ -5,10 +5,9 @@ import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test
 from qmedoid.exceptions import DataError
-from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.model import CLIP, root_distances
+from qmedoid.methods.evidence.part import CLIP, root_distances
 from qmedoid.quantum.circuits.backends import StatevectorSwapTest
 
 SMALL = EvidenceSettings(n_medoids=24, n_pairs=3, n_triples=2)
@@ -45,7 +44,7 @@ def test_the_outputs_are_the_sum_written_out_term_by_term(fitted):
         channel = [square, np.sqrt(square), np.exp(-np.sqrt(square) / terms.length[j])][terms.channel[j]]
         expected += (channel - terms.center[j])[:, None] * terms.weights[j]
     scores = np.hstack([expected / 2, -expected / 2]) if model.n_classes == 2 else -expected
-    np.testing.assert_allclose(model.scores(X), scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.score(X).scores, scores, rtol=1e-9, atol=1e-9)
 
 
 def test_every_distance_is_measured_by_the_compact_swap_test_on_the_columns_of_its_group(fitted):
@@ -56,9 +55,7 @@ def test_every_distance_is_measured_by_the_compact_swap_test_on_the_columns_of_i
         measured.append(rows.shape[1])
         return compact_swap_test(rows, medoids)
 
-    np.testing.assert_allclose(
-        MeasuredMethod(model, swap_test).measure(X).scores, model.scores(X), rtol=1e-6, atol=1e-6
-    )
+    np.testing.assert_allclose(model.score_measured(X, swap_test).scores, model.score(X).scores, rtol=1e-6, atol=1e-6)
     assert sorted(measured) == sorted(len(group.columns) for group in model.groups)
 
 
@@ -71,15 +68,15 @@ def test_medoids_that_are_equal_on_the_columns_of_a_group_are_measured_once(fitt
         assert len(np.unique(medoids, axis=0)) == len(medoids)
         return compact_swap_test(rows, medoids)
 
-    found = MeasuredMethod(model, swap_test).measure(X).scores
-    np.testing.assert_allclose(found, model.scores(X), rtol=1e-9, atol=1e-9)
+    found = model.score_measured(X, swap_test).scores
+    np.testing.assert_allclose(found, model.score(X).scores, rtol=1e-9, atol=1e-9)
     # Two columns of the table are whole numbers.
     assert sum(counts) < len({*zip(model.terms.group.tolist(), model.terms.medoid.tolist(), strict=True)})
 
 
 def test_the_kernel_and_the_definition_agree(fitted):
     model, X = fitted
-    by_kernel, by_definition = model.measure(X), model.measured_by(X, root_distances)
+    by_kernel, by_definition = model.score(X, channels=True), model.score_by(X, root_distances)
     np.testing.assert_allclose(by_kernel.scores, by_definition.scores, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(by_kernel.channels.distance, by_definition.channels.distance, rtol=1e-7, atol=1e-7)
     np.testing.assert_array_equal(by_kernel.nearest, by_definition.nearest)
@@ -88,8 +85,8 @@ def test_the_kernel_and_the_definition_agree(fitted):
 def test_circuits_that_are_run_give_the_same_decisions(fitted):
     pytest.importorskip("qiskit", reason="run with: pip install 'qmedoid[quantum]'")
     model, X = fitted
-    by_circuit = MeasuredMethod(model, StatevectorSwapTest()).measure(X[:1])
-    np.testing.assert_allclose(by_circuit.scores, model.scores(X[:1]), rtol=1e-5, atol=1e-5)
+    by_circuit = model.score_measured(X[:1], StatevectorSwapTest())
+    np.testing.assert_allclose(by_circuit.scores, model.score(X[:1]).scores, rtol=1e-5, atol=1e-5)
 
 
 def test_medoids_are_training_rows_of_their_classes_and_no_more_than_allowed(fitted):
@@ -102,7 +99,7 @@ def test_medoids_are_training_rows_of_their_classes_and_no_more_than_allowed(fit
 
 def test_the_nearest_medoid_of_each_class_is_told(fitted):
     model, X = fitted
-    found = model.measure(X)
+    found = model.score(X, channels=True)
     scaled, own = model.rank_scaling.apply(X), model.rank_scaling.apply(model.medoids)
     roots = np.sqrt(model.column_weights)
     distances = np.linalg.norm((scaled[:, None] - own[None]) * roots, axis=2)
@@ -115,10 +112,10 @@ def test_the_nearest_medoid_of_each_class_is_told(fitted):
 
 def test_columns_and_rows_are_read_alike_and_row_by_row(fitted):
     model, X = fitted
-    whole = model.measure(X)
-    columns = model.measure([np.ascontiguousarray(column) for column in X.T])
+    whole = model.score(X, channels=True)
+    columns = model.score([np.ascontiguousarray(column) for column in X.T], channels=True)
     np.testing.assert_array_equal(columns.scores, whole.scores)
-    np.testing.assert_array_equal(model.measure(X[7:8]).scores, whole.scores[7:8])
+    np.testing.assert_array_equal(model.score(X[7:8]).scores, whole.scores[7:8])
 
 
 def test_a_bad_value_is_refused_with_its_place(fitted):
@@ -126,7 +123,7 @@ def test_a_bad_value_is_refused_with_its_place(fitted):
     spoilt = X.copy()
     spoilt[5, 3] = np.nan
     with pytest.raises(DataError, match="Row 5 holds nan in column 3"):
-        model.scores(spoilt)
+        model.score(spoilt)
 
 
 def test_a_classifier_measured_by_circuits_is_the_same_classifier():

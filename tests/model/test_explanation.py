@@ -181,7 +181,7 @@ def test_a_circuit_alone_has_no_medoids_to_explain_by():
 def test_terms_of_a_record_beyond_all_out_of_fold_rows_add_up(n_classes):
     """The bounds of a calibration are part of its term."""
     model, X = geometric(n_classes, method=SMALL)
-    method, scores = model.method, model.method.measure(X).scores
+    method, scores = model.method, model.method.score(X).scores
     spread = np.ptp(scores, axis=1)
     mild = np.argsort(spread)[:80]
     calibration = fit_calibration(scores[mild], rows_of(n_classes)[1][mild], "curve")

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from qmedoid.exceptions import DataError
 from qmedoid.geometry.channels import fusion_scores, predict_codes
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 
-def make_model(angle: AngleKind = "true") -> NearestModel:
+def make_model(angle: AngleKind = "true") -> NearestPart:
     """Three columns, features that are the columns' absolute values, one medoid for each of two classes."""
-    return NearestModel(
+    return NearestPart(
         input_scaling=Scaling(np.zeros(3), np.ones(3)),
         configuration=((0,), (1,), (2,)),
         weights=(np.ones(1),) * 3,
@@ -32,28 +33,27 @@ def make_model(angle: AngleKind = "true") -> NearestModel:
     )
 
 
-def by_definition(model: NearestModel, X: np.ndarray) -> np.ndarray:
+def by_definition(model: NearestPart, X: np.ndarray) -> np.ndarray:
     channels = model.feature_channels(model.features(X))
     return fusion_scores(channels, model.alpha, use_angular=model.use_angular, multipliers=model.multipliers)
 
 
 @pytest.mark.parametrize("angle", ["true", "printed"])
-def test_scores_labels_and_margins_are_one_rule(angle: AngleKind) -> None:
+def test_scores_and_labels_are_one_rule(angle: AngleKind) -> None:
     model = make_model(angle)
     X = np.random.default_rng(0).normal(size=(500, 3))
     scores = by_definition(model, X)
-    np.testing.assert_allclose(model.scores(X), scores, atol=1e-12)
-    np.testing.assert_array_equal(model.predict(X), predict_codes(scores))
-    np.testing.assert_allclose(model.margins(X), scores[:, 0] - scores[:, 1], atol=1e-12)
-    assert set(model.predict(X)) == {0, 1}
+    np.testing.assert_allclose(model.score(X).scores, scores, atol=1e-12)
+    np.testing.assert_array_equal(model.labels(X), predict_codes(scores))
+    assert set(model.labels(X)) == {0, 1}
 
 
 def test_columns_are_scored_as_rows() -> None:
     model, X = make_model(), np.random.default_rng(0).normal(size=(500, 3))
     columns = list(X.T)
-    np.testing.assert_array_equal(model.predict(columns), model.predict(X))
-    np.testing.assert_array_equal(model.scores(columns, threads=2), model.scores(X))
-    np.testing.assert_array_equal(model.channels(columns).angle, model.channels(X).angle)
+    np.testing.assert_array_equal(model.labels(columns), model.labels(X))
+    np.testing.assert_array_equal(model.score(columns, threads=2).scores, model.score(X).scores)
+    np.testing.assert_array_equal(model.score(columns, channels=True).angle, model.score(X, channels=True).angle)
 
 
 @pytest.mark.parametrize("angle", ["true", "printed"])
@@ -67,18 +67,18 @@ def test_rows_out_of_the_kernels_range_follow_the_definition(angle: AngleKind, e
         X[4] = 0.0
     expected = by_definition(model, X)
     assert np.isfinite(expected).all()
-    np.testing.assert_allclose(model.scores(X), expected, atol=1e-12)
-    np.testing.assert_array_equal(model.predict(X), predict_codes(expected))
+    np.testing.assert_allclose(model.score(X).scores, expected, atol=1e-12)
+    np.testing.assert_array_equal(model.labels(X), predict_codes(expected))
     defined = model.feature_channels(model.features(X))
-    np.testing.assert_allclose(model.channels(X).angle, defined.angle, atol=1e-12)
-    np.testing.assert_allclose(model.channels(X).distance, defined.distance, rtol=1e-12)
-    np.testing.assert_allclose(model.scores(list(X.T)), expected, atol=1e-12)
+    np.testing.assert_allclose(model.score(X, channels=True).angle, defined.angle, atol=1e-12)
+    np.testing.assert_allclose(model.score(X, channels=True).distance, defined.distance, rtol=1e-12)
+    np.testing.assert_allclose(model.score(list(X.T)).scores, expected, atol=1e-12)
 
 
 def test_a_zero_row_keeps_the_zero_rules() -> None:
     zero = np.zeros((1, 3))
-    np.testing.assert_array_equal(make_model("true").channels(zero).angle, [[np.pi / 2, np.pi / 2]])
-    np.testing.assert_array_equal(make_model("printed").channels(zero).angle, [[0.0, 0.0]])
+    np.testing.assert_array_equal(make_model("true").score(zero, channels=True).angle, [[np.pi / 2, np.pi / 2]])
+    np.testing.assert_array_equal(make_model("printed").score(zero, channels=True).angle, [[0.0, 0.0]])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -87,40 +87,38 @@ def test_a_missing_number_is_named_by_row_and_column(bad: float) -> None:
     X[31_234, 2] = bad
     for table in (X, list(X.T)):
         with pytest.raises(DataError, match=rf"Row 31234 holds {bad} in column 2"):
-            make_model().predict(table)
+            make_model().labels(table)
 
 
 def test_number_of_columns_is_checked() -> None:
     with pytest.raises(DataError, match="has 2 columns; the model was fitted on 3"):
-        make_model().predict(np.ones((5, 2)))
+        make_model().labels(np.ones((5, 2)))
 
 
 def test_a_model_survives_pickling_after_use() -> None:
     model, X = make_model(), np.random.default_rng(0).normal(size=(50, 3))
-    before = model.scores(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).scores(X), before)
+    before = model.score(X).scores
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).score(X).scores, before)
 
 
 def test_a_changed_model_has_a_plan_of_its_own() -> None:
     model, X = make_model(), np.random.default_rng(0).normal(size=(50, 3))
-    before = model.scores(X)
-    np.testing.assert_array_equal(replace(model, multipliers=2.0 * model.multipliers).scores(X), 2.0 * before)
+    before = model.score(X).scores
+    np.testing.assert_array_equal(replace(model, multipliers=2.0 * model.multipliers).score(X).scores, 2.0 * before)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e4, 1e9])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.1e150, -1e300])
-def test_bad_values_of_columns_that_are_said_to_notice_them_are_refused(unit, bad):
+def test_bad_values_are_refused_whatever_the_unit_of_their_column(unit, bad):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4)) * [1.0, unit, 3.0, 1e-3] + [0.0, 2 * unit, 1.0, 0.0]
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
     model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X, y).model_
     # A number beyond 1e150 shows in the features unless the unit of its column is nearly as large.
-    np.testing.assert_array_equal(model.notices_bad_values, [True, unit < 1e5, True, True])
-    for column in np.flatnonzero(model.notices_bad_values):
+    for column in range(4):
         rows = X.copy()
         rows[7, column] = bad
         for table in (rows, list(rows.T)):
-            with pytest.raises(DataError, match=f"Row 7 holds .* in column {column} "):
-                model.scores_and_medoids(table)
-            with pytest.raises(DataError, match=f"Row 7 holds .* in column {column} "):
-                model.measure(table)
+            for scored in (model.score, model.labels, partial(model.score, channels=True)):
+                with pytest.raises(DataError, match=f"Row 7 holds .* in column {column} "):
+                    scored(table)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
-from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.model import CLIP
 from qmedoid.methods.evidence.neighbors import added, weights
+from qmedoid.methods.evidence.part import CLIP
 from qmedoid.model.storage.archive import CARD
 from qmedoid.quantum.circuits.backends import StatevectorSwapTest
+from qmedoid.schema import renumbered
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 
@@ -50,26 +50,27 @@ def test_what_neighbors_add_is_the_sum_written_out_record_by_record(fitted):
         near = [(distances[place] / known.length + 0.05) ** -3 for place in nearest]
         for place, weight in zip(nearest, near, strict=True):
             expected[number] += weight / (1 + sum(near)) * known.amounts[place]
-    np.testing.assert_allclose(model.scores(rows), model.class_scores(expected), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.score(rows).scores, model.class_scores(expected), rtol=1e-9, atol=1e-9)
 
 
 def test_rows_are_judged_alike_alone_together_and_by_columns(fitted):
     model, X, _ = fitted
-    whole = model.scores(X)
-    np.testing.assert_array_equal(np.vstack([model.scores(row[None]) for row in X[:20]]), whole[:20])
-    np.testing.assert_array_equal(model.scores(list(X.T)), whole)
-    np.testing.assert_array_equal(model.measure(X).scores, whole)
-    assert model.scores(X[:0]).shape == (0, model.n_classes)
+    whole = model.score(X).scores
+    np.testing.assert_array_equal(np.vstack([model.score(row[None]).scores for row in X[:20]]), whole[:20])
+    np.testing.assert_array_equal(model.score(list(X.T)).scores, whole)
+    np.testing.assert_array_equal(model.score(X).scores, whole)
+    assert model.score(X[:0]).scores.shape == (0, model.n_classes)
 
 
 @pytest.mark.parametrize("swap_test", [compact_swap_test, StatevectorSwapTest()])
 def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, swap_test):
     model, X, _ = fitted
     rows = X[:6] + 0.1
-    measured = MeasuredMethod(model, swap_test)
-    np.testing.assert_allclose(measured.measure(rows).scores, model.scores(rows), rtol=1e-5, atol=1e-5)
-    assert measured.measure(rows[:0]).scores.shape == (0, model.n_classes)
-    assert model.n_measured >= 2
+    np.testing.assert_allclose(
+        model.score_measured(rows, swap_test).scores, model.score(rows).scores, rtol=1e-5, atol=1e-5
+    )
+    assert model.score_measured(rows[:0], swap_test).scores.shape == (0, model.n_classes)
+    assert model.facts["vector_length"] >= 2
 
 
 def test_far_from_all_that_is_known_nothing_is_added():
@@ -85,10 +86,10 @@ def test_far_from_all_that_is_known_nothing_is_added():
 def test_rows_have_new_numbers_in_a_larger_table(fitted):
     model, _, _ = fitted
     rows = np.arange(500) * 3 + 7
-    other = model.with_row_numbers(rows)
+    other = renumbered(model, rows)
     np.testing.assert_array_equal(other.medoid_rows, rows[model.medoid_rows])
     np.testing.assert_array_equal(other.neighbors.rows, rows[model.neighbors.rows])
-    without = replace(model, neighbors=None).with_row_numbers(rows)
+    without = renumbered(replace(model, neighbors=None), rows)
     assert without.neighbors is None
 
 

@@ -6,7 +6,6 @@ from scipy.spatial.distance import cdist
 
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 
@@ -70,7 +69,7 @@ def test_columns_are_judged_by_distances_to_real_rows(model):
 
 def test_distances_are_those_of_the_compact_swap_test(model, records):
     X = records[0][:50]
-    measured = model.measure(X)
+    measured = model.score(X, channels=True)
     geometry = model.geometry
     roots = np.sqrt(geometry.metrics[0])
     rows = geometry.scaling.apply(X) * roots
@@ -89,37 +88,37 @@ def test_distances_are_those_of_the_compact_swap_test(model, records):
 
 def test_a_row_says_the_same_alone_in_a_long_table_and_on_two_threads(model):
     X = np.random.default_rng(2).normal(size=(5000, 4)) * 10
-    whole = model.measure(X, threads=2)
-    one_thread = model.measure(X, threads=1)
-    columns = model.measure([np.ascontiguousarray(column) for column in X.T], threads=1)
+    whole = model.score(X, threads=2, channels=True)
+    one_thread = model.score(X, threads=1, channels=True)
+    columns = model.score([np.ascontiguousarray(column) for column in X.T], threads=1, channels=True)
     for other in (one_thread, columns):
         np.testing.assert_array_equal(whole.scores, other.scores)
-        np.testing.assert_array_equal(whole.deltas, other.deltas)
+        np.testing.assert_array_equal(whole.features, other.features)
         np.testing.assert_array_equal(whole.nearest, other.nearest)
     for row in (0, 2047, 2048, 4999):
-        alone = model.measure(X[row : row + 1])
+        alone = model.score(X[row : row + 1], channels=True)
         np.testing.assert_allclose(alone.scores[0], whole.scores[row], rtol=1e-12)
         np.testing.assert_array_equal(alone.nearest[0], whole.nearest[row])
-    assert len(model.measure(X[:0]).scores) == 0
+    assert len(model.score(X[:0]).scores) == 0
 
 
 def test_contributions_add_up_to_the_logit(model, records):
     X = records[0][:5]
     logits = model.logits(X)
     for row, logit in zip(X, logits, strict=True):
-        found = model.contributions(row[None], model.measure(row[None]), model.rare_class, 1 - model.rare_class)
+        found = model.contributions(row[None], model.rare_class, 1 - model.rare_class)
         assert sum(one.contribution for one in found.groups) + model.intercept == pytest.approx(logit, rel=1e-12)
         assert found.terms == {"intercept": model.intercept}
         assert len({(one.columns, one.name) for one in found.groups}) == len(found.groups) == len(model.weights)
     np.testing.assert_allclose(model.logit(model.features(X)), logits, rtol=1e-12)
-    scores = model.measure(X).scores
+    scores = model.score(X).scores
     np.testing.assert_allclose(scores, np.column_stack([logits / 2, -logits / 2]), rtol=1e-12)
 
 
 def test_the_circuit_is_fed_features_of_the_model(model, records):
     X = records[0][:20]
     assert len(model.circuit_features) == 8
-    np.testing.assert_array_equal(model.measure(X).deltas, model.features(X)[:, model.circuit_features])
+    np.testing.assert_array_equal(model.score(X, channels=True).features, model.features(X)[:, model.circuit_features])
 
 
 def test_prototypes_are_training_rows(model, records):
@@ -156,9 +155,9 @@ class Recorded:
 
 def test_distances_to_the_nearest_prototypes_are_measured_by_the_compact_swap_test(model, records):
     swap_test, X = Recorded(), records[0][::25]
-    found, plain = MeasuredMethod(model, swap_test).measure(X), model.measure(X)
+    found, plain = model.score_measured(X, swap_test), model.score(X, channels=True)
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.features, plain.features, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(found.nearest, plain.nearest)
     # Of every record the eight nearest of both classes in both metrics, and the nearest on each of the four columns.
     assert swap_test.tests_of(4) == len(X) * 2 * 2 * 8
@@ -203,13 +202,13 @@ def test_few_prototypes_and_constant_columns_are_measured_alike():
 
 def test_a_table_is_read_alike_in_any_layout(model, records):
     X = records[0]
-    whole = model.measure(X)
+    whole = model.score(X, channels=True)
     for table in (np.asfortranarray(X), [np.ascontiguousarray(column) for column in X.T]):
-        found = model.measure(table)
+        found = model.score(table, channels=True)
         for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
             np.testing.assert_array_equal(one, other)
     for rows in (slice(7, 8), slice(100, 113)):
-        found = model.measure(np.asfortranarray(X)[rows])
+        found = model.score(np.asfortranarray(X)[rows], channels=True)
         for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
             np.testing.assert_array_equal(one, other[rows])
 
@@ -218,14 +217,14 @@ def test_a_table_is_read_alike_in_any_layout(model, records):
 def test_a_large_value_in_a_column_of_tiny_ones_is_far_from_all(records, signed_log):
     X, codes = records
     model = fit_rare(X * 1e-300, codes, RareSettings(n_common=80, n_hard=30, signed_log=signed_log), 0).model
-    found = model.measure(np.array([[1e150, 0.0, -1e150, 1e100]]))
+    found = model.score(np.array([[1e150, 0.0, -1e150, 1e100]]), channels=True)
     assert np.isfinite(found.scores).all()
     np.testing.assert_array_equal(model.medoid_classes[found.nearest], [[0, 1]])
 
 
 def test_a_table_of_another_shape_is_refused(model):
     with pytest.raises(DataError, match="has 3 columns; the model was fitted on 4"):
-        model.measure(np.zeros((5, 3)))
+        model.score(np.zeros((5, 3)), channels=True)
     with pytest.raises(DataError, match="between 2 and 5 rows"):
         model.features([np.zeros(5), np.zeros(2), np.zeros(5), np.zeros(5)])
 
@@ -234,4 +233,4 @@ def test_a_bad_value_is_named(model):
     X = np.zeros((3000, 4))
     X[2500, 2] = np.nan
     with pytest.raises(DataError, match="Row 2500 holds nan in column 2"):
-        model.measure(X)
+        model.score(X, channels=True)

@@ -15,6 +15,7 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.explain.importance import table_importances
+from qmedoid.methods.part import KeptRows
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
@@ -283,14 +284,17 @@ def test_importances_and_effects_are_those_of_their_commands(model):
 def test_neighbors_that_a_model_keeps_have_their_cells(model):
     table = mixed_table(300, 0)
     encoded = np.column_stack(look_at_data(model, table).sample.encoded)
-    kept = SimpleNamespace(neighbors=SimpleNamespace(records=encoded))
-    rows = _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=model.encodings))
+    kept = SimpleNamespace(rows=KeptRows(np.zeros(0), np.zeros(0), neighbors=encoded))
+    about = SimpleNamespace(n_neighbors=300, method=kept, contract=model.contract, encodings=model.encodings)
+    rows = _neighbor_rows(about)
     for name in ("x1", "x3", "color", "member"):
         assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
     assert (np.column_stack(rows.encoded) == encoded).all()
     # Encodings that give two levels the same numbers do not tell them apart.
-    same = [replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings]
-    assert _neighbor_rows(SimpleNamespace(method=kept, contract=model.contract, encodings=same)) is None
+    about.encodings = [
+        replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings
+    ]
+    assert _neighbor_rows(about) is None
     assert _neighbor_rows(model) is None
 
 

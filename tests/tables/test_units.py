@@ -13,7 +13,7 @@ import pytest
 from qmedoid import MedoidClassifier, check_table
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.tables import cells
-from qmedoid.tables.units import find_units
+from qmedoid.tables.roles import find_units
 
 ROWS = 40
 

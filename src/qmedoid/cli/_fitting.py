@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,8 @@ from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, some_of
 from qmedoid.geometry.row_groups import equal_rows, group_folds, row_groups
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -33,6 +33,7 @@ from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.text_types import grouped_columns, median_size
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -234,17 +235,16 @@ class Fitting(NamedTuple):
         training = model.training
         if training is not None and options.time_column is not None:
             times = train.table[options.time_column]
-            from qmedoid.tables._text_kinds import rows_per_day
+            from qmedoid.tables.text_kinds import rows_per_day
 
             training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
         # Medoids are numbered by their rows in the file, not among the training rows.
-        hybrids = cast("tuple[Any, ...]", model.models)
-        models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
+        model = renumbered(model, train.rows)
         # The options that were given, for the model card; of the table its name.
         asked = {name: value for name, value in vars(options).items() if value is not None and name not in _OF_THE_CALL}
         asked |= {"table": Path(options.table).name, "roles": fitted.roles}
         parameters = {"command": asked, **model.parameters}
-        return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
+        return fitted, replace(model, contract=contract, parameters=parameters, training=training)
 
     def again(self, train: Labeled, judged: Labeled, progress: Callable[[float], None]) -> OneFit:
         """Fit other rows in the same way, and decide about rows that they were not fitted to.
@@ -302,7 +302,7 @@ def held_out_report(
     decided, _ = decide_batch(model, table, issues, tally)
     # Columns in which every point may part thousands, by their names in training.
     grouped = {
-        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
+        difference.renames.get(name, name): (example, median_size(read(data.table[name], "number").values))
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)

@@ -132,7 +132,7 @@ def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
 
 def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
     """Say how the files are read, and refuse rows of units below the header, as a fit in memory does."""
-    from qmedoid.tables.units import find_units
+    from qmedoid.tables.roles import find_units
 
     for one in notes[:_MOST_NOTES]:
         note(one)
@@ -143,7 +143,7 @@ def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role
             iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.reading.as_text else {})), None
         )
     if first is not None and table.reading.as_text:
-        from qmedoid.tables._text_types import infer_types
+        from qmedoid.tables.text_types import infer_types
 
         units = find_units(infer_types(pa.table(first), table.reading.decimal, ()), roles)
         if units is not None:

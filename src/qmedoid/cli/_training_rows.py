@@ -17,11 +17,10 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.kinds import DateOrder, kind_of_type
-from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, Role, check_roles, find_units, in_roles, read_roles_file
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels, refuse_quantity
-from qmedoid.tables.units import find_units
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -228,7 +227,7 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
     """Row numbers in the order of a time column; rows of one time keep their order."""
     import pyarrow.compute as pc
 
-    from qmedoid.tables._text_kinds import moments_of_text
+    from qmedoid.tables.text_kinds import moments_of_text
 
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")

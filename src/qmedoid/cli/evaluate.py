@@ -22,11 +22,10 @@ from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.bad_rows import NAMES
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
 from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.writing import check_output
+from qmedoid.tables.writing import NAMES, check_output
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,8 +87,8 @@ def _markdown(text: str) -> Any:
 def _summary(loaded: ModelFile) -> InspectDict:
     """The model as plain values."""
     model, decision, method = loaded.model, loaded.model.decision, loaded.model.method
-    medoids = [] if method is None else zip(method.medoid_classes, method.medoid_rows, strict=True)
-    groups = () if method is None else method.column_groups
+    medoids = [] if method is None else zip(method.rows.classes, method.rows.numbers, strict=True)
+    groups = () if method is None else method.facts["groups"]
     return {
         "sha256": loaded.sha256,
         "parent": model.parent,
@@ -118,7 +118,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "encoded_columns": list(model.layout.names),
         "models": len(model.models),
         "groups": [[model.layout.names[column] for column in group] for group in groups],
-        "alpha": None if method is None else method.facts.get("alpha"),
+        "alpha": None if method is None else method.facts["numbers"].get("alpha"),
         "medoids": [{"class": model.decision.classes[code], "training_row": int(row)} for code, row in medoids],
         "known_records": model.n_neighbors,
         "raw_rows": model.records is not None,

@@ -23,7 +23,7 @@ from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.labeled import LabeledTally
+from qmedoid.tables.evaluating import LabeledTally
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,12 +30,11 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.bad_rows import NAMES
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport, NoveltyTally
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
-from qmedoid.tables.writing import SUFFIXES, check_output
+from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
 if TYPE_CHECKING:
     from qmedoid.large.shards import PartTotals

@@ -17,9 +17,9 @@ from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
 from qmedoid.methods.comparisons.fit import comparisons_of, joined
-from qmedoid.methods.comparisons.model import ComparisonsModel, class_scores
+from qmedoid.methods.comparisons.part import ComparisonsPart, class_scores
 from qmedoid.methods.evidence.ridge import RowGroups
-from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.weights import fit_sum
 
 # From this many rows on there are fewer folds, dealt twice, and trees of all rows are grown so much longer than those
 # of a fold, which see two thirds of the rows.
@@ -79,7 +79,7 @@ class BoostingSettings:
 class FittedComparisons(NamedTuple):
     """Trees fitted to all rows, and the out-of-fold dissimilarities of every row, shape (n, C)."""
 
-    model: ComparisonsModel
+    model: ComparisonsPart
     out_of_fold: Array
     n_iterations: int
 
@@ -228,7 +228,7 @@ def _mix(outputs: Sequence[Array], codes: Codes, n_classes: int, groups: Codes |
 def _model_of(
     kinds: Sequence[Sequence[Grown]], weights: Array, bias: Array, ranks: Array, known: Sequence[Array], X: Array,
     codes: Codes, n_classes: int,
-) -> ComparisonsModel:  # fmt: skip
+) -> ComparisonsPart:  # fmt: skip
     """Weighted means of the fits of each kind as one model; raise where it says anything else on the training rows.
 
     The fits saw ranks, the places of the cells of X among the `known` values of their columns.
@@ -238,7 +238,7 @@ def _model_of(
     model = comparisons_of(trees, bias + sum(weight * fit.start for fit, weight in fits), X, codes, n_classes)
     some = slice(None, None, max(1, len(X) // 1000))
     wanted = model.class_scores(bias + sum(weight * fit.outputs(ranks[some]) for fit, weight in fits))
-    if not np.allclose(model.scores(X[some]), wanted, rtol=_SAME, atol=_SAME):
+    if not np.allclose(model.score(X[some]).scores, wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
             "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."

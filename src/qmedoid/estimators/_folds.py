@@ -11,13 +11,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
-from qmedoid.methods.base import Method
+from qmedoid.methods.part import Part
+from qmedoid.schema import renumbered
 
 Split = tuple[Codes, Codes]
 Splits = list[Split]
 FoldRows = Callable[[Codes, Codes], tuple[Array, Array]]
 """The rows of a table that train and those that are held out, both as numbers."""
-AnyMethod = TypeVar("AnyMethod", bound=Method)
+AnyMethod = TypeVar("AnyMethod", bound=Part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class TrainingTable:
 
     def as_given(self, model: AnyMethod) -> AnyMethod:
         """A model of these rows with the row numbers of the table that was given."""
-        return model if self.row_numbers is None else model.with_row_numbers(self.row_numbers)
+        return model if self.row_numbers is None else renumbered(model, self.row_numbers)
 
     def splits(self, estimator: Any, rng: np.random.Generator) -> Splits:
         """Training and held-out rows of the folds of an estimator's `cv`.

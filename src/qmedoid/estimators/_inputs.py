@@ -16,7 +16,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows_note, row_groups
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.base import LARGEST
+from qmedoid.methods.part import LARGEST
 from qmedoid.spelling import did_you_mean
 
 SMALLEST = 1e-150

@@ -41,14 +41,15 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
-from qmedoid.methods.base import Method, Scorer
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.methods.part import Backends, Part, score_part
 from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 
 Refine = Literal["auto", "always", "never"]
 LARGE = 10_000
@@ -89,7 +90,7 @@ class MethodMixin:
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
     refined_share: ClassVar[float] = 0.1
     carries_factors: ClassVar[bool] = False
-    models_: Sequence[Method]
+    models_: Sequence[Part]
     _medoid_tables: Sequence[Array]
     # What a fit limited, in words.
     _fit_notes: Sequence[str] = ()
@@ -114,9 +115,9 @@ class MethodMixin:
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
         """Set the fitted attributes, the best model first."""
-        models = [fit.model.method.plain for fit in fits]
+        models = [fit.model.method for fit in fits]
         self.models_ = [data.as_given(model) for model in models]
-        self._medoid_tables = [data.X[model.medoid_rows] for model in models]
+        self._medoid_tables = [data.X[model.rows.numbers] for model in models]
 
 
 class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
@@ -127,8 +128,8 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
 
     Attributes
     ----------
-    model_ : Method
-        The fitted model, or the same measured by a backend; `models_` is the list of it.
+    model_ : Part
+        The fitted model; `models_` is the list of it.
     calibration_ : Calibration
         How its scores become log-probabilities.
     """
@@ -171,7 +172,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
         self.keep(fits, data)
-        self._novelty = fit_novelty(data.X, number_encodings(self), fits[0].model.method.plain)
+        self._novelty = fit_novelty(data.X, number_encodings(self), fits[0].model.method)
         self._importances = None
         keep_importances(self, data.X, fits[0].held_out, number_places(self))
         report.end()
@@ -192,18 +193,18 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         for number, (some, held) in enumerate(splits):
             train = in_own_order(data, some)
             model, _, own = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
-            found = model.measure(data.X[held])
+            found = model.score(data.X[held], channels=True)
             scores[held] = found.scores
-            if own is not None and found.deltas is not None:
+            if own is not None and found.features is not None:
                 deltas = np.full((len(data.codes), own.shape[1]), np.nan) if deltas is None else deltas
-                deltas[train], deltas[held] = own, found.deltas
-            model = model.with_row_numbers(train)
+                deltas[train], deltas[held] = own, found.features
+            model = renumbered(model, train)
         if self.refit:
             model, _, deltas = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
         return [described(model, data, scores, deltas, [held for _, held in splits])]
 
     @abstractmethod
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
         """The model of these rows, its out-of-fold dissimilarities, and out-of-fold deltas if the method has any."""
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
@@ -212,7 +213,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         self.classes_ = data.classes
         if number_columns(self) is None:
             self.n_features_in_ = data.X.shape[1]
-        self.model_: Scorer = self.models_[0]
+        self.model_: Part = self.models_[0]
         self.calibration_ = fits[0].model.calibration
         self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
@@ -220,19 +221,19 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
-        measured.model_ = self.models_[0].with_swap_test(swap_test)
+        measured._backends = Backends(swap_test)
         return measured
 
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
         models = (HybridModel(self.models_[0], self.calibration_),)
-        is_measured = self.model_ is not self.models_[0]
-        return self._numbers_model(models, self.decision_, is_measured, threshold=float(self.threshold_))
+        return self._numbers_model(models, self.decision_, threshold=float(self.threshold_))
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.calibration_.apply(self.model_.scores_and_medoids(read_numbers(self, X))[0])
+        found = score_part(self.model_, read_numbers(self, X), self._backends, channels=False, threads=None)
+        return self.calibration_.apply(found.scores)
 
     def _seed(self) -> int:
         """The seed of the fit: `random_state` itself, or drawn from it where it is no number."""

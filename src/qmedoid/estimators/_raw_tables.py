@@ -26,14 +26,13 @@ from qmedoid.estimators._inputs import (
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._raw_reading import asked_roles, left_out_note, left_out_warning, place_of, read_table
 from qmedoid.estimators._row_order import validation_order
-from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
+from qmedoid.estimators._saving import SavingMixin, plain_parameters
 from qmedoid.estimators._weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.base import LARGEST
-from qmedoid.methods.variational.model import MeasuredVariational
+from qmedoid.methods.part import LARGEST
 from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.contract import Contract
 from qmedoid.model.fit_novelty import fit_novelty
@@ -46,11 +45,10 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import TARGET_NAME, Role, in_roles
+from qmedoid.tables.roles import TARGET_NAME, Role, find_units, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import choose_positive, label_codes, rest_label, seldom_note, target_notes
-from qmedoid.tables.units import find_units
 
 _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "
@@ -96,9 +94,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     def table_model(self) -> TableModel:
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        model = self.model_
-        if model.method is not model.method.plain or isinstance(model.variational, MeasuredVariational):
-            raise measured_error()
+        self._refuse_measured()
         return TableModel(
             contract=self.contract_,
             encodings=self.encodings_,
@@ -165,16 +161,15 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         """The class code of every row; the class of interest is chosen where nobody said."""
         labels, codes = class_codes(y, n_rows)
         counts = self._counts_of(labels, np.bincount(codes)).tolist()
-        for note in target_notes(labels.tolist(), counts):
-            self._note(note.message)
+        for _, message in target_notes(labels.tolist(), counts):
+            self._note(message)
         point, place = self.operating_point, None
         if self.positive is not None:
             place = place_of(self.positive, labels)
         elif point is not None and len(labels) == 2:
             asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
-            choice = choose_positive(labels.tolist(), counts, asked)
-            self._note(choice.note, warned=not choice.is_plain)
-            place = choice.place
+            place, why, is_plain = choose_positive(labels.tolist(), counts, asked)
+            self._note(why, warned=not is_plain)
         self._against_rest = None
         if place is not None and len(labels) > 2:
             self._against_rest = labels[place]
@@ -295,9 +290,9 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         drawn = None if is_whole else rows.data.weights
-        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain, drawn)
+        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method, drawn)
         known = given.select([column.name for column in self.contract_.columns])
-        self._records = tuple(tuple(plain_records(known, model.medoid_rows)) for model in method.models_)
+        self._records = tuple(tuple(plain_records(known, model.rows.numbers)) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None
@@ -307,7 +302,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
 
     def _scores(self, X: Any) -> Array:
         matrix = self._matrix(X)
-        return self.model_.decide(matrix)[0]
+        return self.model_.decide(matrix, backends=self._backends)[0]
 
     def _matrix(self, X: Any) -> Array:
         """The rows as numbers, shape (n, M)."""

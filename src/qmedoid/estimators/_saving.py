@@ -14,6 +14,7 @@ from qmedoid.estimators._inputs import column_names
 from qmedoid.estimators._number_columns import NumberColumns, number_columns
 from qmedoid.exceptions import ModelError
 from qmedoid.markup.html import plain
+from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.model.decision import Decision
 from qmedoid.model.table import Record, TableModel
 from qmedoid.model.view import model_view, settings_view
@@ -32,6 +33,8 @@ class SavingMixin:
 
     # Importances of the columns of the contract; None before they are known, and where there are none.
     _importances: Array | None = None
+    # What measures distances and the circuit of a copy made by `measured_by`.
+    _backends: Backends = CLOSED_FORM
 
     @abstractmethod
     def table_model(self) -> TableModel:
@@ -114,10 +117,9 @@ class SavingMixin:
             return settings_view(f"{name}, not fitted", changed)
         return model_view(self.table_model(), f"{name}, fitted", settings=changed)
 
-    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: Any) -> TableModel:
+    def _numbers_model(self, models: Any, decision: Decision, **metrics: Any) -> TableModel:
         """The models of a classifier of numbers; missing values are filled in, as by itself."""
-        if is_measured:
-            raise measured_error()
+        self._refuse_measured()
         columns = number_columns(self) or NumberColumns.unfilled(column_names(self))
         records: tuple[tuple[Record, ...], ...] | None = None
         if hasattr(self, "_medoid_tables"):
@@ -135,13 +137,13 @@ class SavingMixin:
             importances=self._importances,
         )
 
-
-def measured_error() -> ModelError:
-    """The refusal to save a classifier whose distances or circuit a backend measures."""
-    return ModelError(
-        "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was made "
-        "from, and call measured_by again where it is needed."
-    )
+    def _refuse_measured(self) -> None:
+        """Refuse to save a classifier whose distances or circuit a backend measures."""
+        if self._backends != CLOSED_FORM:
+            raise ModelError(
+                "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was "
+                "made from, and call measured_by again where it is needed."
+            )
 
 
 def plain_parameters(value: Any) -> Any:

@@ -15,7 +15,7 @@ from qmedoid.estimators._raw_reading import read_table
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, row_groups
-from qmedoid.methods.base import Method
+from qmedoid.methods.part import Part
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import Inferred
 
@@ -111,22 +111,22 @@ class Subject:
 
     def groups(self, fitted: Any) -> frozenset[frozenset[int]] | None:
         """The groups of more than one and not all columns that a fit has found; None where it knows no groups."""
-        found = getattr(plain_method(fitted), "column_groups", None)
-        if found is None:
+        part = part_of_medoids(fitted)
+        if part is None:
             return None
         places = list(range(len(self.columns)))
         if self._is_raw:
             self.columns = list(dict.fromkeys([*self.columns, *fitted.encoded_names_]))
             places = [self.columns.index(name) for name in fitted.encoded_names_]
-        several = (set(group) for group in found if 1 < len(set(group)) < len(places))
+        several = (set(group) for group in part.facts["groups"] if 1 < len(set(group)) < len(places))
         return frozenset(frozenset(places[column] for column in group) for group in several)
 
 
-def plain_method(fitted: Any) -> Method | None:
+def part_of_medoids(fitted: Any) -> Part | None:
     """The model of distances to real records inside a fitted classifier; None where it has none."""
     model = getattr(fitted, "model_", None)
-    method: Method | None = getattr(getattr(model, "method", model), "plain", None)
-    return method
+    method = getattr(model, "method", model)
+    return method if isinstance(method, Part) else None
 
 
 def codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:

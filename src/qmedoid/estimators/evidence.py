@@ -10,10 +10,10 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators._parameters import AUTO, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, is_time_for
-from qmedoid.methods.base import Method
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.part import Part
 from qmedoid.methods.variational.selection import OutOfFold
 
 
@@ -53,7 +53,7 @@ class EvidenceClassifier(MethodClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : EvidenceModel
+    model_ : EvidencePart
     calibration_ : Calibration
     regularization_ : float
         The λ that was chosen.
@@ -139,7 +139,7 @@ class EvidenceClassifier(MethodClassifier):
             n_terms=EvidenceSettings.n_terms if self.n_terms == "auto" else int(self.n_terms),
         )
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
         fitted = fit_evidence(
             data.X,
             data.codes,

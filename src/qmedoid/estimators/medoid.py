@@ -23,9 +23,9 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.methods.part import Backends
 from qmedoid.methods.registry import METHODS
 from qmedoid.methods.variational.model import ExpectationFunction
-from qmedoid.quantum.measuring import measured_hybrid
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 
@@ -343,7 +343,7 @@ class MedoidClassifier(RawTableClassifier):
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
         matrix = self._matrix(X)
-        return np.where(self.model_.decide(matrix)[1], "circuit", self.method_)
+        return np.where(self.model_.decide(matrix, backends=self._backends)[1], "circuit", self.method_)
 
     @takes_collections
     def novelty(self, X: Any) -> Array:
@@ -378,7 +378,6 @@ class MedoidClassifier(RawTableClassifier):
             Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
         """
         check_is_fitted(self)
-        model = measured_hybrid(self.model_, swap_test, expectations)
         measured = copy.copy(self)
-        measured.model_ = model
+        measured._backends = Backends(swap_test, expectations)
         return measured

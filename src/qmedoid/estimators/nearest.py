@@ -36,13 +36,14 @@ from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.channels import Channels
+from qmedoid.geometry.channels import Channels, margins, predict_codes
 from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.nearest.fit import Best, Selected, Selection
-from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.part import Backends, Scored, score_part
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
@@ -109,7 +110,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : NearestModel
+    model_ : NearestPart
         The best model; `models_` holds the best `n_models`, best first.
     medoids_ : ndarray of shape (P, M)
         The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_`
@@ -283,11 +284,11 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         selected, folds = search_models(self, data, report)
         rows, fits = np.concatenate(folds), []
         for chosen in selected:
-            measured = out_of_fold = chosen.model.measure(data.X)
+            measured = out_of_fold = chosen.model.score(data.X, channels=True)
             if chosen.out_of_fold is not None:
                 channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
-                out_of_fold = measured._replace(channels=channels, scores=chosen.model.fuse(channels))
+                out_of_fold = Scored(chosen.model.fuse(channels), measured.nearest, *channels)
             fits.append(FittedMethod(chosen.model, measured, out_of_fold, folds, chosen))
         return fits
 
@@ -298,24 +299,31 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""
         check_is_fitted(self)
-        predicted: npt.NDArray[Any] = self.classes_[self.model_.predict(read_numbers(self, X))]
+        table = read_numbers(self, X)
+        # Labels are found without scores, several times as fast.
+        is_measured = self._backends.swap_test is not None
+        codes = predict_codes(self._scored(table).scores) if is_measured else self.model_.labels(table)
+        predicted: npt.NDArray[Any] = self.classes_[codes]
         return predicted
 
     def decision_function(self, X: Any) -> Array:
         """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
         check_is_fitted(self)
-        return self.model_.margins(read_numbers(self, X))
+        return margins(self._scored(read_numbers(self, X)).scores)
 
     def channels(self, X: Any) -> Channels:
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""
         check_is_fitted(self)
-        return self.model_.channels(read_numbers(self, X))
+        return self._scored(read_numbers(self, X), channels=True).channels
+
+    def _scored(self, table: Array, *, channels: bool = False) -> Scored:
+        return score_part(self.model_, table, self._backends, channels=channels, threads=None)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
         """A copy whose overlaps a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
-        measured.model_ = MeasuredNearest(self.models_[0], swap_test)
+        measured._backends = Backends(swap_test)
         return measured
 
     def table_model(self) -> TableModel:
@@ -326,15 +334,15 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
         cut = 0.0 if len(self.classes_) == 2 else None
         decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
-        return self._numbers_model(models, decision, isinstance(self.model_, MeasuredNearest))
+        return self._numbers_model(models, decision)
 
     def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
         best = selected[0]
         self.classes_ = data.classes
         if number_columns(self) is None:
             self.n_features_in_ = data.X.shape[1]
-        self.models_: list[NearestModel] = [data.as_given(choice.model) for choice in selected]
-        self.model_: NearestModel | MeasuredNearest = self.models_[0]
+        self.models_: list[NearestPart] = [data.as_given(choice.model) for choice in selected]
+        self.model_: NearestPart = self.models_[0]
         self.alpha_ = best.model.alpha
         self.alpha_sweep_ = best.sweep
         self.one_se_: Best | None = best.best

@@ -11,13 +11,13 @@ from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_r
 from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
-from qmedoid.methods.base import Method
 from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.part import Part
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
-from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.weights import fit_sum
 from qmedoid.model.hybrid import DeltaSettings
 
 # Progress when the prototypes are fitted.
@@ -60,7 +60,7 @@ class RareEventClassifier(MethodClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-    model_ : RareEventModel or SumModel
+    model_ : RarePart or SumModel
         The sum where there are comparisons.
     weights_ : dict of str to float
         Weights of the prototypes (``"rare"``) and of the comparisons by their names.
@@ -158,7 +158,7 @@ class RareEventClassifier(MethodClassifier):
             n_rare=int(self.n_rare), n_common=int(self.n_common), n_hard=int(self.n_hard), n_folds=int(self.n_folds)
         )
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
         if len(data.classes) != 2:
             raise ParameterError(
                 "Only binary classification is supported. The type of the target is multiclass: the rare-event method "
@@ -176,7 +176,7 @@ class RareEventClassifier(MethodClassifier):
 
     def _with_comparisons(
         self, fitted: FittedRare, data: TrainingTable, seed: int, progress: Progress, spent: float
-    ) -> tuple[Method, Array]:
+    ) -> tuple[Part, Array]:
         """The model and its out-of-fold dissimilarities, with trees of comparisons if these make the rows likelier."""
         self.weights_ = {fitted.model.name: 1.0}
         # Without folds there is nothing to weigh by.
@@ -195,5 +195,5 @@ class RareEventClassifier(MethodClassifier):
         if total.weights[1] == 0:
             return fitted.model, fitted.out_of_fold
         model = SumModel(fitted.model, (trees.model,), total.weights, total.biases)
-        self.weights_ = dict(model.facts["weights"])
+        self.weights_ = dict(model.facts["numbers"]["weights"])
         return model, total.scores

@@ -25,8 +25,7 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.saved import SavedModel, check_saved
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.evaluating import decision_report
-from qmedoid.tables.labeled import LabeledRows, LabeledTally
+from qmedoid.tables.evaluating import LabeledRows, LabeledTally, decision_report
 
 LEAST_ROWS = 10
 """Rows of every class without which nothing is calibrated; rows that are equal count once."""

@@ -93,10 +93,13 @@ def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | N
         is_compared = column[0] is not None and len(column) > 1
         best.append((min if name == "log_loss" else max)(known) if is_compared else None)
     rows: list[BaselineDict] = [
-        {"name": one.name, "values": own_texts,
-         "best": [mean is not None and mean == most for mean, most in zip(row, best, strict=True)]}
+        {
+            "name": one.name,
+            "values": own_texts,
+            "best": [mean is not None and mean == most for mean, most in zip(row, best, strict=True)],
+        }
         for one, own_texts, row in zip(found.methods, texts, means, strict=True)
-    ]  # fmt: skip
+    ]
     differences = [one.difference for one in found.methods if one.difference is not None]
     return {
         "about": about,

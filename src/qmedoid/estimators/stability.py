@@ -12,7 +12,7 @@ from qmedoid.estimators._folds import sampled_rows
 from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
 from qmedoid.estimators._stability_report import DecisionStability, StabilityReport
-from qmedoid.estimators._stability_subject import Subject, codes_of, margins_of, plain_method
+from qmedoid.estimators._stability_subject import Subject, codes_of, margins_of, part_of_medoids
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.metrics.agreement import nearest_distance, typical_distance
 
@@ -113,20 +113,20 @@ class _Medoids:
     """Whether the medoids of the fit of all rows are chosen again, and how near to them others are where not."""
 
     def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
-        method = plain_method(full)
+        method = part_of_medoids(full)
         self._known = method is not None
         if method is None:
             return
         self._labels, self._classes = full.classes_, subject.classes_of_rows(full)
         self._numbers = subject.numbers(full)
-        every = np.unique(method.medoid_rows)
+        every = np.unique(method.rows.numbers)
         self._n_medoids = len(every)
         if len(every) > LISTED_MEDOIDS:
             every = np.sort(rng.choice(every, size=LISTED_MEDOIDS, replace=False))
         self._rows = every
         self._present, self._kept = np.zeros((2, len(every)), dtype=np.int64)
         self._moved = np.zeros(len(every))
-        per_class = np.bincount(self._classes[np.unique(method.medoid_rows)], minlength=len(full.classes_))
+        per_class = np.bincount(self._classes[np.unique(method.rows.numbers)], minlength=len(full.classes_))
         self._typical, self._by_chance = np.zeros(len(full.classes_)), np.zeros(len(every))
         for code in np.unique(self._classes[every]):
             rows = np.flatnonzero(self._classes == code)
@@ -147,10 +147,10 @@ class _Medoids:
 
     def add(self, fitted: Any, sample: Codes) -> None:
         """Compare with the medoids of a refit."""
-        method = plain_method(fitted)
+        method = part_of_medoids(fitted)
         if not self._known or method is None:
             return
-        chosen = np.unique(sample[method.medoid_rows])
+        chosen = np.unique(sample[method.rows.numbers])
         present, kept = np.isin(self._rows, sample), np.isin(self._rows, chosen)
         self._present += present
         self._kept += kept

@@ -15,14 +15,14 @@ from qmedoid.estimators._time_limit import Progress, is_time_for, part_in_time
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.base import Method, Part
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
-from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.part import Part
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.weights import fit_sum
 
 LEAST_ROWS = 300
 """Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
@@ -147,7 +147,7 @@ class SumClassifier(EvidenceClassifier):
         """The settings of the evidence."""
         return replace(super()._settings(), multinomial=True)
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
         n_classes, X, codes = len(data.classes), data.X, data.codes
         began = time.monotonic()
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
@@ -194,6 +194,6 @@ class SumClassifier(EvidenceClassifier):
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         weights = fitted.weights[[0, *(1 + place for place in kept)]]
         total = SumModel(model, tuple(parts[place] for place in kept), weights, fitted.biases)
-        self.weights_ = dict(total.facts["weights"])
+        self.weights_ = dict(total.facts["numbers"]["weights"])
         progress(1.0)
         return total, OutOfFold(fitted.scores, np.zeros(len(codes), dtype=np.intp)), None

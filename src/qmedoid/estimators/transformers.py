@@ -284,4 +284,4 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def _deltas(self, X: Any) -> Array:
         model = self.estimator_.models_[0]
-        return self._settings.features(model, model.measure(read_numbers(self.estimator_, X)))
+        return self._settings.features(model, model.score(read_numbers(self.estimator_, X), channels=True))

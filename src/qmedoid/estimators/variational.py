@@ -26,9 +26,10 @@ from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, rep
 from qmedoid.estimators._weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
+from qmedoid.methods.part import Backends
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.batches import Sampling
-from qmedoid.methods.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
+from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
 from qmedoid.methods.variational.selection import OutOfFold, Selection
 from qmedoid.methods.variational.training import Optimizer, Trained, TrainingData
@@ -290,7 +291,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         check_is_fitted(self)
         from qmedoid.quantum.circuits import variational_circuit
 
-        model = self._plain_model
+        model = self.model_
         return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
 
     def measured_by(self, backend: ExpectationFunction) -> Self:
@@ -308,19 +309,14 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         """
         check_is_fitted(self)
         measured = copy.copy(self)
-        measured.model_ = MeasuredVariational(self._plain_model, backend)
+        measured._backends = Backends(expectations=backend)
         return measured
-
-    @property
-    def _plain_model(self) -> VariationalModel:
-        """The circuit, without a backend that runs it."""
-        return self.model_.model if isinstance(self.model_, MeasuredVariational) else self.model_
 
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        is_measured = isinstance(self.model_, MeasuredVariational)
-        if self.shots is not None and not is_measured:
+        self._refuse_measured()
+        if self.shots is not None:
             raise ModelError(
                 f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
                 "exactly: call set_params(shots=None) first."
@@ -328,13 +324,14 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
         if self._out_of_fold is not None:
             metrics["out_of_fold"] = self._out_of_fold
-        return self._numbers_model((self.model_,), self.decision_, is_measured, **metrics)
+        return self._numbers_model((self.model_,), self.decision_, **metrics)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         table = read_numbers(self, X)
-        if self.shots is None or isinstance(self.model_, MeasuredVariational):
-            return self.model_.scores(table)
+        backend = self._backends.expectations
+        if self.shots is None or backend is not None:
+            return self.model_.scores(table, backend=backend)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
     def _keep(
@@ -383,7 +380,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     def _hold_circuit(self, circuit: VariationalModel) -> None:
         """Decide by this circuit, and show its parameters; figures of another one are dropped."""
         self._out_of_fold = None
-        self.model_: VariationalModel | MeasuredVariational = circuit
+        self.model_: VariationalModel = circuit
         self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in circuit.parameters)
 
 

@@ -18,7 +18,6 @@ from qmedoid.explain.documents import (
 )
 from qmedoid.explain.similar import SimilarRows
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import usable_coordinates
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.explanation import DecisionParts, explain
 from qmedoid.model.operating_point import probability
@@ -116,7 +115,7 @@ def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> l
     return [
         {
             "class": model.decision.classes[code],
-            "training_row": int(method.medoid_rows[why.nearest[code]]),
+            "training_row": int(method.rows.numbers[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
             "record": dict(records[why.nearest[code]]) if records else None,
@@ -239,13 +238,13 @@ class NearestRows:
             {"difference": far, "row": row, "class": label, "record": cells}
             for _, (far, row, label, cells) in sorted(self._of_class.items())
         ]
-        return {"distance": self._method.distance_name, "rows": self._rows, "nearest": nearest, "similar": similar}
+        return {"distance": self._method.rows.space, "rows": self._rows, "nearest": nearest, "similar": similar}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
 
     def _places(self, columns: Sequence[Array]) -> Array:
-        return usable_coordinates(self._method, np.column_stack(columns).astype(np.float64))
+        return self._method.rows.usable_points(np.column_stack(columns).astype(np.float64), self._method.columns)
 
 
 def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -256,10 +255,10 @@ def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[
         return []
     differences, found = SimilarRows(model, record, contributions).of_records(records), []
     for code, label in enumerate(model.decision.classes):
-        of_class = np.flatnonzero(method.medoid_classes == code)
+        of_class = np.flatnonzero(method.rows.classes == code)
         if len(of_class):
             place = int(of_class[differences[of_class].argmin()])
-            row, cells = int(method.medoid_rows[place]), dict(records[place])
+            row, cells = int(method.rows.numbers[place]), dict(records[place])
             found.append(
                 {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
             )

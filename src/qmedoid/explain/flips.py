@@ -16,7 +16,6 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.explain.similar import OTHER_LEVEL, known_values, sizes
-from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
@@ -137,7 +136,7 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
     search = _Search(model, record)
     cells = search.cells()
     columns = _columns(search, fixed)
-    work = _WORK // max(64, 0 if model.method is None else len(model.method.medoid_rows))
+    work = _WORK // max(64, 0 if model.method is None else len(model.method.rows.numbers))
     most = min(_MOST_CELLS, max(_FEWEST, work // max(1, len(columns))))
     tried = [one for place in columns if (one := _candidates(model, place, cells[place], most)) is not None]
     if not tried:
@@ -326,7 +325,7 @@ def _candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidat
     if known is None:
         return None
     whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
-    values = _tried(known, _landmarks(model, first), most)
+    values = _tried(known, np.zeros(0) if model.method is None else model.method.landmarks(first), most)
     values = np.unique(np.round(values)) if whole else _few_digits(values, float(known[-1] - known[0]))
     # No value that a training row did not reach, not by its last digit either.
     values = values[(values >= known[0]) & (values <= known[-1])]
@@ -344,19 +343,6 @@ def _few_digits(values: Array, width: float) -> Array:
     largest = float(np.abs(values).max())
     digits = 6 if width <= 0 or largest <= width else min(6 + math.floor(math.log10(largest / width)), 12)
     return np.unique([float(f"{value:.{digits}g}") for value in values.tolist()])
-
-
-def _landmarks(model: TableModel, encoded: int) -> Array:
-    """Where scores change their course along an encoded column: knots of scalings, and both sides of thresholds."""
-    found, method = [np.zeros(0)], model.method
-    for part in (method.base, *method.parts) if isinstance(method, SumModel) else (method,):
-        scaling, trees = getattr(part, "rank_scaling", None), getattr(part, "trees", None)
-        if scaling is not None:
-            found.append(scaling.values[scaling.offsets[encoded] : scaling.offsets[encoded + 1]])
-        if trees is not None:
-            near = trees.thresholds[(trees.columns == encoded) & np.isfinite(trees.thresholds)]
-            found += [near, np.nextafter(near, np.inf)]
-    return np.concatenate(found)
 
 
 def _tried(known: Array, landmarks: Array, most: int) -> Array:

@@ -6,8 +6,8 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import Method, Part
 from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Part
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
@@ -21,7 +21,7 @@ class FlatModel:
     ----------
     table : TableModel
         Has the contract, the encodings and the decision.
-    base : Method
+    base : Part
         Has the medoids.
     parts : tuple of Part
     weights : ndarray of shape (1 + J,)
@@ -34,7 +34,7 @@ class FlatModel:
     """
 
     table: TableModel
-    base: Method
+    base: Part
     parts: tuple[Part, ...]
     weights: Array
     biases: Array

@@ -1,26 +1,49 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
+import base64
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.packing import packed
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.html import script_json
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart
+from qmedoid.methods.part import Part
+from qmedoid.methods.rare.part import RarePart
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
+
+# Little-endian types from small to large; the last holds every number of a model.
+_TYPES = ("u1", "i2", "i4", "f4", "f8")
+
+
+def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
+    """An array as type, shape and base64 text; its values come back exactly, the sign of a zero aside."""
+    given = np.ascontiguousarray(array, dtype=np.float64)
+    kind = next(name for name in _TYPES if _holds(given, name))
+    text = base64.b64encode(given.astype("<" + kind if kind != "u1" else kind).tobytes()).decode("ascii")
+    return {"type": kind, "shape": list(given.shape), "data": text}
+
+
+def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
+    if kind == "f8":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind != "f4" and not np.isfinite(values).all():
+            return False
+        back = values.astype(kind).astype(np.float64)
+    return bool(np.array_equal(back, values, equal_nan=True))
+
 
 FORMAT = 2
 """Of the JSON; `engine.js` reads this one."""
@@ -71,8 +94,8 @@ def as_document(flat: FlatModel) -> dict[str, Any]:
         },
         "decision": _decision(table.decision),
         "medoids": {
-            "rows": method.medoid_rows.tolist(),
-            "classes": method.medoid_classes.tolist(),
+            "rows": method.rows.numbers.tolist(),
+            "classes": method.rows.classes.tolist(),
             "records": None if not table.records else [dict(one) for one in table.records[0]],
         },
     }
@@ -110,13 +133,13 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _part(part: Method | Part) -> dict[str, Any]:
+def _part(part: Part) -> dict[str, Any]:
     if type(part) not in _PARTS:
         raise ModelError(f"The method {part.name!r} cannot be written in JavaScript.")
     return {"type": part.name, **_PARTS[type(part)](part)}
 
 
-def _evidence(model: EvidenceModel) -> dict[str, Any]:
+def _evidence(model: EvidencePart) -> dict[str, Any]:
     terms = model.terms
     return {
         "rank": _rank(model.rank_scaling),
@@ -146,7 +169,7 @@ def _neighbor_term(neighbors: Neighbors) -> dict[str, Any]:
     }
 
 
-def _rare(model: RareEventModel) -> dict[str, Any]:
+def _rare(model: RarePart) -> dict[str, Any]:
     geometry = model.geometry
     inner = geometry.scaling.inner
     return {
@@ -162,7 +185,7 @@ def _rare(model: RareEventModel) -> dict[str, Any]:
     }
 
 
-def _nearest(model: NearestModel) -> dict[str, Any]:
+def _nearest(model: NearestPart) -> dict[str, Any]:
     return {
         "input": _scaling(model.input_scaling),
         "subsets": [list(subset) for subset in model.configuration],
@@ -178,10 +201,10 @@ def _nearest(model: NearestModel) -> dict[str, Any]:
     }
 
 
-def _comparisons(model: ComparisonsModel) -> dict[str, Any]:
-    thresholds = np.where(model.columns >= 0, model.trees.thresholds, 0.0)
+def _comparisons(model: ComparisonsPart) -> dict[str, Any]:
+    thresholds = np.where(model.node_columns >= 0, model.trees.thresholds, 0.0)
     return {
-        "columns": packed(model.columns),
+        "columns": packed(model.node_columns),
         "thresholds": packed(thresholds),
         "values": packed(model.values),
         "outputs": packed(model.outputs),
@@ -189,7 +212,7 @@ def _comparisons(model: ComparisonsModel) -> dict[str, Any]:
     }
 
 
-def _neighbors(model: NeighborsModel) -> dict[str, Any]:
+def _neighbors(model: NeighborsPart) -> dict[str, Any]:
     cells = None
     if model.cells is not None:
         cells = {"centers": packed(model.cells.centers), "members": packed(model.cells.members)}
@@ -213,9 +236,9 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
 
 
 _PARTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
-    EvidenceModel: _evidence,
-    RareEventModel: _rare,
-    NearestModel: _nearest,
-    ComparisonsModel: _comparisons,
-    NeighborsModel: _neighbors,
+    EvidencePart: _evidence,
+    RarePart: _rare,
+    NearestPart: _nearest,
+    ComparisonsPart: _comparisons,
+    NeighborsPart: _neighbors,
 }

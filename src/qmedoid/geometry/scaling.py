@@ -111,6 +111,10 @@ class RankScaling:
             scaled[:, column] = np.interp(X[:, column], self.values[knots], self.scores[knots])
         return scaled
 
+    def knots(self, column: int) -> Array:
+        """Where the knots of a column lie."""
+        return self.values[self.offsets[column] : self.offsets[column + 1]]
+
     def _applied_at_once(self, X: Array, offsets: Codes) -> Array:
         """The same, bit by bit, for several columns: of few rows a call for each column is most of the time."""
         place = knot_places(X, offsets, self.values)

@@ -71,11 +71,17 @@ class CellSearch:
         kernel = compiled("cells")
         fill = numpy_nearest_in_cells if kernel is None else partial(kernel.nearest_in_cells, radii=self.radii)
         in_chunks(
-            partial(fill, prototypes=self.prototypes, names=self.names, starts=self.starts), rows,
-            chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads,
+            partial(fill, prototypes=self.prototypes, names=self.names, starts=self.starts),
+            rows,
+            chunk_rows=_CHUNK_ROWS,
+            rows_per_thread=_ROWS_PER_THREAD,
+            threads=threads,
             own=None if own is None else np.ascontiguousarray(own, dtype=np.intp),
-            visits=visits, to_centers=to_centers, squared=squared, indices=indices,
-        )  # fmt: skip
+            visits=visits,
+            to_centers=to_centers,
+            squared=squared,
+            indices=indices,
+        )
         return squared, indices
 
 

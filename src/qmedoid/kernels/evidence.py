@@ -68,11 +68,16 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
     )
     kernel = compiled("evidence")
     in_chunks(
-        partial(numpy_judge if kernel is None else kernel.judge, plan=plan), table,
-        chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads,
-        outputs=found.outputs, nearest=found.nearest,
-        distance=distance if channels else None, angle=angle if channels else None,
-    )  # fmt: skip
+        partial(numpy_judge if kernel is None else kernel.judge, plan=plan),
+        table,
+        chunk_rows=_CHUNK_ROWS,
+        rows_per_thread=_ROWS_PER_THREAD,
+        threads=threads,
+        outputs=found.outputs,
+        nearest=found.nearest,
+        distance=distance if channels else None,
+        angle=angle if channels else None,
+    )
     return found
 
 

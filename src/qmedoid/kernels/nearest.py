@@ -74,10 +74,15 @@ def nearest_squared(
         panels = _panels(centered, kernel.PANEL) if worth_it and can_screen else None
         fill, chunk = partial(kernel.nearest, panels=panels, unit=unit), _CHUNK_ROWS
     in_chunks(
-        partial(fill, prototypes=prototypes, center=center, scale=scale), rows,
-        chunk_rows=chunk, rows_per_thread=_WORTH_A_THREAD // prototypes.size, threads=threads,
-        own=own, squared=squared, indices=indices,
-    )  # fmt: skip
+        partial(fill, prototypes=prototypes, center=center, scale=scale),
+        rows,
+        chunk_rows=chunk,
+        rows_per_thread=_WORTH_A_THREAD // prototypes.size,
+        threads=threads,
+        own=own,
+        squared=squared,
+        indices=indices,
+    )
     return squared, indices
 
 

@@ -189,10 +189,15 @@ def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, 
     in_chunks(
         partial(
             numpy_score if kernel is None else kernel.score,
-            plan=plan, angle=plan.angle if channels or plan.alpha != 1.0 else "none",
+            plan=plan,
+            angle=plan.angle if channels or plan.alpha != 1.0 else "none",
         ),
-        table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads, **results,
-    )  # fmt: skip
+        table,
+        chunk_rows=_CHUNK_ROWS,
+        rows_per_thread=_ROWS_PER_THREAD,
+        threads=threads,
+        **results,
+    )
 
 
 def _numbers(values: Array) -> Array:
@@ -222,8 +227,12 @@ def numpy_score(columns: Table, plan: ScoringPlan, angle: str, **results: NDArra
             scores = plan.alpha * scores + (1.0 - plan.alpha) * _shares(theta)
         scores *= plan.multipliers
     found: dict[str, NDArray[Any]] = {
-        "distance": distance, "theta": theta, "nearest": nearest, "scores": scores, "labels": np.argmin(scores, axis=1)
-    }  # fmt: skip
+        "distance": distance,
+        "theta": theta,
+        "nearest": nearest,
+        "scores": scores,
+        "labels": np.argmin(scores, axis=1),
+    }
     for name, whole in results.items():
         whole[...] = found[name]
         whole[undecided] = -1 if whole.dtype == np.intp else np.nan

@@ -70,10 +70,13 @@ def _fill(name: str, angles: Real, threads: int | None, out: State, **circuit: A
     kernel = compiled("statevector")
     amplitudes = _TWIN_AMPLITUDES if kernel is None else _CHUNK_AMPLITUDES
     in_chunks(
-        partial(_numpy_fill if kernel is None else getattr(kernel, name), **circuit), angles,
+        partial(_numpy_fill if kernel is None else getattr(kernel, name), **circuit),
+        angles,
         chunk_rows=max(_ROWS_MULTIPLE, amplitudes >> angles.shape[1]),
-        rows_per_thread=len(angles) + 1 if kernel is None else 1, threads=threads, out=out,
-    )  # fmt: skip
+        rows_per_thread=len(angles) + 1 if kernel is None else 1,
+        threads=threads,
+        out=out,
+    )
 
 
 def _numpy_fill(angles: Real, weights: Real, reupload: bool, out: State, observables: Real | None = None) -> None:

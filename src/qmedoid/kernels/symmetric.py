@@ -104,10 +104,22 @@ def grow_symmetric(rows: Binned, growth: Growth, held_out: Binned | None = None)
 
 
 def numpy_grow(
-    bins: Bins, codes: Codes, held_bins: Bins, held_codes: Codes, candidates: Places, n_bins: Places, start: Array,
-    rate: float, l2: float, patience: int, least_gain: float,
-    columns: Places, cuts: Places, leaves: Array, losses: Array,
-) -> int:  # fmt: skip
+    bins: Bins,
+    codes: Codes,
+    held_bins: Bins,
+    held_codes: Codes,
+    candidates: Places,
+    n_bins: Places,
+    start: Array,
+    rate: float,
+    l2: float,
+    patience: int,
+    least_gain: float,
+    columns: Places,
+    cuts: Places,
+    leaves: Array,
+    losses: Array,
+) -> int:
     """Fill trees and losses as the compiled kernel does, with the same sums."""
     trees = SymmetricTrees(columns, cuts, leaves, start, losses)
     outputs, held_outputs = (np.tile(start, (part.shape[1], 1)) for part in (bins, held_bins))

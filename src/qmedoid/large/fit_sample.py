@@ -4,8 +4,8 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, Sizes, read_cells
 from qmedoid.methods.registry import estimator_class
 from qmedoid.model.table import TableModel
+from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred
@@ -90,7 +91,7 @@ def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.
     """Raw rows in the types that their cells have in common."""
     table = raw
     if facts.reading.as_text:
-        from qmedoid.tables._text_types import infer_types
+        from qmedoid.tables.text_types import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)
@@ -123,8 +124,7 @@ def sample_of(
 
 def with_places(model: TableModel, rows: Codes) -> TableModel:
     """A model whose medoids are numbered by their places in the whole table."""
-    hybrids = cast("tuple[Any, ...]", model.models)
-    return replace(model, models=tuple(replace(one, method=one.method.with_row_numbers(rows)) for one in hybrids))
+    return renumbered(model, rows)
 
 
 # Rows of a pilot model: of the rare class at most, and of the other.

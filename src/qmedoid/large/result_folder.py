@@ -13,7 +13,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
-from qmedoid.tables._detect import SUFFIXES
+from qmedoid.tables.detect import SUFFIXES
 
 FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""
@@ -173,7 +173,8 @@ class ResultFolder:
                 )
             gone += again
         for name in gone:
-            self.remove(name)
+            remove_result(self.path, name)
+            self.facts.pop(name, None)
         return gone
 
     def _of_others(self, recipe: Mapping[str, Any], inputs: Collection[str]) -> dict[str, list[str]]:
@@ -188,11 +189,6 @@ class ResultFolder:
             elif facts.input not in known:
                 odd.setdefault("their input is not among those given", []).append(name)
         return odd
-
-    def remove(self, name: str) -> None:
-        """Remove the results of an input, and the rows of it that were set aside."""
-        remove_result(self.path, name)
-        self.facts.pop(name, None)
 
     def write_manifest(self, recipe: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
         """Write what the folder holds now, and return it; others may write to the folder at the same time.

@@ -138,8 +138,15 @@ def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mappin
         (x1, y1), (x2, y2) = at(edge["a"]), at(edge["b"])
         share = edge["weight"] / heaviest
         ends = {"x1": short(x1), "y1": short(y1), "x2": short(x2), "y2": short(y2)}
-        drawn.append(element("line", class_="edge", stroke_width=short(0.6 + 5.4 * share),
-                             stroke_opacity=short(0.25 + 0.75 * share), **ends))  # fmt: skip
+        drawn.append(
+            element(
+                "line",
+                class_="edge",
+                stroke_width=short(0.6 + 5.4 * share),
+                stroke_opacity=short(0.25 + 0.75 * share),
+                **ends,
+            )
+        )
     for place, node in enumerate(nodes):
         size = 4.0 + 7.0 * math.sqrt((node["importance"] or 0.0) / largest)
         (x, y), (u, v) = at(place), at(place, radius + size + 8)
@@ -230,8 +237,10 @@ def odds_factor(log_odds: float) -> str:
 def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
     """Margins in their order, with two errors on either side; those of undecided records are marked."""
     x = across(-0.5, max(len(given) - 0.5, 0.5), is_broad=True)
-    reach = [(place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
-             for place, one in enumerate(given)]  # fmt: skip
+    reach = [
+        (place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
+        for place, one in enumerate(given)
+    ]
     true = [(place, one["margin_in_closed_form"]) for place, one in enumerate(given)]
     y = spanning([end for one in (*reach, *true) for end in one[1:]], BOTTOM, TOP, zero=True)
     dots: list[Layer] = [
@@ -243,9 +252,14 @@ def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
 
 
 def waterfall(
-    about: str, description: str, given: Sequence[tuple[str, float, float, str]], total: tuple[str, float, str],
-    unit: str, above: str = "", marks: Sequence[tuple[float, str]] = (),
-) -> Html:  # fmt: skip
+    about: str,
+    description: str,
+    given: Sequence[tuple[str, float, float, str]],
+    total: tuple[str, float, str],
+    unit: str,
+    above: str = "",
+    marks: Sequence[tuple[float, str]] = (),
+) -> Html:
     """Bars that begin where the one before ends: what a sum is made of.
 
     Parameters

@@ -96,17 +96,19 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_shown,
     )
-    made.filters.update({
-        "number": svg.label,
-        "known": lambda value: "–" if value is None else svg.label(value),
-        "percent": lambda share: "–" if share is None else svg.percent(share),
-        "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
-        "count": "{:,}".format,
-        "short": svg.short,
-        "cut": lambda text, most: plain(str(text), most),
-        "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
-        "json": lambda value: Html(script_json(value)),
-    })  # fmt: skip
+    made.filters.update(
+        {
+            "number": svg.label,
+            "known": lambda value: "–" if value is None else svg.label(value),
+            "percent": lambda share: "–" if share is None else svg.percent(share),
+            "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
+            "count": "{:,}".format,
+            "short": svg.short,
+            "cut": lambda text, most: plain(str(text), most),
+            "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
+            "json": lambda value: Html(script_json(value)),
+        }
+    )
     sheet = style()
     made.globals.update(
         charts=charts,

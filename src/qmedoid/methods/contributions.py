@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 
 
 class RowContribution(NamedTuple):
@@ -88,17 +88,6 @@ class Contributions:
         return Contributions(
             self.columns + other.columns, self.groups + other.groups, terms, self.neighbors + other.neighbors
         )
-
-
-@runtime_checkable
-class Grouped(Protocol):
-    """A method or a part whose groups of columns have contributions for many rows at once."""
-
-    def group_contributions(
-        self, rows: Array, winners: Codes, others: Codes
-    ) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """Columns of each of G groups, and what it adds for rows (n, M) with their two classes, shape (n, G)."""
-        ...
 
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from qmedoid.methods.base import Method, Part
+from qmedoid.methods.part import Part
 
 
 class MethodEntry(NamedTuple):
@@ -14,28 +14,28 @@ class MethodEntry(NamedTuple):
 
 
 METHODS = {
-    "rare": MethodEntry("qmedoid.methods.rare.model:RareEventModel", "qmedoid.estimators.rare:RareEventClassifier"),
+    "rare": MethodEntry("qmedoid.methods.rare.part:RarePart", "qmedoid.estimators.rare:RareEventClassifier"),
     "sum": MethodEntry("qmedoid.methods.sum.model:SumModel", "qmedoid.estimators.sum:SumClassifier"),
     "evidence": MethodEntry(
-        "qmedoid.methods.evidence.model:EvidenceModel", "qmedoid.estimators.evidence:EvidenceClassifier"
+        "qmedoid.methods.evidence.part:EvidencePart", "qmedoid.estimators.evidence:EvidenceClassifier"
     ),
     "nearest": MethodEntry(
-        "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.nearest:NearestMedoidClassifier"
+        "qmedoid.methods.nearest.part:NearestPart", "qmedoid.estimators.nearest:NearestMedoidClassifier"
     ),
 }
 """The methods; ``method="auto"`` is the first that suits the numbers of rows per class."""
 
 
 PARTS = {
-    "comparisons": "qmedoid.methods.comparisons.model:ComparisonsModel",
-    "neighbors": "qmedoid.methods.neighbors.model:NeighborsModel",
+    "comparisons": "qmedoid.methods.comparisons.part:ComparisonsPart",
+    "neighbors": "qmedoid.methods.neighbors.part:NeighborsPart",
 }
 """Parts that a sum adds to a method, as ``"module:class"``."""
 
 
-def model_class(name: str) -> type[Method]:
+def model_class(name: str) -> type[Part]:
     """The class of the fitted models of a method."""
-    found: type[Method] = _load(METHODS[name].model)
+    found: type[Part] = _load(METHODS[name].model)
     return found
 
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.methods.contributions import GroupContribution, RowContribution
+from qmedoid.methods.part import Part, refuse_overflow
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
@@ -72,7 +72,7 @@ class DecisionParts:
     angles: Array
 
 
-def explained_by(model: TableModel) -> tuple[Method, HybridModel]:
+def explained_by(model: TableModel) -> tuple[Part, HybridModel]:
     """The method that decisions are explained by, and the model that calibrates it; raise where there is none."""
     if model.method is None or not isinstance(model.best, HybridModel):
         raise ModelError(
@@ -119,26 +119,27 @@ def explain(
     """
     method, best = explained_by(model)
     decided = model.decide(columns)
-    measured = method.measure(columns)
+    found = method.score(columns, channels=True)
+    assert found.nearest is not None, "a method has medoids"
     scores, winner = decided.scores[0], int(decided.codes[0])
     winner, other = pair or (winner, int(model.decision.runners_up(decided.scores, decided.codes)[0]))
     calibration = best.calibration
-    calibrated = calibration.apply(measured.scores)[0]
+    calibrated = calibration.apply(found.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
     last = best.recalibration
     # In units of the last scores: a calibration after the circuit stretches all that comes before it.
     stretch = 1.0 if last is None else last.slope
-    shares = method.contributions(row, measured, winner, other).times(best.slope)
+    shares = method.contributions(row, winner, other).times(best.slope)
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
     cut, biases = model.decision.cut or 0.0, model.decision.biases
     cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
-    added = calibration.biases + calibration.curve_part(measured.scores)[0]
+    added = calibration.biases + calibration.curve_part(found.scores)[0]
     constant = {"prevalence": prevalence, "calibration": stretch * _ahead(calibration.biases, winner, other)}
     moved = 0.0
     if last is not None:
-        refined = -replace(best, recalibration=None).decide(columns)[0]
+        refined = -replace(best, recalibration=None).decide(columns, backends=model.backends)[0]
         moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
         constant["recalibration"] = _ahead(last.biases, winner, other)
     circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved
@@ -153,7 +154,7 @@ def explain(
     # Differences of equal numbers leave rounding behind.
     varying = {name: value - constant.get(name, 0.0) for name, value in terms.items() if name != "operating point"}
     contributions = [share.contribution for share in shares.groups]
-    channels = measured.channels
+    channels = found.channels
     refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
     return DecisionParts(
         winner=winner,
@@ -166,9 +167,9 @@ def explain(
         varying={name: value for name, value in varying.items() if abs(value) > _ROUNDING},
         neighbors=shares.neighbors,
         by_circuit=bool(decided.by_circuit[0]),
-        nearest=measured.nearest[0],
-        distances=measured.channels.distance[0],
-        angles=measured.channels.angle[0],
+        nearest=found.nearest[0],
+        distances=channels.distance[0],
+        angles=channels.angle[0],
     )
 
 

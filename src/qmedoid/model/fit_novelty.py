@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, column_slices
-from qmedoid.methods.base import Method
+from qmedoid.methods.part import Part
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
 from qmedoid.model.novelty import LEAST, MOST, Far, Novelty, nearest_distances
 
@@ -52,7 +52,7 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
 def fit_novelty(
     X: Array,
     encodings: Sequence[Encoding] | None = None,
-    method: Method | None = None,
+    method: Part | None = None,
     stands_for: Array | None = None,
 ) -> Novelty:
     """Summarize training rows.
@@ -159,9 +159,9 @@ def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, method: Method, stands_for: Array | None) -> Far | None:
+def _far(X: Array, method: Part, stands_for: Array | None) -> Far | None:
     """Distances of rows that are not medoids, to their nearest medoid."""
-    others = np.setdiff1d(np.arange(len(X)), method.medoid_rows)
+    others = np.setdiff1d(np.arange(len(X)), method.rows.numbers)
     others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     if len(others) < _FEWEST_MEASURED:
         return None

@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
+from qmedoid.geometry.channels import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import CLOSED_FORM, Backends, Part, Scored, score_part
 from qmedoid.methods.registry import METHODS, model_class
-from qmedoid.methods.variational.model import MeasuredVariational, VariationalModel
+from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.methods.variational.training import TrainingData
-from qmedoid.schema import Given, RefusedError, Tagged, Values
+from qmedoid.schema import RefusedError, Tagged, Values
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,35 @@ class DeltaSettings:
         """Number of deltas."""
         return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
 
-    def features(self, model: Scorer, measured: Measured, scores: Array | None = None) -> Array:
+    def features(self, model: Part, found: Scored, scores: Array | None = None) -> Array:
         """Deltas of a method, shape (n, m); class scores, if given, say which two classes are nearest."""
-        if measured.deltas is not None:
-            return measured.deltas
+        if found.features is not None:
+            return found.features
         return delta_features(
-            measured.channels,
-            measured.scores,
+            found.channels,
+            found.scores,
             kind=self.kind,
-            angular=model.use_angular,
+            angular=use_angular(model),
             fused=self.fused,
             ranking=None if scores is None else -scores,
         )
+
+
+def use_angular(method: Part) -> bool:
+    """Whether the angle is one of the channels for a circuit."""
+    base = getattr(method, "base", method)
+    return bool(getattr(base, "use_angular", True))
+
+
+def n_deltas(method: Part) -> int | None:
+    """Number of deltas for a circuit; None where they are made from the channels."""
+    features = getattr(getattr(method, "base", method), "circuit_features", None)
+    return None if features is None else len(features)
+
+
+def decider(method: Part) -> str:
+    """What decides, in one word."""
+    return str(getattr(method, "decider", method.name))
 
 
 @dataclass(frozen=True)
@@ -52,8 +69,7 @@ class HybridModel:
 
     Attributes
     ----------
-    method : NearestModel, EvidenceModel, RareEventModel or SumModel
-        In closed form, or with distances measured by a backend.
+    method : NearestPart, EvidencePart, RarePart or SumModel
     calibration : Calibration
         Of its scores.
     deltas : DeltaSettings
@@ -70,10 +86,10 @@ class HybridModel:
         Without a circuit new labels replace `calibration`.
     """
 
-    method: Annotated[Scorer, Tagged(model_class, METHODS)]
+    method: Annotated[Part, Tagged(model_class, METHODS)]
     calibration: Calibration
     deltas: DeltaSettings = DeltaSettings()
-    variational: Annotated[VariationalModel | MeasuredVariational | None, Given(VariationalModel | None)] = None
+    variational: VariationalModel | None = None
     refine_below: Annotated[float, Values(infinite=True)] = -np.inf
     residual: bool = False
     recalibration: Calibration | None = None
@@ -109,26 +125,31 @@ class HybridModel:
         return "always" if self.refine_below == np.inf else "selective"
 
     def decide(
-        self, X: Table, *, threads: int | None = None, picked: Flags | None = None
+        self,
+        X: Table,
+        *,
+        backends: Backends = CLOSED_FORM,
+        picked: Flags | None = None,
+        threads: int | None = None,
     ) -> tuple[Array, Flags, Codes]:
         """Class scores (n, C), which records the circuit decided, and the place of each class's nearest medoid, (n, C).
 
         The largest score decides, and their softmax is the class probability. Records that are `picked` go to the
         circuit, if they are given, and else those that the policy picks by these scores.
         """
+        found = score_part(self.method, X, backends, channels=self.variational is not None, threads=threads)
+        assert found.nearest is not None, "a method has medoids"
+        scores = self.calibration.apply(found.scores)
         if self.variational is None:
-            fused, nearest = self.method.scores_and_medoids(X, threads=threads)
-            return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
-        measured = self.method.measure(X, threads=threads)
-        scores = self.calibration.apply(measured.scores)
+            return scores, np.zeros(len(scores), dtype=np.bool_), found.nearest
         picked = self.picks(scores) if picked is None else picked
         rows = np.flatnonzero(picked)
         if len(rows):
-            features = self.deltas.features(self.method, _part(measured, rows), scores[rows])
-            scores[rows] = self.refined(scores[rows], features)
+            features = self.deltas.features(self.method, found.take(rows), scores[rows])
+            scores[rows] = self.refined(scores[rows], features, backends.expectations)
         if self.recalibration is not None:
             scores = self.recalibration.apply(-scores)
-        return scores, picked, measured.nearest
+        return scores, picked, found.nearest
 
     def picks(self, scores: Array) -> Flags:
         """Which records the policy gives to the circuit, from calibrated scores."""
@@ -138,11 +159,11 @@ class HybridModel:
 
     def refinement_margins(self, scores: Array) -> Array:
         """Margins of calibrated scores, shape (n,); records with the smallest go to the circuit."""
-        rare = self.method.rare_class
+        rare = getattr(self.method, "rare_class", None)
         return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
 
     def training_data(
-        self, measured: Measured, scores: Array, codes: Codes, class_weights: Array
+        self, measured: Scored, scores: Array, codes: Codes, class_weights: Array
     ) -> tuple[TrainingData, Codes]:
         """What the circuit is trained on, from measurements and calibrated scores of rows, and which rows that are.
 
@@ -159,21 +180,14 @@ class HybridModel:
         between = (codes == best)[rows].astype(np.intp)
         return TrainingData(features[rows], between, np.ones(2), offset), rows
 
-    def refined(self, scores: Array, features: Array) -> Array:
+    def refined(self, scores: Array, features: Array, backend: ExpectationFunction | None = None) -> Array:
         """Scores by the circuit, from calibrated scores and deltas."""
         if self.variational is None:
             return scores
         if not self.deltas.decides_between_two(scores.shape[1]):
-            return self.variational.scores(features, scores if self.residual else None)
+            return self.variational.scores(features, scores if self.residual else None, backend=backend)
         offset = two_nearest_scores(scores) if self.residual else None
-        return shared_out(scores, scores, self.variational.scores(features, offset))
-
-
-def _part(measured: Measured, rows: Codes) -> Measured:
-    """Measurements of some of the records."""
-    channels = Channels(measured.channels.distance[rows], measured.channels.angle[rows])
-    deltas = None if measured.deltas is None else measured.deltas[rows]
-    return Measured(channels, measured.scores[rows], measured.nearest[rows], deltas)
+        return shared_out(scores, scores, self.variational.scores(features, offset, backend=backend))
 
 
 def score_margins(scores: Array) -> Array:

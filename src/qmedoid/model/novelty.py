@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.methods.base import Method
+from qmedoid.methods.part import Part
 from qmedoid.schema import MOST_ROWS, Offsets, RefusedError, Values
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -87,7 +87,7 @@ class Novelty:
         """The edges of the column that is at a place in `binned`."""
         return self.edges[self.offsets[place] : self.offsets[place + 1]]
 
-    def counted(self, columns: Columns, read: Flags, method: Method | None) -> tuple[Codes, int]:
+    def counted(self, columns: Columns, read: Flags, method: Part | None) -> tuple[Codes, int]:
         """How many rows lie in each bin, as `counts` has it, 0 in columns that are not read; and how many are far."""
         found = np.zeros(len(self.counts), dtype=np.intp)
         for place, column in enumerate(self.binned):
@@ -118,7 +118,7 @@ class Novelty:
         held: Array = np.minimum(excess, FARTHEST)
         return held
 
-    def of_records(self, columns: Columns, read: Flags, method: Method | None, threads: int | None = None) -> Array:
+    def of_records(self, columns: Columns, read: Flags, method: Part | None, threads: int | None = None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
         .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}
@@ -135,7 +135,7 @@ class Novelty:
         return np.minimum(novelty, FARTHEST)
 
 
-def nearest_distances(method: Method, X: Table, threads: int | None = None) -> Array:
+def nearest_distances(method: Part, X: Table, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = method.measure(X, threads=threads).channels.distance.min(axis=1)
+    distances: Array = method.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
     return distances

@@ -9,8 +9,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import Measured, Method
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
+from qmedoid.methods.part import Part, Scored
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.methods.variational.training import TrainingData
 from qmedoid.model.hybrid import (
@@ -26,10 +26,10 @@ class FittedMethod:
 
     Attributes
     ----------
-    model : Method
-    measured : Measured
+    model : Part
+    measured : Scored
         Of the training rows, by the model.
-    out_of_fold : Measured
+    out_of_fold : Scored
         The same; rows that a fold held out are measured by a model that was not fitted on them.
     folds : sequence of ndarray
         The rows that each fold held out.
@@ -37,9 +37,9 @@ class FittedMethod:
         What the estimator of the method shows of this fit.
     """
 
-    model: Method
-    measured: Measured
-    out_of_fold: Measured
+    model: Part
+    measured: Scored
+    out_of_fold: Scored
     folds: Sequence[Codes]
     details: Any = None
 
@@ -56,7 +56,7 @@ class CalibratedMethod:
     out_of_fold : ndarray of shape (n, C)
         The same by models that were not fitted on the row, where a fold holds it out. A row that is a medoid, or
         helped to choose one, lies nearer to its class than new rows do, and would tell the circuit its label.
-    measured : Measured
+    measured : Scored
         Of the training rows, out-of-fold in the same way.
     held_out : OutOfFold or None
         Out-of-fold scores of `model`; None where a circuit was stopped before it had any.
@@ -69,7 +69,7 @@ class CalibratedMethod:
     model: HybridModel
     scores: Array
     out_of_fold: Array
-    measured: Measured
+    measured: Scored
     held_out: OutOfFold | None
     circuit: Any = None
     details: Any = None

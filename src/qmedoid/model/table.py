@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import CLOSED_FORM, Backends, Part, refuse_overflow
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
@@ -103,6 +103,8 @@ class TableModel:
         that out-of-fold scores decide for and the runner-up; None where decisions are no sums over columns.
     parent : str or None
         SHA-256 of the model file that the model was derived from, such as by a prior shift.
+    backends : Backends
+        What measures distances and the circuit, if anything does; such a model is not saved.
     """
 
     contract: Contract
@@ -117,6 +119,7 @@ class TableModel:
     training: TrainingSummary | None = None
     importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
     parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+    backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
     def validate(self) -> None:
         """Refuse a stored model whose encodings, models and summary are not those of its columns and classes."""
@@ -133,10 +136,10 @@ class TableModel:
             raise RefusedError(f"importances must be {len(self.encodings)} numbers, one for each column")
         shape = sum(len(encoding.outputs) for encoding in self.encodings), len(self.decision.classes)
         for number, model in enumerate(self.models):
-            circuit: Any = model
+            circuit: VariationalModel | None = None if isinstance(model, HybridModel) else model
             expected = shape
             if isinstance(model, HybridModel):
-                if model.method.plain.n_classes != shape[1]:
+                if len(np.unique(model.method.rows.classes)) != shape[1]:
                     raise RefusedError(f"models.{number}.method must be for the {shape[1]} classes")
                 if model.variational is None and model.refine_below == np.inf:
                     raise RefusedError(
@@ -163,14 +166,14 @@ class TableModel:
         return self.models[0]
 
     @property
-    def method(self) -> Method | None:
+    def method(self) -> Part | None:
         """The method of the best model; None for a circuit alone."""
-        return self.best.method.plain if isinstance(self.best, HybridModel) else None
+        return self.best.method if isinstance(self.best, HybridModel) else None
 
     @property
     def n_neighbors(self) -> int:
         """Number of training rows that the method keeps in addition to its medoids."""
-        return 0 if self.method is None else self.method.n_neighbors
+        return 0 if self.method is None else len(self.method.rows.neighbors)
 
     @property
     def refinement(self) -> str:
@@ -181,7 +184,7 @@ class TableModel:
     def deciders(self) -> tuple[str, str]:
         """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
         method = self.method
-        return "circuit" if method is None else method.decider, "circuit"
+        return "circuit" if method is None else decider(method), "circuit"
 
     def at_operating_point(self, operating_point: Any) -> "TableModel":
         """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.
@@ -203,11 +206,11 @@ class TableModel:
         pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
         names = tuple(column.name + output for column, outputs in pairs for output in outputs)
         widths, method, source = [len(outputs) for _, outputs in pairs], self.method, self.source
-        used = tuple(np.unique(source if method is None else source[method.used]).tolist())
+        used = tuple(np.unique(source if method is None else source[method.columns]).tolist())
         checked: frozenset[int] = frozenset()
         if method is not None:
-            first, notices = np.cumsum([0, *widths]), method.notices_bad_values
-            checked = frozenset(place for place in used if notices[first[place]])
+            first, columns = np.cumsum([0, *widths]), getattr(method, "base", method).columns
+            checked = frozenset(place for place in used if first[place] in columns)
         return Layout(names, used, np.isin(source, used), checked)
 
     def before_calibration(self) -> "TableModel":
@@ -242,9 +245,12 @@ class TableModel:
         model = self.best
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if isinstance(model, HybridModel):
-                scores, by_circuit, nearest = model.decide(columns, threads=threads, picked=picked)
+                scores, by_circuit, nearest = model.decide(
+                    columns, backends=self.backends, picked=picked, threads=threads
+                )
             else:
-                scores = model.scores(np.column_stack(columns), threads=threads)
+                features = np.column_stack(columns)
+                scores = model.scores(features, backend=self.backends.expectations, threads=threads)
                 by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
             codes, scores, margins = self.decision.decide(scores)
         refuse_overflow(scores, margins)
@@ -253,8 +259,8 @@ class TableModel:
 
 def _circuit_shape(model: HybridModel) -> tuple[int, int]:
     """Inputs and classes of the circuit of a model; counted, not listed, as a file may name very many classes."""
-    method = model.method.plain
-    n_outputs = 2 if model.deltas.decides_between_two(method.n_classes) else method.n_classes
+    n_classes, own = len(model.calibration.biases), n_deltas(model.method)
+    n_outputs = 2 if model.deltas.decides_between_two(n_classes) else n_classes
     n_pairs = n_outputs * (n_outputs - 1) // 2
-    n_inputs = n_pairs * (1 + method.use_angular + model.deltas.fused) if method.n_deltas is None else method.n_deltas
+    n_inputs = n_pairs * (1 + use_angular(model.method) + model.deltas.fused) if own is None else own
     return n_inputs, n_outputs

@@ -25,7 +25,7 @@ def model_view(
         ("target", contract.target),
         ("classes", classes),
         ("decided by", model.deciders[0]),
-        ("medoids", None if method is None else f"{len(method.medoid_rows):,} training rows"),
+        ("medoids", None if method is None else f"{len(method.rows.numbers):,} training rows"),
         ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
         ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
         ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),

@@ -30,11 +30,11 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.channels import delta_names
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
-from qmedoid.methods.base import LARGEST, Method, usable_coordinates
 from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
-from qmedoid.model.hybrid import HybridModel, two_nearest, two_nearest_scores
+from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
 from qmedoid.model.table import TableModel
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
@@ -60,7 +60,7 @@ def circuit_of_record(
     """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     with refused_by_column(model, record, issues):
-        return export_circuit(model, record=Record(columns, row), **asked)
+        return export_circuit(model, record=CircuitRecord(columns, row), **asked)
 
 
 FORMAT = 1
@@ -71,7 +71,7 @@ WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class CircuitRecord:
     """One record whose angles are put into a circuit.
 
     Attributes
@@ -89,7 +89,7 @@ class Record:
 def export_circuit(
     model: TableModel,
     which: Which = "auto",
-    record: Record | None = None,
+    record: CircuitRecord | None = None,
     *,
     medoid: int | None = None,
     measure: bool = False,
@@ -101,7 +101,7 @@ def export_circuit(
     ----------
     model : TableModel
     which : {"auto", "variational", "swap-test", "interference"}
-    record : Record or None
+    record : CircuitRecord or None
         Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
     medoid : int or None
         Training row of the medoid that a SWAP test compares the record with.
@@ -143,12 +143,12 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
     trained = best if isinstance(best, VariationalModel) else best.variational
     if which == "variational" and medoid is not None:
         raise ParameterError("A medoid is for the SWAP test: leave it out, or ask for 'swap-test' or 'interference'.")
-    if which == "variational" and not isinstance(trained, VariationalModel):
+    if which == "variational" and trained is None:
         raise ParameterError(
             f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test "
             "(which='swap-test'), or fit with --refine always (refine='always')."
         )
-    if which in ("swap-test", "interference") or medoid is not None or not isinstance(trained, VariationalModel):
+    if which in ("swap-test", "interference") or medoid is not None:
         return None
     return trained
 
@@ -156,7 +156,9 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> TrainedStepsDict:
+def _trained_description(
+    model: TableModel, trained: VariationalModel, record: CircuitRecord | None
+) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
     inputs: TrainedCircuitInputsDict = {
@@ -216,7 +218,10 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
 
 
 def _record_values(
-    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: TrainedStepsDict
+    best: HybridModel | VariationalModel,
+    trained: VariationalModel,
+    record: CircuitRecord,
+    description: TrainedStepsDict,
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
 
@@ -225,9 +230,9 @@ def _record_values(
     if isinstance(best, VariationalModel):
         features = np.column_stack(list(record.columns)).astype(np.float64)
         return features, trained.scores(features)
-    measured = best.method.measure(record.columns)
-    calibrated = best.calibration.apply(measured.scores)
-    features = best.deltas.features(best.method, measured, calibrated)
+    found = best.method.score(record.columns, channels=True)
+    calibrated = best.calibration.apply(found.scores)
+    features = best.deltas.features(best.method, found, calibrated)
     between_two = best.deltas.decides_between_two(calibrated.shape[1])
     if best.residual:
         corrected = two_nearest_scores(calibrated) if between_two else calibrated
@@ -238,7 +243,7 @@ def _record_values(
     decides = bool(best.picks(calibrated)[0])
     about = description["method"]
     assert about is not None, "a hybrid has a method"
-    about |= {"scores": measured.scores[0].tolist(), "decides": decides}
+    about |= {"scores": found.scores[0].tolist(), "decides": decides}
     if not decides:
         name = about["name"]
         warn(
@@ -254,11 +259,11 @@ def _input_names(model: TableModel) -> list[str]:
     best = model.best
     if isinstance(best, VariationalModel):
         return list(model.layout.names)
-    method = best.method.plain
-    if method.n_deltas is not None:
-        return [f"delta[{number}]" for number in range(method.n_deltas)]
+    own = n_deltas(best.method)
+    if own is not None:
+        return [f"delta[{number}]" for number in range(own)]
     classes = [str(label) for label in model.decision.classes]
-    return delta_names(classes, kind=best.deltas.kind, angular=method.use_angular, fused=best.deltas.fused)
+    return delta_names(classes, kind=best.deltas.kind, angular=use_angular(best.method), fused=best.deltas.fused)
 
 
 def _curve(calibration: Calibration) -> CalibrationCurveDict:
@@ -278,7 +283,7 @@ def _plain(values: Array | None) -> list[float] | None:
 
 
 def _pair_circuit(
-    model: TableModel, kind: str, record: Record | None, medoid: int | None
+    model: TableModel, kind: str, record: CircuitRecord | None, medoid: int | None
 ) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
@@ -290,8 +295,9 @@ def _pair_circuit(
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        return export.pair_circuit(kind, method.n_measured), {
-            "n_features": method.n_measured,
+        length = method.facts["vector_length"]
+        return export.pair_circuit(kind, length), {
+            "n_features": length,
             "overlap": overlap,
             "space": None,
             "angles": None,
@@ -306,7 +312,7 @@ def _pair_circuit(
     return circuit, {
         "n_features": len(x),
         "overlap": overlap,
-        "space": method.distance_name,
+        "space": method.rows.space,
         "angles": angles,
         "norms": {"record": of_record, "medoid": of_medoid},
         "medoid": compared,
@@ -315,10 +321,11 @@ def _pair_circuit(
 
 
 def _compared(
-    model: TableModel, method: Method, record: Record, medoid: int | None
+    model: TableModel, method: Part, record: CircuitRecord, medoid: int | None
 ) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
-    rows, classes = method.medoid_rows, model.decision.classes
+    medoids, classes = method.rows, model.decision.classes
+    rows = medoids.numbers
     nearest = model.decide(record.columns).nearest
     if medoid is None:
         assert nearest is not None, "a method has medoids"
@@ -333,15 +340,16 @@ def _compared(
             f"Training row {medoid} is no medoid of this model: there are {some_of([str(row) for row in rows], 9)}."
         )
     place = int(places[0])
-    x = usable_coordinates(method, np.column_stack(list(record.columns)).astype(np.float64))[0]
-    y = np.asarray(method.medoid_coordinates[place], dtype=np.float64)
+    x = medoids.usable_points(np.column_stack(list(record.columns)).astype(np.float64), method.columns)[0]
+    assert medoids.points is not None, "medoids are points"
+    y = np.asarray(medoids.points[place], dtype=np.float64)
     for vector, name in ((x, "The record"), (y, f"The medoid of training row {medoid}")):
         if not vector.any():
             raise DataError(
                 f"{name} is the zero vector in the space of the distances, which no circuit prepares: their distance "
                 "is the norm of the other. Choose another row or medoid."
             )
-    return x, y, {"training_row": int(rows[place]), "class": classes[int(method.medoid_classes[place])]}
+    return x, y, {"training_row": int(rows[place]), "class": classes[int(medoids.classes[place])]}
 
 
 def circuit_files(model: TableModel) -> dict[str, bytes]:

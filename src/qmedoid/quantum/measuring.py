@@ -1,4 +1,4 @@
-"""A model with its distances, its circuit, or both measured by a backend, and the plan of such a measurement."""
+"""The plan of a measurement of records, and the decisions that it replays."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.methods.variational.model import ExpectationFunction, MeasuredVariational, VariationalModel
-from qmedoid.model.hybrid import HybridModel
+from qmedoid.methods.part import CLOSED_FORM, Backends
+from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.model.table import TableModel
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
@@ -21,46 +21,6 @@ if TYPE_CHECKING:
     from qmedoid.quantum.measurement.plan import MeasurementPlan
     from qmedoid.quantum.measurement.recorder import Decided
     from qmedoid.quantum.measurement.trained import TrainedCircuit
-
-
-def measured_hybrid(
-    model: HybridModel, swap_test: SwapTestFunction | None, expectations: ExpectationFunction | None
-) -> HybridModel:
-    """A copy with distances, the circuit, or both measured by backends."""
-    if swap_test is not None:
-        model = replace(model, method=model.method.plain.with_swap_test(swap_test))
-    if expectations is not None and model.variational is not None:
-        circuit = model.variational
-        circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
-        model = replace(model, variational=MeasuredVariational(circuit, expectations))
-    return model
-
-
-def measured_table_model(
-    model: TableModel,
-    swap_test: SwapTestFunction | None = None,
-    expectations: ExpectationFunction | None = None,
-) -> TableModel:
-    """A copy whose best model is measured by backends."""
-    best: Any = model.best
-    if isinstance(best, VariationalModel | MeasuredVariational):
-        plain = best.model if isinstance(best, MeasuredVariational) else best
-        best = plain if expectations is None else MeasuredVariational(plain, expectations)
-    else:
-        best = measured_hybrid(best, swap_test, expectations)
-    return replace(model, models=(best, *model.models[1:]))
-
-
-def plain_table_model(model: TableModel) -> TableModel:
-    """A copy whose best model is in closed form, and its circuit simulated, whatever measured them."""
-    best: Any = model.best
-    if isinstance(best, MeasuredVariational):
-        best = best.model
-    elif isinstance(best, HybridModel):
-        circuit = best.variational
-        circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
-        best = replace(best, method=best.method.plain, variational=circuit)
-    return replace(model, models=(best, *model.models[1:]))
 
 
 class Decider:
@@ -75,7 +35,7 @@ class Decider:
     """
 
     def __init__(self, model: TableModel, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
-        self.model = plain_table_model(model)  # no circuit runs for a plan, nor again and again for errors
+        self.model = replace(model, backends=CLOSED_FORM)  # no circuit runs for a plan, nor again and again for errors
         self.columns, self.picked = [np.asarray(column) for column in columns], picked
 
     def __call__(
@@ -84,7 +44,7 @@ class Decider:
         """Decisions; without a backend the trained circuit is simulated exactly."""
         from qmedoid.quantum.measurement.recorder import Decided
 
-        decision, measured = self.model.decision, measured_table_model(self.model, swap_test, expectations)
+        decision, measured = self.model.decision, replace(self.model, backends=Backends(swap_test, expectations))
         picked = None if self.picked is None else self.picked[rows]
         found = measured.decide([column[rows] for column in self.columns], picked=picked)
         probabilities = decision.probabilities(found.scores) if decision.probabilistic else None
@@ -95,8 +55,8 @@ def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
     """The trained circuit of a model for the records that it decides; None where it decides none."""
     from qmedoid.quantum.measurement.trained import TrainedCircuit
 
-    best: Any = decider.model.best
-    circuit: VariationalModel | None = best if isinstance(best, VariationalModel) else best.variational
+    best = decider.model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
     if circuit is None or decider.picked is None or not decider.picked.any():
         return None
     network, parameters = circuit.network, circuit.parameters
@@ -120,7 +80,7 @@ def plan_measurement(
     from qmedoid.quantum.devices import as_device
     from qmedoid.quantum.measurement import MeasurementSettings, make_plan
 
-    model, chosen = plain_table_model(model), MeasurementSettings(seed=seed, **settings)
+    model, chosen = replace(model, backends=CLOSED_FORM), MeasurementSettings(seed=seed, **settings)
     device = as_device(backend, n_qubits=n_qubits, seed=seed)
     n_records = len(columns[0]) if len(columns) else 0
     on_device = chosen.refine == "device" and model.refinement != "none"

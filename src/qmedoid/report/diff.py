@@ -172,8 +172,8 @@ def _medoids(old: TableModel, new: TableModel) -> DiffMedoidsDict:
     found = []
     for model in (old, new):
         method = model.method
-        rows = [] if method is None else method.medoid_rows.tolist()
-        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.medoid_classes]
+        rows = [] if method is None else method.rows.numbers.tolist()
+        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.rows.classes]
         cells = model.records[0] if with_cells and model.records else ({},) * len(rows)
         found.append([
             {"training_row": row, "class": label, **({"record": dict(record)} if with_cells else {})}
@@ -206,7 +206,7 @@ def _groups(old: TableModel, new: TableModel) -> DiffGroupsDict:
     """Groups by the names of their encoded columns, whatever their order."""
     named = []
     for model in (old, new):
-        groups = () if model.method is None else model.method.column_groups
+        groups = () if model.method is None else model.method.facts["groups"]
         named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
     added, removed = ([list(group) for group in _beyond(*pair)] for pair in (named, named[::-1]))
     return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
@@ -232,12 +232,12 @@ def _facts(model: TableModel) -> dict[str, Any]:
                 curve = {"knots": one.knots.tolist(), "heights": one.heights.tolist()}
                 calibrations[name] = {"slope": one.slope, "biases": by_class(one.biases), **curve}
     return {
-        "method": {"name": model.deciders[0], **({} if method is None else method.facts)},
+        "method": {"name": model.deciders[0], **({} if method is None else method.facts["numbers"])},
         "refinement": model.refinement,
         "refine_below": best.refine_below if isinstance(best, HybridModel) and best.variational is not None else None,
         "target": model.contract.target,
         "classes": labels,
-        "medoids": 0 if method is None else len(method.medoid_rows),
+        "medoids": 0 if method is None else len(method.rows.numbers),
         "neighbors": model.n_neighbors,
         "models": len(model.models),
         **calibrations,

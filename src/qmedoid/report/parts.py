@@ -16,7 +16,6 @@ from qmedoid.export.flat import flattened
 from qmedoid.export.javascript import as_document
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import script_json, shortened
-from qmedoid.methods.contributions import Grouped
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
@@ -91,14 +90,14 @@ def medoid_rows(model: TableModel) -> ReportMedoidsDict | None:
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
     rows: list[ReportMedoidDict] = [
         {
-            "training_row": int(method.medoid_rows[place]),
-            "class": str(model.decision.classes[method.medoid_classes[place]]),
+            "training_row": int(method.rows.numbers[place]),
+            "class": str(model.decision.classes[method.rows.classes[place]]),
             "cells": [cell_text(records[place].get(name)) for name in names],
         }
-        for place in _spread(method.medoid_classes.tolist(), MOST_MEDOIDS)
+        for place in _spread(method.rows.classes.tolist(), MOST_MEDOIDS)
         if place < len(records)
     ]
-    return {"columns": names, "rows": rows, "n_medoids": len(method.medoid_rows)}
+    return {"columns": names, "rows": rows, "n_medoids": len(method.rows.numbers)}
 
 
 def _spread(codes: list[int], most: int) -> list[int]:
@@ -150,13 +149,9 @@ def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, 
 
 def _neighbor_rows(model: TableModel) -> Sample | None:
     """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
-    method = model.method
-    kept = [getattr(part, "records", None) for part in getattr(method, "parts", ())]
-    kept.append(getattr(getattr(getattr(method, "base", method), "neighbors", None), "records", None))
-    found = [records for records in kept if isinstance(records, np.ndarray) and records.ndim == 2]
-    if not found:
+    if not model.n_neighbors or model.method is None:
         return None
-    rows = max(found, key=len)
+    rows = model.method.rows.neighbors
     columns, begin = dict[str, pa.Array](), 0
     for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
         width = len(encoding.outputs)
@@ -189,7 +184,7 @@ def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
     names = {place: model.contract.names[place] for place in model.layout.used}
     if with_rows and method is not None and model.records and model.records[0]:
         code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(method.medoid_classes == code))
+        first = int(np.argmax(method.rows.classes == code))
         (record,) = plain_cells(model, model.records[0][first : first + 1])
         return {name: record.get(name) for name in names.values()}
     return {name: _fill(model, place) for place, name in names.items()}
@@ -222,7 +217,7 @@ def holds(model: TableModel, settings: ReportSettings) -> str:
         further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         parts.append(
             f"Where the page has its live model, it holds the numbers that the model compares with, of "
-            f"{len(method.medoid_rows):,} medoids{further}: values of columns can be computed back."
+            f"{len(method.rows.numbers):,} medoids{further}: values of columns can be computed back."
         )
     parts.append("Whoever can read the page can read them.")
     return " ".join(parts)
@@ -359,7 +354,7 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
 
     Groups of evidence and paths of trees that look at the same columns count together.
     """
-    if rows is None or model.method is None or not isinstance(model.method, Grouped) or not len(rows.table):
+    if rows is None or model.method is None or not len(rows.table):
         return {}
     few = rows.first(GROUP_ROWS)
     decided = model.decide(few.encoded)

@@ -141,7 +141,7 @@ def summarize(
 def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
     decision, method, training = model.decision, model.method, model.training
     raw_rows = model.records is not None and settings.rows
-    weights = {"circuit": 1.0} if method is None else method.facts.get("weights") or {method.name: 1.0}
+    weights = {"circuit": 1.0} if method is None else method.facts["numbers"].get("weights") or {method.name: 1.0}
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
@@ -149,7 +149,7 @@ def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
         "probabilistic": decision.probabilistic,
         "decided_by": _decided_by(model),
         "parts": [{"name": name, "weight": weight} for name, weight in weights.items()],
-        "n_medoids": 0 if method is None else len(method.medoid_rows),
+        "n_medoids": 0 if method is None else len(method.rows.numbers),
         "n_neighbors": model.n_neighbors,
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
@@ -164,7 +164,7 @@ def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
 def _decided_by(model: TableModel) -> str:
     if model.method is None:
         return "a trained quantum circuit, simulated exactly"
-    words = model.method.description
+    words = model.method.facts["description"]
     if model.refinement == "selective":
         return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
     return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words

@@ -14,7 +14,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, some_of
 from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._dialect import check_unique
+from qmedoid.tables.detect import check_unique
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip

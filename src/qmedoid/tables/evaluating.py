@@ -1,13 +1,17 @@
-"""What a model shows on records whose class is known, and what the decisions about a whole table show of it."""
+"""What a model shows on records whose class is known, and what the decisions about a whole table show of it.
+
+Labeled rows for a new calibration are collected here as well.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.classification import (
     ClassMetrics,
@@ -21,17 +25,18 @@ from qmedoid.metrics.classification import (
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import Hashes, seen_in_words
+from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.bad_rows import BadRows, bad_rows_sink, set_aside
 from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
-from qmedoid.tables.novelty import NoveltyReport
-from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
+from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
 from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.scoring import OnProgress, TableReading
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.source import Origin
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
+from qmedoid.tables.writing import BadRows, bad_rows_sink, set_aside
 
 SEEN = -3
 """Code of a row that has a class of the model, and is left out because the fit has seen it."""
@@ -194,7 +199,7 @@ def evaluate_file(
 ) -> EvaluatedFile:
     """Decide about every record of a table, and read its classes from the column `target`.
 
-    Rows that cannot be decided about (`qmedoid.tables.bad_rows`) refuse the table, or are left out and, if the settings
+    Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
     """
     with TableReading.by(model, where, settings) as reading:
@@ -239,7 +244,7 @@ def _where_and_why(bad: BadRows, origin: Origin) -> str:
     """Where the first bad row of a batch is, and what is wrong with it."""
     place = int(bad.places[0])
     written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0].line:,}"
+    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
     return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
 
 
@@ -314,3 +319,84 @@ def _first_pass(
         )
         table.check()
     return found
+
+
+MOST_ROWS = 250_000
+"""Labeled rows that are kept at most: those with the smallest hashes, which are a random sample.
+
+A calibration has a dozen numbers; more rows would take minutes and change none of them."""
+
+
+class LabeledRows(NamedTuple):
+    """What is known of n labeled rows that may calibrate a model of C classes.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        Class scores before the last calibration.
+    by_circuit : ndarray of shape (n,)
+        Whether the circuit decides.
+    codes : ndarray of shape (n,)
+        Classes.
+    hashes : ndarray of shape (n,)
+        Of the cells that the model reads, by its key if it has one.
+    cells : ndarray of shape (n, columns)
+        Encoded columns that the model reads.
+    """
+
+    scores: Array
+    by_circuit: Flags
+    codes: Codes
+    hashes: Hashes
+    cells: Array
+
+    def take(self, rows: Codes | Flags) -> "LabeledRows":
+        """Some of the rows."""
+        return LabeledRows._make(part[rows] for part in self)
+
+
+@dataclass
+class LabeledTally:
+    """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
+
+    model: TableModel
+    most: int = MOST_ROWS
+    missing: int = 0
+    unknown: int = 0
+    labeled: int = 0
+    _parts: list[LabeledRows] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._plain = self.model.before_calibration()
+        # Models without row hashes have no key.
+        self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
+
+    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray, issues: Issues,
+            novelty: NoveltyTally | None = None) -> None:  # fmt: skip
+        """Count a batch in, with the cells of its target column."""
+        codes = label_codes(labels, self.model.decision.classes)
+        decided, columns = decide_batch(self._plain, batch, issues, novelty)
+        cells = np.column_stack(
+            [column for column, read in zip(columns, self.model.layout.is_read, strict=True) if read]
+        )
+        is_labeled = codes >= 0
+        self.missing += int((codes == MISSING).sum())
+        self.unknown += int((codes == UNKNOWN).sum())
+        self.labeled += int(is_labeled.sum())
+        found = LabeledRows(
+            decided.scores, decided.by_circuit, codes, keyed_hashes(self.model, batch, self._key), cells
+        )
+        self._parts.append(found.take(is_labeled))
+        if sum(len(part.codes) for part in self._parts) > 2 * self.most:
+            self._parts = [self._kept()]
+
+    def rows(self) -> LabeledRows:
+        """All labeled rows, or the sample of them."""
+        return self._kept()
+
+    def _kept(self) -> LabeledRows:
+        rows = LabeledRows._make(map(np.concatenate, zip(*self._parts, strict=True)))
+        if len(rows.codes) <= self.most:
+            return rows
+        # Equal rows have one hash, and stay together.
+        return rows.take(rows.hashes <= np.partition(rows.hashes, self.most - 1)[self.most - 1])

@@ -29,10 +29,10 @@ from qmedoid.model.operating_point import probability
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.bad_rows import BadRows
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.writing import BadRows
 
 ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
 """What can be added to the results, in the order of their columns."""
@@ -156,7 +156,7 @@ class ResultColumns:
             scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
         if method is not None and decided.nearest is not None:
-            columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(classes))]
+            columns += [method.rows.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))

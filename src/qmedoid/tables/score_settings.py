@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from qmedoid.model.table import TableModel
-from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.writing import OnBadRow
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,6 @@ class ScoreSettings:
     safe_csv: bool = True
     delimiter: str | None = None
     decimal: str | None = None
-
-    @property
-    def dialect(self) -> dict[str, Any]:
-        """How texts are read, as keyword arguments of `qmedoid.tables.source.open_table`."""
-        return {"delimiter": self.delimiter, "decimal": self.decimal}
 
     def key(self) -> dict[str, Any]:
         """What results depend on, for JSON; equal results have equal keys."""

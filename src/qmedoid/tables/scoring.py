@@ -16,7 +16,6 @@ from qmedoid.exceptions import DataError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
-from qmedoid.tables.bad_rows import OnBadRow, bad_rows_sink, find_bad_rows, set_aside
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
 from qmedoid.tables.issues import Issues
@@ -24,7 +23,7 @@ from qmedoid.tables.novelty import NoveltyCounts, NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
-from qmedoid.tables.writing import TEXT_SUFFIXES, open_sink
+from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink, set_aside
 
 OnProgress = Callable[[int, int, int | None], None]
 """Progress callback; receives the rows and the bytes read so far, and all bytes there are, where that is known."""
@@ -75,7 +74,14 @@ class TableReading:
     @classmethod
     def by(cls, model: TableModel, where: str, settings: ScoreSettings) -> "TableReading":
         """The reading of a table that a score asks for."""
-        return cls(model, where, settings.on_mismatch, on_bad_row=settings.on_bad_row, **settings.dialect)
+        return cls(
+            model,
+            where,
+            settings.on_mismatch,
+            on_bad_row=settings.on_bad_row,
+            delimiter=settings.delimiter,
+            decimal=settings.decimal,
+        )
 
     def __enter__(self) -> "TableReading":
         return self
@@ -193,7 +199,7 @@ class TableReading:
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
     """Columns of numbers that were read as text, with a point instead of the decimal comma."""
-    from qmedoid.tables._numbers import comma_numbers
+    from qmedoid.tables.numbers import comma_numbers
 
     for name in numbers:
         place = batch.schema.get_field_index(name)

@@ -98,8 +98,7 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
 
     Columns both ends of which stand in few rows, as those of most do, are passed over without sorting.
     """
-    if kind == "date":
-        values = np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
+    values = cells.floats(values) if kind == "date" else values
     known = cells.is_usable(values)
     values = values if known.all() else values[known]
     least = _least_rows(len(values))

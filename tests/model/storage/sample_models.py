@@ -7,13 +7,13 @@ import numpy as np
 
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
+from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
+from qmedoid.methods.evidence.part import EvidencePart, Group, Terms
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.rare.geometry import RareGeometry
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.model import Network, VariationalModel
@@ -21,7 +21,7 @@ from qmedoid.methods.variational.readout import Readout, make_readout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
-from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.hybrid import DeltaSettings, HybridModel, n_deltas, use_angular
 from qmedoid.model.novelty import Far
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.seen_rows import SeenRows
@@ -71,7 +71,7 @@ def fusion_model(rng, *, n_columns=12, n_classes=2, per_class=1, **changes):
         "use_angular": True,
         "angle": "true",
     }
-    return NearestModel(**(values | changes))
+    return NearestPart(**(values | changes))
 
 
 def circuit(rng, *, n_inputs, n_classes=2, readout="strings", n_qubits=2, n_reps=2, precision="float64", **changes):
@@ -95,7 +95,7 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2, n_known=0):
         Group(tuple(int(c) for c in rng.permutation(n_columns)[:size]), rng.uniform(0.1, 2, size), bool(number % 2))
         for number, size in enumerate(rng.integers(1, 4, 4))
     )
-    return EvidenceModel(
+    return EvidencePart(
         rank_scaling=RankScaling(
             np.concatenate([[0], np.cumsum(knots)]),
             np.concatenate([np.sort(rng.normal(size=count)) for count in knots]),
@@ -143,7 +143,7 @@ def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
         ("plain", "contrast"), (1, 3), 0.2, 0.005,
     )  # fmt: skip
     n_features = sum(geometry.n_features)
-    return RareEventModel(
+    return RarePart(
         geometry=geometry,
         medoid_rows=rng.permutation(1000)[:14],
         center=rng.normal(size=n_features),
@@ -173,7 +173,7 @@ def geometric(
     if refine_below is None:
         return HybridModel(method, calibration)
     between = 2 if deltas.decides_between_two(n_classes) else n_classes
-    n_inputs = method.n_deltas or deltas.n_features(n_classes, method.use_angular)
+    n_inputs = n_deltas(method) or deltas.n_features(n_classes, use_angular(method))
     trained = circuit(rng, n_inputs=n_inputs, n_classes=between, **dict(circuit_settings))
     return HybridModel(method, calibration, deltas, trained, refine_below, residual)
 
@@ -189,8 +189,7 @@ def records_of(model):
     cells = {"amount": 1.5, "age | `x`\n_y_": None, "paid": True, "when": "2026-02-03T04:05:06", "Größe": "日本"}
     if isinstance(model, VariationalModel):
         return ()
-    method = getattr(model.method, "model", model.method)
-    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(method.medoid_rows)))
+    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(model.method.rows.numbers)))
 
 
 def novelty(rng):
@@ -232,9 +231,9 @@ def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
 def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
     n_trees, n_rows, n_outputs = 3, 5, 1 if n_classes == 2 else n_classes
     near = rng.normal(size=(n_trees, 15))
-    comparisons = ComparisonsModel(
-        columns=rng.integers(-1, n_columns, (n_trees, 15)),
-        rows=rng.permutation(1000)[:n_rows],
+    comparisons = ComparisonsPart(
+        node_columns=rng.integers(-1, n_columns, (n_trees, 15)),
+        row_numbers=rng.permutation(1000)[:n_rows],
         row_classes=rng.integers(0, n_classes, n_rows),
         near=rng.integers(0, n_rows, (n_trees, 15)),
         far=rng.integers(0, n_rows, (n_trees, 15)),
@@ -248,9 +247,9 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
     )
     base = evidence_model(rng, n_columns=n_columns, n_classes=n_classes, per_class=per_class)
     n_kept = 12
-    neighbors = NeighborsModel(
+    neighbors = NeighborsPart(
         records=rng.normal(size=(n_kept, n_columns)),
-        rows=rng.permutation(1000)[:n_kept],
+        row_numbers=rng.permutation(1000)[:n_kept],
         row_classes=rng.integers(0, n_classes, n_kept),
         votes=rng.uniform(-1, 1, (n_kept, n_classes)),
         rank_scaling=base.rank_scaling,

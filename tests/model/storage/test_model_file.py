@@ -20,16 +20,17 @@ from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
+from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
+from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Terms
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
+from qmedoid.methods.part import Backends
 from qmedoid.methods.rare.geometry import RareGeometry
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
-from qmedoid.methods.variational.model import MeasuredVariational, Network, VariationalModel, exact_expectations
+from qmedoid.methods.variational.model import Network, VariationalModel, exact_expectations
 from qmedoid.methods.variational.readout import READOUTS, StringReadout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
@@ -195,15 +196,21 @@ class OtherReadout(StringReadout):
 def unstorable():
     rng = np.random.default_rng(0)
     plain_model = geometric(rng, refine_below=1.0)
-    measured = dataclasses.replace(plain_model, method=MeasuredNearest(plain_model.method, compact_swap_test))
-    run = dataclasses.replace(plain_model, variational=MeasuredVariational(plain_model.variational, exact_expectations))
     trained = circuit(rng, n_inputs=12)
     other = dataclasses.replace(trained, network=dataclasses.replace(trained.network, readout=OtherReadout(2, 2)))
     short = dataclasses.replace(plain_model, method=fusion_model(rng, n_columns=3))
     broken = fusion_model(rng, multipliers=np.array([1.0, np.nan]))
     return [
-        ("swap test", table_model((measured,)), "SWAP test of this model is run by a backend"),
-        ("backend", table_model((run,)), "circuit of this model is run by a backend"),
+        (
+            "swap test",
+            table_model((plain_model,), backends=Backends(swap_test=compact_swap_test)),
+            "SWAP test of this model is run by a backend",
+        ),
+        (
+            "backend",
+            table_model((plain_model,), backends=Backends(expectations=exact_expectations)),
+            "circuit of this model is run by a backend",
+        ),
         ("read-out", table_model((other,)), "The OtherReadout at .* cannot be stored"),
         ("width", table_model((short,)), "must hold numbers below|must hold float64 of shape"),
         (
@@ -268,7 +275,7 @@ def test_format_2_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
         TableModel: "contract encodings decision models records parameters metrics seen novelty training "
-        "importances parent",
+        "importances parent backends",
         Decision: "classes cut probabilistic priors shift operating biases",
         TrainingSummary: "n_rows missing levels curve days",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
@@ -282,19 +289,19 @@ def test_format_2_stores_these_fields():
         Dates: "parts fills indicator",
         Levels: "levels values outputs",
         HybridModel: "method calibration deltas variational refine_below residual recalibration",
-        NearestModel: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
+        NearestPart: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
-        EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
+        EvidencePart: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
         "intercepts n_classes neighbors",
         Neighbors: "records classes rows amounts n_nearest length by_rank",
         SumModel: "base parts weights biases",
-        ComparisonsModel: "columns rows row_classes near far near_values far_values values outputs intercepts scaling "
-        "n_classes",
-        NeighborsModel: "records rows row_classes votes rank_scaling column_weights length n_nearest cells",
+        ComparisonsPart: "node_columns row_numbers row_classes near far near_values far_values values outputs "
+        "intercepts scaling n_classes",
+        NeighborsPart: "records row_numbers row_classes votes rank_scaling column_weights length n_nearest cells",
         RowCells: "centers members",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
-        RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",
+        RarePart: "geometry medoid_rows center scale weights intercept circuit_features rare_class",
         RareGeometry: "scaling rare common hard metrics metric_names counts length floor",
         SignedLog: "outer inner",
         Scaling: "center scale",
@@ -313,7 +320,7 @@ def test_format_2_stores_these_fields():
     for kind, names in stored.items():
         found = {name for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
         assert found == set(names.split()), kind
-        assert set(stored_fields(kind)) == found - ({"records"} if kind is TableModel else set()), kind
+        assert set(stored_fields(kind)) == found - ({"records", "backends"} if kind is TableModel else set()), kind
     assert CHANNELS == ("square", "distance", "near")
     assert tuple(READOUTS) == ("strings", "parity", "direct")
     assert FORMAT == 2

@@ -7,9 +7,8 @@ import numpy as np
 
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, side_by_side
-from qmedoid.methods.base import LARGEST
+from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
+from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, Dates, Levels, Numbers
 
 MISSING_MOMENT = np.iinfo(np.int64).min
@@ -19,7 +18,7 @@ _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 _ERA, _DAYS_TO_1970 = 146_097, 719_468
 
 
-class Cells(NamedTuple):
+class CellNodes(NamedTuple):
     """What is made of the inputs.
 
     Attributes
@@ -43,13 +42,13 @@ class Cells(NamedTuple):
     inputs: list[dict[str, str]]
 
 
-def read_cells(graph: Graph, flat: FlatModel) -> Cells:
+def read_cells(graph: Graph, flat: FlatModel) -> CellNodes:
     """The columns that a model reads, each an input."""
     table = flat.table
     first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
     values, problems, refused, place, inputs = list[str](), list[str](), list[str](), dict[int, int](), []
     width = 0
-    wanted = set([] if table.method is None else table.method.used.tolist())
+    wanted = set([] if table.method is None else table.method.columns.tolist())
     for number in table.layout.used:
         column, encoding = table.contract.columns[number], table.encodings[number]
         if not column.name:
@@ -76,7 +75,7 @@ def read_cells(graph: Graph, flat: FlatModel) -> Cells:
         count = graph.sum([graph.cast(one, np.int64) for one in refused])
         is_refused = graph.add("Greater", count, graph.whole(0))
         is_refused = graph.add("Squeeze", is_refused, graph.whole([1]))
-    return Cells(x, place, is_refused, issues, inputs)
+    return CellNodes(x, place, is_refused, issues, inputs)
 
 
 _MEANING = {
@@ -124,9 +123,13 @@ def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[s
             keys.append(missing)
             codes.append(count)
     code = graph.add(
-        "LabelEncoder", graph.input(column.name, object), domain="ai.onnx.ml",
-        keys_strings=keys, values_int64s=codes, default_int64=count + 1,
-    )  # fmt: skip
+        "LabelEncoder",
+        graph.input(column.name, object),
+        domain="ai.onnx.ml",
+        keys_strings=keys,
+        values_int64s=codes,
+        default_int64=count + 1,
+    )
     wrong = [] if column.missing else [graph.add("Equal", code, graph.whole(count))]
     if not column.is_open:
         wrong.append(graph.add("Equal", code, graph.whole(count + 1)))

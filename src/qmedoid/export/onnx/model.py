@@ -4,22 +4,114 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.onnx.cells import Cells, described, read_cells
-from qmedoid.export.onnx.decision import decide
+from qmedoid.export.onnx.cells import MISSING_MOMENT, CellNodes, described, read_cells
 from qmedoid.export.onnx.evidence import evidence
-from qmedoid.export.onnx.graph import Graph
+from qmedoid.export.onnx.graph import Graph, as_column, piecewise, rises
 from qmedoid.export.onnx.nearest_medoid import nearest_medoid
 from qmedoid.export.onnx.parts import comparisons, neighbors
 from qmedoid.export.onnx.rare import rare
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.kernels.ties import TIE
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.neighbors.part import NeighborsPart
+from qmedoid.methods.part import Part
+from qmedoid.methods.rare.part import RarePart
+
+OUTPUTS = ("label", "probabilities", "margin", "scores", "nearest", "issues")
+"""Names of the outputs; one that is the name of a column has ``qmedoid_`` before it."""
+
+
+def decide(graph: Graph, flat: FlatModel, cells: CellNodes, fused: str, nearest: str) -> list[str]:
+    """Add the outputs; their names."""
+    decision, n_classes = flat.table.decision, len(flat.biases)
+    scores = _calibrated(graph, flat, fused)
+    if decision.shift is not None:
+        scores = graph.add("Add", scores, graph.constant(decision.shift.log_ratios))
+    biased = scores if decision.biases is None else graph.add("Add", scores, graph.constant(decision.biases))
+    margin, code = _of_two(graph, flat, scores) if n_classes == 2 else _of_more(graph, flat, biased)
+    rows = graph.add("Gather", graph.whole(flat.base.rows.numbers), nearest, axis=0)
+    found: dict[str, tuple[str, type, tuple[int, ...], Any]] = {
+        "label": _label(graph, flat, code),
+        "margin": (margin, np.float64, (), np.nan),
+        "scores": (scores, np.float64, (n_classes,), np.nan),
+        "nearest": (rows, np.int64, (n_classes,), -1),
+        "issues": (cells.issues, np.int64, (), None),
+    }
+    if decision.probabilistic:
+        found["probabilities"] = graph.add("Softmax", scores, axis=1), np.float64, (n_classes,), np.nan
+    names = list[str]()
+    taken = {one["name"] for one in cells.inputs}
+    for output in OUTPUTS:
+        if output not in found:
+            continue
+        value, kind, shape, of_refused = found[output]
+        if cells.is_refused is not None and of_refused is not None:
+            is_refused = as_column(graph, cells.is_refused) if shape else cells.is_refused
+            value = graph.add("Where", is_refused, graph.constant(of_refused, kind), value)
+        name = output
+        while name in taken:
+            name = f"qmedoid_{name}"
+        graph.output(name, value, kind, shape)
+        names.append(name)
+    return names
+
+
+def _calibrated(graph: Graph, flat: FlatModel, fused: str) -> str:
+    """Calibrated class scores, (rows, C)."""
+    calibration, n_classes = flat.calibration, len(flat.biases)
+    stretched = graph.add("Mul", fused, graph.constant(calibration.slope))
+    straight = graph.add("Sub", graph.constant(calibration.biases), stretched)
+    knots, heights = calibration.knots, calibration.heights
+    if not len(knots):
+        return straight
+    slopes = rises(knots, heights)
+    if n_classes != 2:
+        return graph.add(
+            "Add", straight, piecewise(graph, straight, *([one] * n_classes for one in (knots, heights, slopes)))
+        )
+    log_odds = graph.add("Sub", graph.columns(straight, [1]), graph.columns(straight, [0]))
+    half = piecewise(graph, log_odds, [knots], [heights], [slopes])
+    return graph.add("Add", straight, graph.add("Mul", half, graph.constant([[-0.5, 0.5]])))
+
+
+def _of_two(graph: Graph, flat: FlatModel, scores: str) -> tuple[str, str]:
+    """Margin and class code, (rows,) each."""
+    decision = flat.table.decision
+    first, second = (graph.add("Gather", scores, graph.whole(c), axis=1) for c in (0, 1))
+    margin = graph.add("Sub", second, first)
+    if decision.cut is not None:
+        margin = graph.add("Sub", margin, graph.constant(decision.cut))
+    even = TIE if decision.cut is None and decision.probabilistic else 0.0
+    return margin, graph.cast(graph.add("Greater", margin, graph.constant(even)), np.int64)
+
+
+def _of_more(graph: Graph, flat: FlatModel, biased: str) -> tuple[str, str]:
+    """Margin and class code, (rows,) each: the first class that is the best up to rounding."""
+    highest = graph.add("TopK", biased, graph.whole([2]), outputs=2, axis=1, largest=1, sorted=1)
+    best, next_best = (graph.columns(highest, [place]) for place in (0, 1))
+    margin = graph.add("Squeeze", graph.add("Sub", best, next_best), graph.whole([1]))
+    slack = graph.constant(TIE)
+    if not flat.table.decision.probabilistic:
+        slack = graph.add("Mul", slack, graph.add("Abs", best))
+    is_best = graph.cast(graph.add("GreaterOrEqual", biased, graph.add("Sub", best, slack)), np.float64)
+    return margin, graph.add("ArgMax", is_best, axis=1, keepdims=0)
+
+
+def _label(graph: Graph, flat: FlatModel, code: str) -> tuple[str, type, tuple[int, ...], Any]:
+    """Classes as texts, whole numbers or doubles; of a record that is refused an empty text, the least, or NaN."""
+    classes = flat.table.decision.classes
+    kind: type = object if isinstance(classes[0], str) else np.int64
+    refused: Any = "" if kind is object else MISSING_MOMENT
+    if any(isinstance(label, float) for label in classes):
+        kind, refused = np.float64, np.nan
+    return graph.add("Gather", graph.constant(list(classes), kind), code, axis=0), kind, (), refused
+
 
 _ABOUT = (
     "A model of qmedoid {version}, SHA-256 {sha256}. Every input is a column of shape (rows,): doubles with NaN where "
@@ -62,18 +154,18 @@ def onnx_file(flat: FlatModel) -> bytes:
     return made
 
 
-def _part(known: Mapping[type, Callable[..., Any]], part: Method | Part) -> Callable[[Graph, Cells, Any], Any]:
+def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, CellNodes, Any], Any]:
     if type(part) not in known:
         raise ModelError(f"The method {part.name!r} cannot be written as ONNX.")
     return known[type(part)]
 
 
-_BASES: Mapping[type, Callable[[Graph, Cells, Any], tuple[str, str]]] = {
-    EvidenceModel: evidence,
-    RareEventModel: rare,
-    NearestModel: nearest_medoid,
+_BASES: Mapping[type, Callable[[Graph, CellNodes, Any], tuple[str, str]]] = {
+    EvidencePart: evidence,
+    RarePart: rare,
+    NearestPart: nearest_medoid,
 }
-_PARTS: Mapping[type, Callable[[Graph, Cells, Any], str]] = {
-    ComparisonsModel: comparisons,
-    NeighborsModel: neighbors,
+_PARTS: Mapping[type, Callable[[Graph, CellNodes, Any], str]] = {
+    ComparisonsPart: comparisons,
+    NeighborsPart: neighbors,
 }

@@ -2,18 +2,17 @@
 
 import numpy as np
 
-from qmedoid.export.onnx.cells import Cells
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, first_nearest, scaled, side_by_side, squared_distances
+from qmedoid.export.onnx.cells import CellNodes
+from qmedoid.export.onnx.graph import Graph, as_column, first_nearest, scaled, side_by_side, squared_distances
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 # An arc tangent is halved so often, and its series then has so many terms: their error is below rounding.
 _HALVINGS, _TERMS = 3, 14
 
 
-def nearest_medoid(graph: Graph, cells: Cells, model: NearestModel) -> tuple[str, str]:
+def nearest_medoid(graph: Graph, cells: CellNodes, model: NearestPart) -> tuple[str, str]:
     """Fusion scores and places of the nearest medoids, each (rows, C)."""
     features = _features(graph, cells, model)
     distances = graph.add("Sqrt", squared_distances(graph, features, model.medoids))
@@ -32,9 +31,9 @@ def nearest_medoid(graph: Graph, cells: Cells, model: NearestModel) -> tuple[str
     return graph.add("Mul", scores, graph.constant(model.multipliers)), side_by_side(graph, places)
 
 
-def _features(graph: Graph, cells: Cells, model: NearestModel) -> str:
+def _features(graph: Graph, cells: CellNodes, model: NearestPart) -> str:
     """Standardized anchor features, (rows, A)."""
-    used = model.used
+    used = model.columns
     place = {int(column): number for number, column in enumerate(used)}
     scaling = Scaling(model.input_scaling.center[used], model.input_scaling.scale[used])
     x = scaled(graph, graph.columns(cells.x, [cells.place[int(column)] for column in used]), scaling)

@@ -3,24 +3,23 @@
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.onnx.cells import Cells
+from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.evidence import class_scores, weighted
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, by_rank, nearest, squared_distances
+from qmedoid.export.onnx.graph import Graph, as_column, by_rank, nearest, squared_distances
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 
 
-def comparisons(graph: Graph, cells: Cells, model: ComparisonsModel) -> str:
+def comparisons(graph: Graph, cells: CellNodes, model: ComparisonsPart) -> str:
     """Class scores of trees, (rows, C): every tree is descended by its table of nodes."""
     trees, count = model.trees, len(model.outputs)
     place = np.vectorize(lambda column, own: cells.place[own] if column >= 0 else 0, otypes=[np.int64])
-    columns = graph.whole(place(model.columns, trees.columns).ravel())
+    columns = graph.whole(place(model.node_columns, trees.columns).ravel())
     thresholds = graph.constant(trees.thresholds.ravel())
     first = graph.whole(np.arange(count) * N_NODES)
-    roots = place(model.columns[:, 0], trees.columns[:, 0])
+    roots = place(model.node_columns[:, 0], trees.columns[:, 0])
     above = graph.add("Greater", graph.columns(cells.x, roots), graph.constant(trees.thresholds[:, 0]))
     node = graph.add("Add", graph.cast(above, np.int64), graph.whole(1))
     for _ in range(LEVELS - 1):
@@ -36,13 +35,13 @@ def comparisons(graph: Graph, cells: Cells, model: ComparisonsModel) -> str:
     return class_scores(graph, outputs, model.n_classes)
 
 
-def neighbors(graph: Graph, cells: Cells, model: NeighborsModel) -> str:
+def neighbors(graph: Graph, cells: CellNodes, model: NeighborsPart) -> str:
     """Class scores by the votes of the nearest rows, (rows, C)."""
-    used = model.used
+    used = model.columns
     x = graph.columns(cells.x, [cells.place[column] for column in used.tolist()])
     roots = graph.constant(np.sqrt(model.column_weights[used]))
     x = graph.add("Mul", by_rank(graph, x, model.rank_scaling, used), roots) if len(used) else x
-    rows = model.coordinates(model.records)
+    rows = model.points(model.records)
     squared = squared_distances(graph, x, rows)
     if model.cells is not None and len(used):
         squared = _in_cells(graph, x, squared, model.cells, rows[model.cells.centers])

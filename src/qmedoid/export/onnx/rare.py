@@ -3,20 +3,19 @@
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.onnx.cells import Cells
-from qmedoid.export.onnx.graph import Graph
-from qmedoid.export.onnx.shapes import as_column, nearest, scaled, search, side_by_side, squared_distances
-from qmedoid.methods.base import LARGEST
+from qmedoid.export.onnx.cells import CellNodes
+from qmedoid.export.onnx.graph import Graph, as_column, nearest, scaled, search, side_by_side, squared_distances
+from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
-from qmedoid.methods.rare.model import CLIP, RareEventModel
+from qmedoid.methods.rare.part import CLIP, RarePart
 
 _SMALLEST = 1e-300
 
 
-def rare(graph: Graph, cells: Cells, model: RareEventModel) -> tuple[str, str]:
+def rare(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
     """Class scores and places of the nearest prototypes, each (rows, 2)."""
     geometry = model.geometry
-    x = _scaled(graph, graph.columns(cells.x, [cells.place[column] for column in model.used.tolist()]), geometry)
+    x = _scaled(graph, graph.columns(cells.x, [cells.place[column] for column in model.columns.tolist()]), geometry)
     deltas, closest = _deltas(graph, x, geometry)
     position = graph.add("Sub", x, graph.constant(geometry.middle))
     middles = [graph.add("Abs", graph.add("Sub", x, graph.constant(row))) for row in geometry.typical]

@@ -7,9 +7,32 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.exceptions import ModelError
-from qmedoid.export.sql.expressions import curve, smallest, times, total
+from qmedoid.export.sql.dialects import curve, smallest, times, total
 from qmedoid.export.sql.stages import Stages
-from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.kernels.trees import N_NODES
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+
+
+def trees(model: ComparisonsPart, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
+    """Names of the K outputs."""
+    number, names = stages.dialect.number, list[str]()
+    columns, thresholds, values = model.node_columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
+
+    def branch(tree: int, node: int) -> str:
+        if node >= N_NODES:
+            return number(values[tree][node])
+        below = branch(tree, 2 * node + 1)
+        if columns[tree][node] < 0:
+            return below
+        above, x = branch(tree, 2 * node + 2), encoded[columns[tree][node]]
+        return f"CASE WHEN {x}>{number(thresholds[tree][node])} THEN {above} ELSE {below} END"
+
+    for k, intercept in enumerate(model.intercepts.tolist()):
+        of_output = [branch(tree, 0) for tree in range(len(columns)) if model.outputs[tree] == k]
+        names.append(stages.add("o", total([number(intercept), *of_output], "")))
+    return names
+
 
 # Pairs of a group and a medoid, and squares of differences, that one stage computes at most.
 _MOST_PAIRS, _MOST_SQUARES = 400, 600
@@ -24,7 +47,7 @@ class _Pair(NamedTuple):
     near: tuple[tuple[float, tuple[float, ...]], ...]
 
 
-class Evidence:
+class EvidenceStages:
     """The outputs of an evidence model, and the training row of the nearest medoid of each class.
 
     Attributes
@@ -35,7 +58,7 @@ class Evidence:
         Names of the training rows, class by class.
     """
 
-    def __init__(self, model: EvidenceModel, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
+    def __init__(self, model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
         if model.neighbors is not None:
             raise ModelError(
                 "SQL cannot express the neighbor term of this model, which looks for the nearest of many rows: "
@@ -136,7 +159,7 @@ class Evidence:
         difference = f"({self._lines[line]}-{self._dialect.number(value)})"
         return f"{difference}*{difference}"
 
-    def _nearest(self, pairs: list[_Pair], model: EvidenceModel) -> list[str]:
+    def _nearest(self, pairs: list[_Pair], model: EvidencePart) -> list[str]:
         """Squared distances to all medoids, their terms, and the first of the nearest of each class."""
         plan, stages = self._plan, self._stages
         found = list[str]()

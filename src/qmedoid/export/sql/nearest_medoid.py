@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qmedoid.export.sql.expressions import smallest, times, total
+from qmedoid.export.sql.dialects import smallest, times, total
 from qmedoid.export.sql.stages import Stages
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.overlap import row_norms
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 
 class NearestMedoid:
@@ -22,7 +22,7 @@ class NearestMedoid:
         Names of the training rows, class by class.
     """
 
-    def __init__(self, model: NearestModel, stages: Stages, encoded: Mapping[int, str]) -> None:
+    def __init__(self, model: NearestPart, stages: Stages, encoded: Mapping[int, str]) -> None:
         self._model, self._stages, self._number = model, stages, stages.dialect.number
         features = self._features(encoded)
         places = self._places(features)
@@ -45,7 +45,7 @@ class NearestMedoid:
         """Names of the standardized anchor features."""
         model, stages, number = self._model, self._stages, self._number
         scaling, scaled = model.input_scaling, dict[int, str]()
-        for column in model.used.tolist():
+        for column in model.columns.tolist():
             text = f"({encoded[column]}-{number(scaling.center[column])})/{number(scaling.scale[column])}"
             scaled[column] = stages.add("z", text)
         stages.next()

@@ -1,27 +1,144 @@
 """A model as one SELECT over a table of records."""
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid._version import __version__
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.sql.cells import NumberReading, Reading
-from qmedoid.export.sql.dates import DateReading
-from qmedoid.export.sql.dialects import Dialect, dialect_of
-from qmedoid.export.sql.evidence import Evidence
-from qmedoid.export.sql.expressions import joined
-from qmedoid.export.sql.levels import LevelReading
+from qmedoid.export.sql.cells import DateReading, LevelReading, NumberReading, Reading
+from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, joined, largest, times, total
+from qmedoid.export.sql.evidence import EvidenceStages, trees
 from qmedoid.export.sql.nearest_medoid import NearestMedoid
-from qmedoid.export.sql.outcome import Outcome, outcome
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
-from qmedoid.export.sql.trees import trees
-from qmedoid.methods.base import Method, Part
-from qmedoid.methods.comparisons.model import ComparisonsModel
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.kernels.ties import TIE
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.comparisons.part import ComparisonsPart
+from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.part import Part
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
+
+_LOWEST = -1e300
+
+
+class OutcomeColumns(NamedTuple):
+    """Names of the columns of a decision, and the class as an expression.
+
+    Attributes
+    ----------
+    probabilities : list of str
+        Of the second of two classes, or of every one of more; empty where there are none.
+    scores : list of str
+        Of every one of more than two classes.
+    margin, prediction : str
+    """
+
+    probabilities: list[str]
+    scores: list[str]
+    margin: str
+    prediction: str
+
+
+def outcome(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
+    """The decision by the outputs of the base and of every part; those without weight are empty."""
+    return _of_two(flat, stages, outputs) if len(flat.biases) == 2 else _of_more(flat, stages, outputs)
+
+
+def _weighted(flat: FlatModel, stages: Stages, outputs: list[list[str]], k: int) -> list[str]:
+    weights = flat.weights.tolist()
+    return [
+        times(stages.dialect, weight, names[k])
+        for weight, names in zip(weights, outputs, strict=True)
+        if weight and names
+    ]
+
+
+def _curve(stages: Stages, calibration: Calibration, x: str) -> str:
+    rises = np.append(np.diff(calibration.heights) / np.diff(calibration.knots), 0.0)
+    return f"{x}+{curve(stages.dialect, x, calibration.knots, calibration.heights, rises)}"
+
+
+def _straightened(flat: FlatModel, stages: Stages, straight: list[str], shift: Array | None) -> list[str]:
+    """Scores after the calibration curve and at the expected priors."""
+    stages.next()
+    number = stages.dialect.number
+    if len(flat.calibration.knots):
+        straight = [stages.add("f", _curve(stages, flat.calibration, x)) for x in straight]
+        stages.next()
+    if shift is None:
+        return straight
+    moved = [stages.add("f", f"{x}+{number(one)}") for x, one in zip(straight, shift.tolist(), strict=True)]
+    stages.next()
+    return moved
+
+
+def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
+    """The log-odds of the second class, and what follows from them."""
+    dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
+    number, slope = dialect.number, float(calibration.slope)
+    bias = flat.biases[1] - flat.biases[0]
+    terms = [number(bias), *_weighted(flat, stages, outputs, 0)]
+    constant = number(calibration.biases[1] - calibration.biases[0])
+    straight = [stages.add("f", f"{constant}+{times(dialect, slope, total(terms, ''))}")]
+    shift = None if decision.shift is None else np.array([decision.shift.of_log_odds])
+    (log_odds,) = _straightened(flat, stages, straight, shift)
+    margin = stages.add("f", log_odds if decision.cut is None else f"{log_odds}-{number(decision.cut)}")
+    probabilities = list[str]()
+    if decision.probabilistic:
+        # Of an exponent that is not positive, so that nothing overflows.
+        power = dialect.exp(f"(-ABS({log_odds}))")
+        name = stages.add("p", power)
+        stages.next()
+        one, zero = number(1.0), number(0.0)
+        share = f"CASE WHEN {log_odds}<{zero} THEN {name} ELSE {one} END/({one}+{name})"
+        probabilities = [stages.add("p", share)]
+    even = number(TIE if decision.cut is None and decision.probabilistic else 0.0)
+    first, second = (dialect.label(label) for label in decision.classes)
+    return OutcomeColumns(probabilities, [], margin, f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END")
+
+
+def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
+    """The score of every class, and what follows from them."""
+    dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
+    number, slope = dialect.number, float(calibration.slope)
+    straight = list[str]()
+    for c, (bias, constant) in enumerate(zip(flat.biases.tolist(), calibration.biases.tolist(), strict=True)):
+        terms = [number(bias), *_weighted(flat, stages, outputs, c)]
+        straight.append(stages.add("f", f"{number(constant)}+{times(dialect, slope, total(terms, ''))}"))
+    shift = None if decision.shift is None else decision.shift.log_ratios
+    scores = biased = _straightened(flat, stages, straight, shift)
+    if decision.biases is not None:
+        biased = [
+            stages.add("f", f"{x}+{number(one)}") for x, one in zip(scores, decision.biases.tolist(), strict=True)
+        ]
+        stages.next()
+    best = stages.add("l", largest(dialect, biased))
+    highest = best if biased is scores else stages.add("l", largest(dialect, scores))
+    stages.next()
+    slack = number(TIE) if decision.probabilistic else f"{number(TIE)}*ABS({best})"
+    code = _first_place(stages, biased, f"{best}-{slack}")
+    place = _first_place(stages, biased, best)
+    powers = [stages.add("p", dialect.exp(f"{x}-{highest}")) for x in scores] if decision.probabilistic else []
+    stages.next()
+    lowest = number(_LOWEST)
+    rest = [f"CASE WHEN {place}={c} THEN {lowest} ELSE {x} END" for c, x in enumerate(biased)]
+    margin = stages.add("f", f"{best}-{largest(dialect, rest)}")
+    sum_of_powers = stages.add("p", total(powers, number(0.0)))
+    stages.next()
+    probabilities = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
+    cases = " ".join(f"WHEN {c} THEN {dialect.label(label)}" for c, label in enumerate(decision.classes))
+    return OutcomeColumns(probabilities, scores, margin, f"CASE {code} {cases} END")
+
+
+def _first_place(stages: Stages, values: list[str], least: str) -> str:
+    """The number of the first value that is no smaller than another."""
+    cases = " ".join(f"WHEN {x}>={least} THEN {c}" for c, x in enumerate(values))
+    return stages.add("j", f"CASE {cases} END")
+
 
 TABLE = "records"
 """Name of the table where none is given."""
@@ -101,7 +218,7 @@ def _encoded(
             getattr(reading, step.__name__)()
         stages.next()
     method = flat.table.method
-    wanted = set(method.used.tolist()) if method is not None else set()
+    wanted = set(method.columns.tolist()) if method is not None else set()
     encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
     for column, _, first, reading in readings:
         problem = stages.add("i", reading.problem())
@@ -115,17 +232,17 @@ def _encoded(
     return encoded, fragile, stages.add("i", joined(problems))
 
 
-def _base(base: Method, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
-    if isinstance(base, NearestModel):
+def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> EvidenceStages | NearestMedoid:
+    if isinstance(base, NearestPart):
         return NearestMedoid(base, stages, encoded)
-    if isinstance(base, EvidenceModel):
-        return Evidence(base, stages, encoded, counts)
+    if isinstance(base, EvidencePart):
+        return EvidenceStages(base, stages, encoded, counts)
     raise _refusal(base.name)
 
 
 def _part(part: Part, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
     """Names of the outputs of a part; none where it counts nothing."""
-    if not isinstance(part, ComparisonsModel):
+    if not isinstance(part, ComparisonsPart):
         raise _refusal(part.name)
     return trees(part, stages, encoded) if weight else []
 
@@ -135,7 +252,7 @@ def _refusal(name: str) -> ModelError:
     return ModelError(f"{said}: export the model as js or onnx.")
 
 
-def _named(flat: FlatModel, dialect: Dialect, decided: Outcome, nearest: list[str]) -> dict[str, str]:
+def _named(flat: FlatModel, dialect: SqlDialect, decided: OutcomeColumns, nearest: list[str]) -> dict[str, str]:
     """Expressions of the outputs by the names of their columns."""
     classes = _class_names(flat, dialect)
     found = {"prediction": decided.prediction}
@@ -149,7 +266,7 @@ def _named(flat: FlatModel, dialect: Dialect, decided: Outcome, nearest: list[st
     return {_free(name, flat, dialect): text for name, text in found.items()}
 
 
-def _class_names(flat: FlatModel, dialect: Dialect) -> list[str]:
+def _class_names(flat: FlatModel, dialect: SqlDialect) -> list[str]:
     """Classes as parts of names: their texts where these are short and plain and all different, else their codes."""
     texts = [str(label) for label in flat.table.decision.classes]
     are_plain = all(0 < len(text.encode()) <= _LONGEST_CLASS and text.isprintable() for text in texts)
@@ -158,7 +275,7 @@ def _class_names(flat: FlatModel, dialect: Dialect) -> list[str]:
     return [str(code) for code in range(len(texts))]
 
 
-def _free(name: str, flat: FlatModel, dialect: Dialect) -> str:
+def _free(name: str, flat: FlatModel, dialect: SqlDialect) -> str:
     """A name for an output that no column of the training table has."""
     contract = flat.table.contract
     taken = {dialect.folded(one) for one in (*contract.names, *contract.left_out, contract.target or "")}
@@ -167,7 +284,7 @@ def _free(name: str, flat: FlatModel, dialect: Dialect) -> str:
     return name
 
 
-def _check_names(flat: FlatModel, dialect: Dialect) -> None:
+def _check_names(flat: FlatModel, dialect: SqlDialect) -> None:
     """Refuse columns that the database cannot tell apart."""
     seen: dict[str, str] = {}
     for place in flat.table.layout.used:
@@ -179,14 +296,14 @@ def _check_names(flat: FlatModel, dialect: Dialect) -> None:
             raise ModelError(f"The column {name!r} has a name that the statement needs: rename it and fit again.")
 
 
-def _table(name: str, dialect: Dialect) -> str:
+def _table(name: str, dialect: SqlDialect) -> str:
     parts = name.split(".")
     if not all(parts) or "\0" in name or dialect.folded(parts[-1]).startswith(STAGE):
         raise ParameterError(f"The 'table' parameter must be the name of a table. Got {name!r} instead.")
     return ".".join(dialect.identifier(part) for part in parts)
 
 
-def _header(flat: FlatModel, dialect: Dialect, table: str, outputs: list[str]) -> str:
+def _header(flat: FlatModel, dialect: SqlDialect, table: str, outputs: list[str]) -> str:
     """Comments that say what the statement is; names are written in ASCII, so that none ends its comment."""
     classes = ", ".join(json.dumps(label) for label in flat.table.decision.classes)
     lines = [

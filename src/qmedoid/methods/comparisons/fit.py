@@ -9,7 +9,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import N_LEAVES, N_NODES
-from qmedoid.methods.comparisons.model import ComparisonsModel
+from qmedoid.methods.comparisons.part import ComparisonsPart
 
 
 class PlainTree(NamedTuple):
@@ -73,7 +73,7 @@ def joined(parts: Sequence[FullTrees]) -> FullTrees:
     return FullTrees(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:
+def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, n_classes: int) -> ComparisonsPart:
     """The model of trees that were grown on the rows of X.
 
     A threshold between two values of a column becomes a pair of rows that have them: the last value at most at the
@@ -94,7 +94,7 @@ def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, 
         near_values[nodes], far_values[nodes] = known[above - 1], known[above]
     rows, places = np.unique(np.concatenate([near.ravel(), far.ravel()]), return_inverse=True)
     near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
-    return ComparisonsModel(
+    return ComparisonsPart(
         columns, rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values, values,
         outputs, intercepts, scaling, n_classes,
     )  # fmt: skip

@@ -27,8 +27,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
-from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
 from qmedoid.methods.evidence.neighbors import Neighbors, weights
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, root_distances
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300
@@ -93,7 +93,7 @@ NEIGHBORS = "neighbors"
 """Name of the term of the neighbors."""
 
 
-def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> Contributions:
+def contributions(model: EvidencePart, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
     of_terms = _between(model.terms.weights, model.n_classes, winner, other)
     columns, added, beyond = _split(model, row, of_terms)
@@ -112,7 +112,7 @@ def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> 
     return Contributions(columns, groups, terms, neighbors)
 
 
-def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, others: Codes) -> Array:
+def column_contributions(model: EvidencePart, rows: Array, winners: Codes, others: Codes) -> Array:
     """What columns add for many rows, each with its two classes, shape (n, M): `contributions`, all rows at once.
 
     The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
@@ -124,7 +124,7 @@ def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, othe
 
 
 def group_contributions(
-    model: EvidenceModel, rows: Array, winners: Codes, others: Codes
+    model: EvidencePart, rows: Array, winners: Codes, others: Codes
 ) -> tuple[tuple[tuple[int, ...], ...], Array]:
     """The `groups` of `contributions` for many rows: columns of each of G groups, and what it adds, shape (n, G)."""
     by_columns: dict[tuple[int, ...], Array] = {}
@@ -134,7 +134,7 @@ def group_contributions(
 
 
 def _shares_of_groups(
-    model: EvidenceModel, rows: Array, winners: Codes, others: Codes
+    model: EvidencePart, rows: Array, winners: Codes, others: Codes
 ) -> Iterator[tuple[tuple[int, ...], Array]]:
     """What columns of a group add by one channel, shape (n, g), and which columns these are."""
     terms, is_two = model.terms, model.n_classes == 2
@@ -153,7 +153,7 @@ def _shares_of_groups(
         yield group.columns, np.asarray(signs * (squares - each @ usual))
 
 
-def _by_group_and_channel(model: EvidenceModel) -> list[Codes]:
+def _by_group_and_channel(model: EvidencePart) -> list[Codes]:
     """Places of the terms that share a group of columns and a channel."""
     terms = model.terms
     order = np.lexsort((terms.channel, terms.group))
@@ -169,7 +169,7 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
+def _split(model: EvidencePart, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
     """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
     terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
     rows, medoids = model.scaled(row), model.scaled(model.medoids)
@@ -187,7 +187,7 @@ def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, li
 
 
 def _group(
-    model: EvidenceModel, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
+    model: EvidencePart, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
 ) -> GroupContribution:
     """What a group adds, medoid by medoid, each with its distance by rank; `row` and `medoids` are scaled so."""
     places, of = list(shares), list(columns)
@@ -199,7 +199,7 @@ def _group(
 
 
 def _neighbors(
-    model: EvidenceModel, neighbors: Neighbors, row: Array, winner: int, other: int
+    model: EvidencePart, neighbors: Neighbors, row: Array, winner: int, other: int
 ) -> tuple[RowContribution, ...]:
     distances, (places,) = model.nearest_neighbors(row)
     each = weights(distances, neighbors.length)[0][:, None] * neighbors.amounts[places]

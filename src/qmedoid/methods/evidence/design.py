@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.methods.evidence.model import DISTANCE, NEAR, SQUARE, Group
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE, Group
 from qmedoid.methods.evidence.ridge import Selection
 
 Block = Literal["linear", "single", "group", "full"]

@@ -17,8 +17,8 @@ from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Sc
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
-from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.part import EvidencePart, Group, Terms
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
 
@@ -124,7 +124,7 @@ class FittedEvidence:
 
     Attributes
     ----------
-    model : EvidenceModel
+    model : EvidencePart
     out_of_fold : ndarray of shape (n, C)
         Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
         all rows.
@@ -137,7 +137,7 @@ class FittedEvidence:
         What was limited, of a wide table.
     """
 
-    model: EvidenceModel
+    model: EvidencePart
     out_of_fold: Array
     without_neighbors: Array
     regularization: float
@@ -254,13 +254,13 @@ def _targets(labels: Codes, n_classes: int) -> Array:
     return np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
 
 
-def _of_all_rows(model: EvidenceModel, outputs: Array, X: Array, kept: Codes) -> Array:
+def _of_all_rows(model: EvidencePart, outputs: Array, X: Array, kept: Codes) -> Array:
     """Dissimilarities of all rows, by the out-of-fold outputs of those that the weights were fitted on."""
     scores = model.class_scores(outputs)
     if len(kept) == len(X):
         return scores
     # Rows outside of the sample were not seen by any weight.
-    of_all = model.scores(X)
+    of_all = model.score(X).scores
     of_all[kept] = scores
     return of_all
 
@@ -274,7 +274,7 @@ def _joined(
     medoid_rows: Codes,
     varying: tuple[int, ...],
     n_classes: int,
-) -> EvidenceModel:
+) -> EvidencePart:
     """The mean of the bags; terms that several bags have in common are one, with the sum of their weights."""
     groups: dict[tuple[tuple[int, ...], bool], int] = {}
     terms: dict[tuple[int, int, int, float], tuple[float, Array]] = {}
@@ -295,14 +295,14 @@ def _joined(
     column_weights = np.ones(medoids.shape[1])
     if varying:
         column_weights[np.setdiff1d(np.arange(medoids.shape[1]), varying)] = 0.0
-    return EvidenceModel(
+    return EvidencePart(
         rank_scaling, linear_scaling, medoids, medoid_classes, medoid_rows, column_weights, tuple(of_groups),
         Terms(group, medoid, channel, keys[:, 3], center, weight),
         np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
     )  # fmt: skip
 
 
-def _in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
+def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:
     """The model for X, from one that was fitted to ``X[:, order]``."""
     back, linear = np.argsort(order), model.linear_scaling
     groups = []

@@ -18,7 +18,7 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.geometry.row_groups import numbered, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
-from qmedoid.methods.evidence.model import CLIP
+from qmedoid.methods.evidence.part import CLIP
 from qmedoid.methods.evidence.ridge import (
     Missing,
     Ridge,

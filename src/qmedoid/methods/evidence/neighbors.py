@@ -17,7 +17,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import MOST_NEAREST
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
 __all__ = ["MOST_NEAREST", "Neighbors", "added", "weights"]
 
@@ -48,7 +48,7 @@ class Neighbors:
 
     records: Annotated[Array, Values("N M")]
     classes: Annotated[Codes, Values("N", below="C")]
-    rows: Annotated[Codes, Values("N")]
+    rows: Annotated[Codes, RowNumbers("N")]
     amounts: Annotated[Array, Values("N K", largest=MODERATE)]
     n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
     length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]

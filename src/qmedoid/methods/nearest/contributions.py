@@ -21,9 +21,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.channels import EPSILON
-from qmedoid.methods.base import Measured
 from qmedoid.methods.contributions import Contributions, GroupContribution
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 
 class _Linear(NamedTuple):
@@ -33,10 +32,10 @@ class _Linear(NamedTuple):
     reference: Array
 
 
-def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
+def contributions(model: NearestPart, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
-    features, nearest, pair = model.features(row)[0], measured.nearest[0], [winner, other]
-    distance, theta = (channel[0] for channel in measured.channels)
+    nearest, distance, theta = (part[0] for part in _channels(model, row))
+    features, pair = model.features(row)[0], [winner, other]
     medoids = model.medoids[nearest[pair]]
     alpha = model.alpha if model.use_angular else 1.0
     shares = alpha, 1.0 - alpha
@@ -67,12 +66,11 @@ def contributions(model: NearestModel, row: Array, measured: Measured, winner: i
     return Contributions(columns, tuple(groups), terms)
 
 
-def column_contributions(model: NearestModel, rows: Array, winners: Codes, others: Codes) -> Array:
+def column_contributions(model: NearestPart, rows: Array, winners: Codes, others: Codes) -> Array:
     """What columns add for many rows, each with its two classes, shape (n, M): `contributions`, all rows at once."""
-    measured, each = model.measure(rows), np.arange(len(rows))
+    (nearest, distance, theta), each = _channels(model, rows), np.arange(len(rows))
     features, scaled = model.features(rows), model.input_scaling.apply(rows)
-    medoids = [model.medoids[measured.nearest[each, codes]] for codes in (winners, others)]
-    distance, theta = measured.channels
+    medoids = [model.medoids[nearest[each, codes]] for codes in (winners, others)]
     alpha = model.alpha if model.use_angular else 1.0
     mean = (model.multipliers[winners] + model.multipliers[others]) / 2.0
     pair = [distance[each, codes] for codes in (winners, others)]
@@ -93,6 +91,13 @@ def column_contributions(model: NearestModel, rows: Array, winners: Codes, other
     return columns
 
 
+def _channels(model: NearestPart, rows: Array) -> tuple[Codes, Array, Array]:
+    """The nearest medoid of each class, with distance and angle to it, each of shape (n, C)."""
+    found = model.score(rows, channels=True)
+    assert found.nearest is not None, "a model of medoids finds them"
+    return found.nearest, *found.channels
+
+
 def _angle_slopes(features: Array, medoids: list[Array], angles: list[Array], factors: Array) -> Array:
     """Slopes of `_by_angle` for many rows, shape (n, A); 0 where a vector of zeros has no angle."""
     lengths = [np.sqrt((vectors**2).sum(axis=1)) for vectors in (features, *medoids)]
@@ -105,7 +110,7 @@ def _angle_slopes(features: Array, medoids: list[Array], angles: list[Array], fa
     return slopes
 
 
-def _columns_of_feature(model: NearestModel, scaled: Array, anchor: int, slope: Array, reference: Array) -> Array:
+def _columns_of_feature(model: NearestPart, scaled: Array, anchor: int, slope: Array, reference: Array) -> Array:
     """`_feature_columns` of many rows, shape (n, k)."""
     weights = model.weights[anchor]
     terms = scaled[:, list(model.configuration[anchor])] * weights
@@ -136,7 +141,7 @@ def _by_angle(features: Array, medoids: Array, theta: Array, factor: float) -> _
     return _Linear(factor * rate / np.sqrt(features @ features) * (winner - other), np.zeros(len(features)))
 
 
-def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: float, reference: float) -> Array:
+def _feature_columns(model: NearestPart, scaled: Array, anchor: int, slope: float, reference: float) -> Array:
     """What slope·(v − reference) of an anchor's feature v is by its columns, shape (k,)."""
     weights = model.weights[anchor]
     terms = scaled[list(model.configuration[anchor])] * weights

@@ -11,8 +11,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Groups
-from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.nearest.objective import IncrementalObjective
+from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
@@ -68,7 +68,7 @@ class Selected:
 
     Attributes
     ----------
-    model : NearestModel
+    model : NearestPart
     record : the search at its size
     sweep : the α sweep
     option : index of its class multipliers
@@ -76,7 +76,7 @@ class Selected:
     best : what it was held against, where the one-standard-error rule chose
     """
 
-    model: NearestModel
+    model: NearestPart
     record: Record
     sweep: Sweep
     option: int

@@ -10,7 +10,7 @@ from qmedoid.geometry.groups import Configuration, FeatureKind, correlation_matr
 from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.nearest.part import NearestPart
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ def fit_nearest_model(
     *,
     alpha: float,
     multipliers: Array,
-) -> NearestModel:
+) -> NearestPart:
     """Fit a nearest-medoid model: features of the configuration, standardized, and the medoids of each class."""
     features = feature_matrix(train.X, configuration, train.correlation, settings.kind)
     scaling = fit_standard(features)
     standardized = scaling.apply(features)
     picked = sampled_class_medoids(standardized, train.samples, n_medoids=settings.n_medoids)
-    return NearestModel(
+    return NearestPart(
         input_scaling=train.scaling,
         configuration=configuration,
         weights=tuple(subset_weights(train.correlation, subset, settings.kind) for subset in configuration),

@@ -30,7 +30,7 @@ from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.neighbors.model import NeighborsModel, RowCells, averaged
+from qmedoid.methods.neighbors.part import NeighborsPart, RowCells, averaged
 from qmedoid.optimize.newton import softmax_weights
 
 N_NEAREST = 16
@@ -69,7 +69,7 @@ class Metric(NamedTuple):
 class FittedNeighbors(NamedTuple):
     """Neighbors, and the dissimilarities of every training row by rows of other groups, shape (n, C)."""
 
-    model: NeighborsModel
+    model: NeighborsPart
     out_of_fold: Array
 
 
@@ -133,7 +133,7 @@ def fit_neighbors(
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
     metric = _rounded(_Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
-    model = NeighborsModel(
+    model = NeighborsPart(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
         float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
     )  # fmt: skip

@@ -15,10 +15,10 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.contributions import Contributions, GroupContribution
-from qmedoid.methods.rare.model import CLIP, RareEventModel
+from qmedoid.methods.rare.part import CLIP, RarePart
 
 
-def contributions(model: RareEventModel, row: Array, winner: int) -> Contributions:
+def contributions(model: RarePart, row: Array, winner: int) -> Contributions:
     """Contributions of every feature, and of every column; `row` has the shape (1, M)."""
     sign = 1.0 if winner == model.rare_class else -1.0
     added = sign * (model.standardized(model.features(row))[0] * model.weights)
@@ -32,7 +32,7 @@ def contributions(model: RareEventModel, row: Array, winner: int) -> Contributio
     return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
 
 
-def column_contributions(model: RareEventModel, rows: Array, winners: Codes) -> Array:
+def column_contributions(model: RarePart, rows: Array, winners: Codes) -> Array:
     """What columns add for many rows, each with its class, shape (n, M): `contributions`, all rows at once."""
     signs = np.where(winners == model.rare_class, 1.0, -1.0)
     n_deltas = model.geometry.n_features[0]
@@ -42,7 +42,7 @@ def column_contributions(model: RareEventModel, rows: Array, winners: Codes) -> 
     return np.asarray(signs[:, None] * columns)
 
 
-def _deltas_by_column(model: RareEventModel, scaled: Array) -> Array:
+def _deltas_by_column(model: RarePart, scaled: Array) -> Array:
     """`_delta_columns` of many rows, by the weights of the model, shape (n, M)."""
     geometry, columns = model.geometry, np.zeros(scaled.shape)
     between = _squares_between(geometry.common[~geometry.hard], geometry.rare)
@@ -69,7 +69,7 @@ def _deltas_by_column(model: RareEventModel, scaled: Array) -> Array:
     return columns
 
 
-def _delta_columns(model: RareEventModel, scaled: Array, weights: Array) -> Array:
+def _delta_columns(model: RarePart, scaled: Array, weights: Array) -> Array:
     """What the deltas, weighted, add by every column, shape (M,)."""
     geometry, columns = model.geometry, np.zeros(len(scaled))
     between = _squares_between(geometry.common[~geometry.hard], geometry.rare)

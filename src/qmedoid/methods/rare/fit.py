@@ -20,7 +20,7 @@ from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_sta
 from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import OwnPlaces, RareGeometry
-from qmedoid.methods.rare.model import CLIP, RareEventModel
+from qmedoid.methods.rare.part import CLIP, RarePart
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
 from qmedoid.optimize.newton import logistic_weights
 
@@ -63,7 +63,7 @@ class FittedRare:
 
     Attributes
     ----------
-    model : RareEventModel
+    model : RarePart
     out_of_fold : ndarray of shape (n, 2)
         Out-of-fold dissimilarities of every training row: scaling, prototypes and weights are those of the other folds.
         A row that is compared with all but itself would find one prototype of its class less than a new row does.
@@ -73,7 +73,7 @@ class FittedRare:
         Test fold of every row.
     """
 
-    model: RareEventModel
+    model: RarePart
     out_of_fold: Array
     circuit_features: Array
     fold: Codes
@@ -139,10 +139,10 @@ def fit_rare(
             X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest),
             None if row_weights is None else row_weights[rest] / row_weights[rest].mean(), model.circuit_features,
         )  # fmt: skip
-        measured = part.measure(X[test])
+        measured = part.score(X[test], channels=True)
         logits[test] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
-        if measured.deltas is not None:
-            circuit_features[test] = measured.deltas
+        if measured.features is not None:
+            circuit_features[test] = measured.features
         report((number + 2) / n_fits)
     shared = ~is_rare
     shared[model.medoid_rows] = False
@@ -159,7 +159,7 @@ def _fit_model(
     groups: Codes | None,
     row_weights: Array | None = None,
     chosen: Codes | None = None,
-) -> tuple[RareEventModel, Array]:
+) -> tuple[RarePart, Array]:
     """The model of some rows, and their features, none compared with itself.
 
     `chosen` features are for a circuit, where they are chosen already.
@@ -192,7 +192,7 @@ def _fit_model(
     intercept, weights = fit_logistic(standardized, is_rare, share * strengths, row_weights=row_weights)
     if chosen is None:
         chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
-    model = RareEventModel(
+    model = RarePart(
         geometry=geometry,
         medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
         center=standard.center,
@@ -314,7 +314,7 @@ def _circuit_features(
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]
 
 
-def _in_order(model: RareEventModel, order: Codes) -> RareEventModel:
+def _in_order(model: RarePart, order: Codes) -> RarePart:
     """The model for X, from one that was fitted to ``X[:, order]``."""
     back, geometry = np.argsort(order), model.geometry
     n_deltas = geometry.n_features[0]

@@ -27,7 +27,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import SignedLog
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
-from qmedoid.methods.base import measured_nearest
+from qmedoid.methods.part import measured_nearest
 from qmedoid.methods.rare.line import LineKernel, line_kernel, measured_beside
 from qmedoid.schema import RefusedError, Values
 

@@ -288,9 +288,24 @@ class VariationalModel:
         """The parameters by what they do: rotations, input scales, read-out."""
         return self.network.split(self.theta)
 
-    def scores(self, features: Array, offset: Array | None = None, *, threads: int | None = None) -> Array:
-        """Class scores, shape (n, C); the largest decides. An offset (n, C) is what the circuit corrects."""
-        scores = self._by_block(features, _BLOCK_ROWS, lambda a: self.network.scores(self.theta, a, threads=threads))
+    def scores(
+        self,
+        features: Array,
+        offset: Array | None = None,
+        *,
+        backend: ExpectationFunction | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Class scores, shape (n, C); the largest decides.
+
+        An offset (n, C) is what the circuit corrects. A backend runs the circuit instead of the simulator.
+        """
+        if backend is not None:
+            scores: Array = self.network.measured_scores(self.theta, self.angle_map.apply(features), backend)
+        else:
+            scores = self._by_block(
+                features, _BLOCK_ROWS, lambda a: self.network.scores(self.theta, a, threads=threads)
+            )
         return scores if offset is None else scores + offset
 
     def sampled_scores(self, features: Array, *, shots: int, rng: np.random.Generator) -> Array:
@@ -314,24 +329,3 @@ class VariationalModel:
         for rows in row_slices(features, step):
             scores[rows] = scored(self.angle_map.apply(features[rows]))
         return scores
-
-
-@dataclass(frozen=True)
-class MeasuredVariational:
-    """A variational model whose circuits are run by another backend than the simulator."""
-
-    model: VariationalModel
-    backend: ExpectationFunction
-
-    def __post_init__(self) -> None:
-        check_expectations("'expectations' parameter of measured_by", self.backend)
-
-    def scores(self, features: Array, offset: Array | None = None, *, threads: int | None = None) -> Array:  # noqa: ARG002
-        """Class scores, shape (n, C); the largest decides."""
-        angles = self.model.angle_map.apply(features)
-        scores: Array = self.model.network.measured_scores(self.model.theta, angles, self.backend)
-        return scores if offset is None else scores + offset
-
-    def encoded(self, features: Array) -> Array:
-        """What enters the circuit for every record, λ_j·a_j, shape (n, m)."""
-        return self.model.encoded(features)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from qmedoid.methods.base import Method
+from qmedoid.methods.part import KeptRows
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.importance import by_importance
@@ -66,7 +66,7 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: TableModel) -> str:
-    return _REFINEMENTS[model.refinement].format("" if model.method is None else model.method.description)
+    return _REFINEMENTS[model.refinement].format("" if model.method is None else model.method.facts["description"])
 
 
 def _facts(model: TableModel) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _facts(model: TableModel) -> Iterator[str]:
     else:
         yield "- Scores rank the classes; they are not probabilities."
     if model.method is not None:
-        yield f"- Medoids: {_medoid_counts(model, model.method)}"
+        yield f"- Medoids: {_medoid_counts(model, model.method.rows)}"
     if model.n_neighbors:
         yield f"- Neighbors: {model.n_neighbors} further training rows, the nearest of which are compared with"
     circuit = _circuit(model)
@@ -142,12 +142,11 @@ def _expected(model: TableModel) -> list[str]:
 
 def _circuit(model: TableModel) -> VariationalModel | None:
     best = model.best
-    circuit = best if isinstance(best, VariationalModel) else best.variational
-    return circuit if isinstance(circuit, VariationalModel) else None
+    return best if isinstance(best, VariationalModel) else best.variational
 
 
-def _medoid_counts(model: TableModel, method: Method) -> str:
-    counts = [int((method.medoid_classes == code).sum()) for code in range(len(model.decision.classes))]
+def _medoid_counts(model: TableModel, medoids: KeptRows) -> str:
+    counts = [int((medoids.classes == code).sum()) for code in range(len(model.decision.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.decision.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
 
@@ -209,7 +208,7 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
 
 def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
-    kept = [] if model.method is None else [line for one in model.method.kept_rows for line in ("", one)]
+    kept = [] if model.method is None else [line for one in model.method.facts["kept"] for line in ("", one)]
     if sum(counts):
         records = [record for one in model.records or () for record in one]
         names = list(dict.fromkeys(name for record in records for name in record))
@@ -226,7 +225,7 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
         return ["None: a circuit keeps its trained numbers only."]
     return [
         "Medoids are real rows of the training table. This file holds none of them as they were there, only numbers "
-        f"that the model compares with, of {len(model.method.medoid_rows)} medoids, and their row numbers. Where it "
+        f"that the model compares with, of {len(model.method.rows.numbers)} medoids, and their row numbers. Where it "
         "compares column by column, or a feature is made of one column, values of columns can be computed back.",
         *kept,
     ]

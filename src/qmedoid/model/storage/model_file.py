@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.methods.part import CLOSED_FORM
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.storage.archive import (
     ARRAYS,
@@ -152,8 +152,12 @@ def _cannot_be_read(subject: str, refused: RefusedError) -> ModelError:
 
 def model_bytes(model: TableModel, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True) -> bytes:
     """The file of a model; what could not be loaded again is refused."""
-    for one in model.models:
-        _refuse_measured(one)
+    if model.backends != CLOSED_FORM:
+        what = "SWAP test" if model.backends.swap_test is not None else "circuit"
+        raise ModelError(
+            f"The {what} of this model is run by a backend, which is not saved: save the fitted classifier itself, and "
+            "call measured_by again after loading."
+        )
     arrays: Arrays = {}
     # A hash shows whether a row that somebody has was a training row: they are left out with the rows.
     description = write(model if raw_rows else replace(model, seen=None), arrays)
@@ -278,7 +282,7 @@ def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
         raise RefusedError(f"it must be a list with one entry for each of the {len(model.models)} models")
     found = []
     for number, (entry, one) in enumerate(zip(value, model.models, strict=True)):
-        count = len(one.method.plain.medoid_rows) if isinstance(one, HybridModel) else 0
+        count = len(one.method.rows.numbers) if isinstance(one, HybridModel) else 0
         columns, rows = (entry.get("columns"), entry.get("rows")) if isinstance(entry, dict) else (None, None)
         if not isinstance(columns, list) or not isinstance(rows, list) or len(entry) > 2:
             raise RefusedError(f"[{number}] must be an object with the lists columns and rows")
@@ -297,14 +301,3 @@ def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
             records.append(dict(zip(columns, row, strict=True)))
         found.append(tuple(records))
     return tuple(found)
-
-
-def _refuse_measured(model: HybridModel | VariationalModel) -> None:
-    """Refuse a model that a backend runs."""
-    if isinstance(model, HybridModel):
-        measured = model.method is not model.method.plain
-        if measured or not isinstance(model.variational, VariationalModel | None):
-            raise ModelError(
-                f"The {'SWAP test' if measured else 'circuit'} of this model is run by a backend, which is not saved: "
-                "save the fitted classifier itself, and call measured_by again after loading."
-            )

@@ -1,19 +1,18 @@
 """The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.geometry.channels import Channels
+from qmedoid.arrays import Array, Codes, Table
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import in_chunks, row_block, row_count
-from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, refuse_bad_values
 from qmedoid.methods.contributions import Contributions
+from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
 from qmedoid.methods.rare.geometry import RareGeometry
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
 CLIP = 12.0
 """Standardized features are held within this many deviations."""
@@ -22,7 +21,7 @@ _BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class RareEventModel:
+class RarePart(Part):
     """A fitted rare-event model with F features.
 
     Attributes
@@ -42,7 +41,7 @@ class RareEventModel:
     """
 
     geometry: RareGeometry
-    medoid_rows: Annotated[Codes, Values("P")]
+    medoid_rows: Annotated[Codes, RowNumbers("P")]
     center: Annotated[Array, Values("F")]
     scale: Annotated[Array, Values("F", zero=False)]
     weights: Annotated[Array, Values("F", largest=MODERATE)]
@@ -51,26 +50,12 @@ class RareEventModel:
     rare_class: Annotated[int, Values(most=1)]
 
     name: ClassVar[str] = "rare"
-    decider: ClassVar[str] = name
-    description: ClassVar[str] = (
-        "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
-    )
-    kept_rows: ClassVar[tuple[str, ...]] = ()
-    n_classes: ClassVar[int] = 2
-    n_neighbors: ClassVar[int] = 0
-    use_angular: ClassVar[bool] = False
-    facts: ClassVar[dict[str, Any]] = {}
 
     def validate(self) -> None:
         """Refuse a stored model whose features or rows are not those of its prototypes."""
         n_features, n_rows = sum(self.geometry.n_features), len(self.geometry.rare) + len(self.geometry.common)
         if (len(self.center), len(self.medoid_rows)) != (n_features, n_rows):
             raise RefusedError(f"center must have {n_features} numbers and medoid_rows {n_rows}")
-
-    @property
-    def plain(self) -> "RareEventModel":
-        """Itself: the closed form."""
-        return self
 
     @cached_property
     def medoid_classes(self) -> Codes:
@@ -79,36 +64,40 @@ class RareEventModel:
         return np.repeat(np.array([self.rare_class, 1 - self.rare_class], dtype=np.intp), counts)
 
     @cached_property
-    def used(self) -> Codes:
-        """Columns that the model reads: all of them."""
+    def columns(self) -> Codes:
+        """Encoded columns that it reads: all of them."""
         return np.arange(self.geometry.rare.shape[1])
 
-    @property
-    def n_deltas(self) -> int:
-        """Number of features for a circuit."""
-        return len(self.circuit_features)
-
-    @property
-    def n_measured(self) -> int:
-        """Length of the vectors that its SWAP test compares: all columns."""
-        return len(self.used)
+    @cached_property
+    def rows(self) -> KeptRows:
+        """The prototypes, in the first metric."""
+        space = f"over all columns, signed logarithms in the {self.geometry.metric_names[0]} metric"
+        return KeptRows(self.medoid_rows, self.medoid_classes, self._prototype_points, self._points, space)
 
     @cached_property
-    def column_groups(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of columns that distances are made of: those of each metric, and every column alone."""
-        return tuple(dict.fromkeys(self.feature_columns))
+    def _prototype_points(self) -> Array:
+        prototypes = np.concatenate([self.geometry.rare, self.geometry.common])
+        return np.asarray(prototypes * np.sqrt(self.geometry.metrics[0]))
 
     @property
-    def notices_bad_values(self) -> Flags:
-        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
-        return np.ones(len(self.used), dtype=np.bool_)
+    def facts(self) -> PartFacts:
+        """What it says of itself; its groups are the columns of each metric, and every column alone."""
+        return {
+            "description": (
+                "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
+            ),
+            "groups": tuple(dict.fromkeys(self.feature_columns)),
+            "kept": (),
+            "vector_length": len(self.columns),
+            "numbers": {},
+        }
 
     @cached_property
     def feature_columns(self) -> tuple[tuple[int, ...], ...]:
         """Columns that each feature looks at."""
         metrics = [tuple(columns.tolist()) for columns, *_ in self.geometry.weighted]
         deltas = [columns for columns in metrics for _ in self.geometry.counts]
-        single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
+        single: list[tuple[int, ...]] = [(column,) for column in self.columns.tolist()]
         return tuple(deltas + 4 * single)
 
     @cached_property
@@ -119,19 +108,19 @@ class RareEventModel:
             for metric in self.geometry.metric_names
             for k in self.geometry.counts
         ]
-        nearness = ["nearness to rare rows against common rows"] * len(self.used)
-        positions = ["nearness to its highest row against its lowest"] * len(self.used)
-        middles = [f"distance to the middle {name} row" for name in ("common", "rare") for _ in self.used]
+        nearness = ["nearness to rare rows against common rows"] * len(self.columns)
+        positions = ["nearness to its highest row against its lowest"] * len(self.columns)
+        middles = [f"distance to the middle {name} row" for name in ("common", "rare") for _ in self.columns]
         return tuple(deltas + nearness + positions + middles)
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
-        scaled = self.scaled(X, range(row_count(X, len(self.used))))
+        scaled = self.scaled(X, range(row_count(X, len(self.columns))))
         return self.geometry.evidence(scaled).features
 
     def logits(self, X: Table, *, threads: int | None = None) -> Array:
         """Logarithm of the odds of the rare class, shape (n,)."""
-        scores: Array = self.measure(X, threads=threads).scores
+        scores = self.score(X, threads=threads).scores
         return scores[:, 1 - self.rare_class] - scores[:, self.rare_class]
 
     def logit(self, features: Array) -> Array:
@@ -145,29 +134,28 @@ class RareEventModel:
         standardized: Array = np.clip((features - self.center) / self.scale, -CLIP, CLIP)
         return standardized
 
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
-        measured = self._measured(X, False, threads)
-        return measured.scores, measured.nearest
-
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores, features for a circuit, and the nearest prototypes of each class by the first metric."""
-        return self._measured(X, True, threads)
-
-    def _measured(self, X: Table, channels: bool, threads: int | None) -> Measured:
-        n = row_count(X, len(self.used))
-        nearest, deltas = np.empty((n, 2), dtype=np.intp), np.empty((n, self.n_deltas))
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Score records, and find the nearest prototypes of each class by the first metric."""
+        n = row_count(X, len(self.columns))
+        nearest, features = np.empty((n, 2), dtype=np.intp), np.empty((n, len(self.circuit_features)))
         distance, angle, scores = np.empty((3, n, 2))
         # Once, before threads ask for it.
         _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical, self.geometry.weighted
         in_chunks(
             self._fill, X, chunk_rows=_BLOCK_ROWS, rows_per_thread=_BLOCK_ROWS, threads=threads, rows=np.arange(n),
-            distance=distance, angle=angle if channels else None, scores=scores, nearest=nearest, deltas=deltas,
+            distance=distance, angle=angle if channels else None, scores=scores, nearest=nearest, features=features,
         )  # fmt: skip
-        return Measured(Channels(distance, angle), scores, nearest, deltas)
+        return Scored(scores, nearest, *((distance, angle, features) if channels else ()))
 
     def _fill(
-        self, X: Table, rows: Codes, distance: Array, angle: Array | None, scores: Array, nearest: Codes, deltas: Array
+        self,
+        X: Table,
+        rows: Codes,
+        distance: Array,
+        angle: Array | None,
+        scores: Array,
+        nearest: Codes,
+        features: Array,
     ) -> None:
         scaled = self.scaled(X, rows)
         found = self.geometry.evidence(scaled)
@@ -175,74 +163,56 @@ class RareEventModel:
         nearest[...] = (found.nearest + np.array([len(self.geometry.rare), 0]))[:, by_class]
         distance[...] = np.sqrt(found.squared)[:, by_class]
         scores[...] = self.class_scores(self.logit(found.features))
-        deltas[...] = found.features[:, self.circuit_features]
+        features[...] = found.features[:, self.circuit_features]
         if angle is not None:
+            points = self._prototype_points
             in_metric = scaled * np.sqrt(self.geometry.metrics[0])
             for c in range(2):
-                angle[:, c] = row_angles(in_metric, self.medoid_coordinates[nearest[:, c]])
+                angle[:, c] = row_angles(in_metric, points[nearest[:, c]])
 
     def class_scores(self, logit: Array) -> Array:
         """Dissimilarities from the logit of the rare class, shape (n, 2)."""
         scores = np.column_stack([0.5 * logit, -0.5 * logit])
         return scores if self.rare_class == 1 else scores[:, ::-1]
 
-    @cached_property
-    def medoid_coordinates(self) -> Array:
-        """All prototypes in the first metric, shape (R + Q, M)."""
-        weighted: Array = np.concatenate([self.geometry.rare, self.geometry.common]) * np.sqrt(self.geometry.metrics[0])
-        return weighted
-
     def scaled(self, X: Table, rows: Codes | range) -> Array:
         """Raw rows on the scale of the prototypes, shape (n, M); `rows` are their numbers in the whole table."""
         block = row_block(X, slice(None))
-        refuse_bad_values(block, self.used, rows)
+        refuse_bad_values(block, self.columns, rows)
         # With a column of tiny values, a large one may leave the range of a double, or its square may.
         with np.errstate(over="ignore"):
             scaled = self.geometry.scaling.apply(block)
         return np.clip(scaled, -LARGEST, LARGEST, out=scaled)
 
-    @property
-    def distance_name(self) -> str:
-        """What the distance to prototypes is, in words."""
-        return f"over all columns, signed logarithms in the {self.geometry.metric_names[0]} metric"
-
-    def coordinates(self, rows: Array) -> Array:
+    def _points(self, rows: Array) -> Array:
         """Raw rows on the scale of the prototypes in the first metric, shape (n, M)."""
         scaled = np.clip(self.geometry.scaling.apply(rows), -LARGEST, LARGEST)
         return np.asarray(scaled * np.sqrt(self.geometry.metrics[0]))
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
-        """A copy whose distances a SWAP test measures."""
-        return MeasuredMethod(self, swap_test)
-
-    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
-        """Scores from measured distances to the prototypes that the closed form finds nearest."""
-        features = self.measured_features(X, swap_test)
+    def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
+        """Score records by measured distances to the prototypes that the closed form finds nearest."""
+        features = self.measured_features(X, backend)
         scores = self.class_scores(self.logit(features))
-        return self.measure(X)._replace(scores=scores, deltas=features[:, self.circuit_features])
+        return self.score(X, channels=True)._replace(scores=scores, features=features[:, self.circuit_features])
 
     def measured_features(self, X: Table, swap_test: SwapTestFunction) -> Array:
         """All features of raw rows, shape (n, F), from measured distances."""
-        scaled = self.scaled(X, range(row_count(X, len(self.used))))
+        scaled = self.scaled(X, range(row_count(X, len(self.columns))))
         return self.geometry.measured_features(scaled, swap_test)
 
-    def with_row_numbers(self, rows: Codes) -> Self:
-        """A copy where training row i is row ``rows[i]`` of a larger table."""
-        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Contributions of the features, for one row of shape (1, M)."""
+        from qmedoid.methods.rare.contributions import contributions
 
-    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        del other  # of two classes
+        return contributions(self, row, winner)
+
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
         from qmedoid.methods.rare.contributions import column_contributions
 
         del others  # of two classes
-        return column_contributions(self, rows, winners)
-
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
-        from qmedoid.methods.rare.contributions import contributions
-
-        del measured, other  # of two classes, and exact sums of the features
-        return contributions(self, row, winner)
+        return column_contributions(self, X, winners)
 
 
 def _nearest(k: int, name: str) -> str:

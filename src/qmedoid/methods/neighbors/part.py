@@ -10,9 +10,10 @@ column scaled by rank, and the vote :math:`v_{ic}` of row i is 1 for its class m
 statements gave its classes out of fold.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -23,9 +24,9 @@ from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import measured_nearest, rows_kept
 from qmedoid.methods.contributions import Contributions, RowContribution
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored, measured_nearest, rows_kept
+from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
 # Numbers of a block of rows, so that a table of any length is scored in bounded memory.
 _BLOCK_NUMBERS = 2**21
@@ -53,14 +54,14 @@ class RowCells:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborsModel:
+class NeighborsPart(Part):
     """N training rows with their votes, over M encoded columns, with C classes.
 
     Attributes
     ----------
     records : ndarray of shape (N, M)
         Raw columns.
-    rows, row_classes : ndarray of shape (N,)
+    row_numbers, row_classes : ndarray of shape (N,)
         Training row and class code of each.
     votes : ndarray of shape (N, C)
         v.
@@ -76,7 +77,7 @@ class NeighborsModel:
     """
 
     records: Annotated[Array, Values("N M", length=(1, 2**62))]
-    rows: Annotated[Codes, Values("N")]
+    row_numbers: Annotated[Codes, RowNumbers("N")]
     row_classes: Annotated[Codes, Values("N", below="C")]
     votes: Annotated[Array, Values("N C", least=-1, most=1)]
     rank_scaling: RankScaling
@@ -87,46 +88,50 @@ class NeighborsModel:
 
     name: ClassVar[str] = "neighbors"
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """How many rows are kept, and how many of them, the nearest, have a vote."""
-        return {"rows": len(self.rows), "nearest": self.n_nearest}
-
-    @property
-    def n_neighbors(self) -> int:
-        """Number of training rows kept with all columns that are read."""
-        return len(self.rows)
-
-    @property
-    def n_measured(self) -> int:
-        """Length of the vectors that the SWAP test compares."""
-        return len(self.used)
-
-    @property
-    def kept_rows(self) -> tuple[str, ...]:
-        """What is kept of training rows, in sentences for the card."""
-        return (rows_kept(len(self.rows), "n_neighbors=0"),)
-
     @cached_property
-    def used(self) -> Codes:
-        """Columns that distances look at."""
+    def columns(self) -> Codes:
+        """Encoded columns that distances look at, rising."""
         return np.flatnonzero(self.column_weights > 0)
 
-    def scores(self, X: Table, *, threads: int | None = None) -> Array:
-        """Dissimilarity to every class, shape (n, C)."""
-        parts = [np.zeros((0, self.votes.shape[1]))]
-        for place in row_slices(X, max(1, _BLOCK_NUMBERS // self.records.shape[1])):
-            parts.append(-averaged(*self._nearest(row_block(X, place), threads), self.length, self.votes))
-        return np.concatenate(parts)
+    @property
+    def rows(self) -> KeptRows:
+        """The rows that are kept as neighbors."""
+        return KeptRows(self.row_numbers, self.row_classes, neighbors=self.records)
 
-    def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
-        """`scores` by measured distances to the rows that the closed form finds nearest."""
+    @property
+    def facts(self) -> PartFacts:
+        """What it says of itself: how many rows are kept, and how many of them, the nearest, have a vote."""
+        return {
+            "description": "votes of the nearest training rows",
+            "groups": (),
+            "kept": (rows_kept(len(self.row_numbers), "n_neighbors=0"),),
+            "vector_length": len(self.columns),
+            "numbers": {"rows": len(self.row_numbers), "nearest": self.n_nearest},
+        }
+
+    def landmarks(self, column: int) -> Array:
+        """The knots of the scaling by rank."""
+        return self.rank_scaling.knots(column)
+
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Score records by the votes of the nearest rows."""
+        del channels  # none without medoids
+        return Scored(self._by_block(X, lambda rows: self._nearest(rows, threads)))
+
+    def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
+        """Score records by measured distances to the rows that the closed form finds nearest."""
+
+        def nearest(rows: Array) -> tuple[Array, Codes]:
+            _, found = self._nearest(rows, 1)
+            return measured_nearest(backend, self.points(rows), self._points, found), found
+
+        return Scored(self._by_block(X, nearest))
+
+    def _by_block(self, X: Table, nearest: Callable[[Array], tuple[Array, Codes]]) -> Array:
+        """Dissimilarities by distances and indices of the nearest rows, which are found block by block."""
         parts = [np.zeros((0, self.votes.shape[1]))]
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // self.records.shape[1])):
-            rows = row_block(X, place)
-            _, nearest = self._nearest(rows, 1)
-            measured = measured_nearest(swap_test, self.coordinates(rows), self._coordinates, nearest)
-            parts.append(-averaged(measured, nearest, self.length, self.votes))
+            parts.append(-averaged(*nearest(row_block(X, place)), self.length, self.votes))
         return np.concatenate(parts)
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
@@ -135,7 +140,7 @@ class NeighborsModel:
         shares = _shares(distances, self.length)[0]
         found = sorted(
             RowContribution(
-                int(self.rows[place]), int(self.row_classes[place]), float(distance),
+                int(self.row_numbers[place]), int(self.row_classes[place]), float(distance),
                 float(share * (self.votes[place, winner] - self.votes[place, other])),
             )
             for place, distance, share in zip(places[0], distances[0], shares, strict=True)
@@ -145,14 +150,10 @@ class NeighborsModel:
         total = float(sum(one.contribution for one in neighbors))
         return Contributions(np.zeros(row.shape[1]), (), {self.name: total}, neighbors)
 
-    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """Nothing, shape (n, M): what neighbors add depends on all columns at once, and is a term."""
         del winners, others
-        return np.zeros(rows.shape)
-
-    def with_row_numbers(self, rows: Codes) -> Self:
-        """A copy where training row i is row ``rows[i]`` of a larger table."""
-        return replace(self, rows=rows[self.rows].astype(np.intp))
+        return np.zeros(X.shape)
 
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
@@ -162,25 +163,25 @@ class NeighborsModel:
             column_weights=self.column_weights[back],
         )  # fmt: skip
 
-    def coordinates(self, rows: Array) -> Array:
-        """Raw rows in the space where Euclidean distances are D, shape (n, used columns)."""
-        scaled = self.rank_scaling.apply(rows)[:, self.used] * np.sqrt(self.column_weights[self.used])
+    def points(self, rows: Array) -> Array:
+        """Raw rows in the space where Euclidean distances are D, shape (n, columns that are read)."""
+        scaled = self.rank_scaling.apply(rows)[:, self.columns] * np.sqrt(self.column_weights[self.columns])
         return np.ascontiguousarray(scaled)
 
     @cached_property
-    def _coordinates(self) -> Array:
-        return self.coordinates(self.records)
+    def _points(self) -> Array:
+        return self.points(self.records)
 
     @cached_property
     def _search(self) -> CellSearch | None:
-        if self.cells is None or not len(self.used):
+        if self.cells is None or not len(self.columns):
             return None
-        return CellSearch(self._coordinates, self.cells.centers, self.cells.members)
+        return CellSearch(self._points, self.cells.centers, self.cells.members)
 
     def _nearest(self, rows: Array, threads: int | None) -> tuple[Array, Codes]:
-        k, x = min(self.n_nearest, len(self.rows)), self.coordinates(rows)
+        k, x = min(self.n_nearest, len(self.row_numbers)), self.points(rows)
         if self._search is None:
-            squared, places = nearest_squared(x, self._coordinates, k=k, threads=threads)
+            squared, places = nearest_squared(x, self._points, k=k, threads=threads)
         else:
             squared, places = self._search.nearest_squared(x, k=k, threads=threads)
         return np.sqrt(squared), places

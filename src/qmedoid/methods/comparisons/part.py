@@ -10,7 +10,7 @@ the two rows; a record beyond one of them is nearer to this one. A leaf adds its
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
-from qmedoid.methods.base import LARGEST, measured_distances, refuse_bad_values
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, measured_distances, refuse_bad_values
+from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
 # Share of the gap of two rows by which a record has to be nearer to the second: records halfway between them, where
 # decimals often lie, go to the first on any processor.
@@ -32,22 +32,22 @@ _MEASURED_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonsModel:
+class ComparisonsPart(Part):
     """T trees of comparisons over M encoded columns, with R real rows and K outputs.
 
     Attributes
     ----------
-    columns : ndarray of shape (T, 15)
+    node_columns : ndarray of shape (T, 15)
         Column that each node compares, nodes in breadth-first order; −1 below the end of a branch.
     near, far : ndarray of shape (T, 15)
-        Places in `rows` of real rows a and b, where a has the smaller value in the column.
+        Indices in `row_numbers` of real rows a and b, where a has the smaller value in the column.
     near_values, far_values : ndarray of shape (T, 15)
         Their values in the column.
     values : ndarray of shape (T, 31)
         Of each node the mean over the training rows that reach it, then of each of 16 leaves what it adds.
     outputs : ndarray of shape (T,)
         The output that a tree adds to.
-    rows, row_classes : ndarray of shape (R,)
+    row_numbers, row_classes : ndarray of shape (R,)
         Training row and class code of each real row.
     intercepts : ndarray of shape (K,)
         K is 1 for two classes and C for more.
@@ -56,8 +56,8 @@ class ComparisonsModel:
     n_classes : int
     """
 
-    columns: Annotated[Codes, Values("T 15", least=-1, below="M")]
-    rows: Annotated[Codes, Values("R")]
+    node_columns: Annotated[Codes, Values("T 15", least=-1, below="M")]
+    row_numbers: Annotated[Codes, RowNumbers("R")]
     row_classes: Annotated[Codes, Values("R", below="C")]
     near: Annotated[Codes, Values("T 15", below="R")]
     far: Annotated[Codes, Values("T 15", below="R")]
@@ -67,58 +67,69 @@ class ComparisonsModel:
     outputs: Annotated[Codes, Values("T", below="K")]
     intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     scaling: Scaling
-    n_classes: int
+    n_classes: Annotated[int, Values(least="C", most="C")]
 
     name: ClassVar[str] = "comparisons"
-    n_neighbors: ClassVar[int] = 0
-    n_measured: ClassVar[int] = 1
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """How many trees there are, and real rows that they compare with."""
-        return {"trees": len(self.columns), "rows": len(self.rows)}
-
-    @property
-    def kept_rows(self) -> tuple[str, ...]:
-        """What is kept of training rows, in sentences for the card."""
-        return (
-            f"The {len(self.columns)} trees of comparisons keep single cells of {len(self.rows)} training rows, with "
-            "their row numbers and classes. To leave them out, fit with comparisons=False.",
-        )
 
     def validate(self) -> None:
         """Refuse stored trees whose thresholds do not lie between two values."""
-        if not (self.near_values < self.far_values)[self.columns >= 0].all():
+        if not (self.near_values < self.far_values)[self.node_columns >= 0].all():
             raise RefusedError("near_values must be below far_values at every comparison")
 
     @cached_property
-    def used(self) -> Codes:
-        """Columns that the trees compare."""
-        return np.unique(self.columns[self.columns >= 0])
+    def columns(self) -> Codes:
+        """Encoded columns that the trees compare, rising."""
+        return np.unique(self.node_columns[self.node_columns >= 0])
+
+    @property
+    def rows(self) -> KeptRows:
+        """The rows that records are compared with, of which single cells are kept."""
+        return KeptRows(self.row_numbers, self.row_classes)
+
+    @property
+    def facts(self) -> PartFacts:
+        """What it says of itself: how many trees there are, and real rows that they compare with."""
+        kept = (
+            f"The {len(self.node_columns)} trees of comparisons keep single cells of {len(self.row_numbers)} training "
+            "rows, with their row numbers and classes. To leave them out, fit with comparisons=False.",
+        )
+        return {
+            "description": "trees of comparisons with two training rows each",
+            "groups": (),
+            "kept": kept,
+            "vector_length": 1,
+            "numbers": {"trees": len(self.node_columns), "rows": len(self.row_numbers)},
+        }
+
+    def landmarks(self, column: int) -> Array:
+        """Both sides of the thresholds."""
+        near = self.trees.thresholds[(self.trees.columns == column) & np.isfinite(self.trees.thresholds)]
+        return np.concatenate([near, np.nextafter(near, np.inf)])
 
     @cached_property
     def trees(self) -> Trees:
         """The trees as the kernel takes them."""
         return Trees(
-            np.maximum(self.columns, 0).astype(np.int32),
-            np.where(self.columns >= 0, midpoints(self.near_values, self.far_values), np.inf),
+            np.maximum(self.node_columns, 0).astype(np.int32),
+            np.where(self.node_columns >= 0, midpoints(self.near_values, self.far_values), np.inf),
             np.ascontiguousarray(self.values[:, N_NODES:]),
             self.outputs.astype(np.int32),
         )
 
-    def scores(self, X: Table, *, threads: int | None = None) -> Array:
-        """Dissimilarity to every class, shape (n, C)."""
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Score records by the leaves that they reach."""
+        del channels  # none without medoids
         added = tree_outputs(X, self.trees, len(self.scaling.center), len(self.intercepts), threads=threads)
-        return self.class_scores(self.intercepts + added)
+        return Scored(self.class_scores(self.intercepts + added))
 
-    def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
-        """`scores` by comparing distances that a SWAP test measures, where a record lies between the two rows."""
-        number = np.arange(len(self.columns))
+    def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
+        """Score records by comparing measured distances, where a record lies between the two rows."""
+        number = np.arange(len(self.node_columns))
         parts = [np.zeros((0, self.n_classes))]
         for place in row_slices(X, _MEASURED_ROWS):
             rows = row_block(X, place)
-            refuse_bad_values(rows, self.used, range(place.start, place.stop))
-            nearer_to_far = self._measured_nodes(rows, swap_test)
+            refuse_bad_values(rows, self.columns, range(place.start, place.stop))
+            nearer_to_far = self._measured_nodes(rows, backend)
             node = np.zeros((len(nearer_to_far), len(number)), dtype=np.intp)
             each = np.arange(len(nearer_to_far))[:, None]
             for _ in range(LEVELS):
@@ -127,16 +138,16 @@ class ComparisonsModel:
             for tree, output in enumerate(self.outputs):
                 added[:, output] += self.values[tree, node[:, tree]]
             parts.append(self.class_scores(added))
-        return np.concatenate(parts)
+        return Scored(np.concatenate(parts))
 
     def _measured_nodes(self, rows: Array, swap_test: SwapTestFunction) -> Flags:
         """Whether rows are nearer to b than to a, shape (n, T, 15).
 
         A row that does not lie between a and b is nearer to the one on its side; the others are measured.
         """
-        found = np.zeros((len(rows), *self.columns.shape), dtype=np.bool_)
-        for column in self.used:
-            of_column = self.columns == column
+        found = np.zeros((len(rows), *self.node_columns.shape), dtype=np.bool_)
+        for column in self.columns:
+            of_column = self.node_columns == column
             x, near, far = rows[:, column], self.near_values[of_column], self.far_values[of_column]
             nearer_to_far = x[:, None] >= far
             between = (near < x[:, None]) & ~nearer_to_far
@@ -159,7 +170,7 @@ class ComparisonsModel:
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
         """What each comparison changes along the paths of one row, shape (1, M): from a node's mean to its child's."""
-        number, node = np.arange(len(self.columns)), np.zeros(len(self.columns), dtype=np.intp)
+        number, node = np.arange(len(self.node_columns)), np.zeros(len(self.node_columns), dtype=np.intp)
         signs = self._signs(winner, other)
         by_column: dict[int, dict[int, float]] = {}
         columns = np.zeros(row.shape[1])
@@ -178,33 +189,31 @@ class ComparisonsModel:
         start = float(signs @ self.values[:, 0]) + self._between(winner, other)
         return Contributions(columns, groups, {"intercept": start})
 
-    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        n_columns, n_outputs = rows.shape[1], len(self.intercepts)
-        added = tree_outputs(rows, self._column_trees, n_columns, n_outputs * n_columns)
-        by_output, each = added.reshape(len(rows), n_outputs, n_columns), np.arange(len(rows))
+        n_columns, n_outputs = X.shape[1], len(self.intercepts)
+        added = tree_outputs(X, self._column_trees, n_columns, n_outputs * n_columns)
+        by_output, each = added.reshape(len(X), n_outputs, n_columns), np.arange(len(X))
         if self.n_classes == 2:
             return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * by_output[:, 0])
         return np.asarray(by_output[each, winners] - by_output[each, others])
 
-    def group_contributions(
-        self, rows: Array, winners: Codes, others: Codes
-    ) -> tuple[tuple[tuple[int, ...], ...], Array]:
+    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
         """What paths change from their root to their leaf, by the columns that they compare, shape (n, G).
 
         Over all G sets of columns they add up to what all columns add.
         """
-        tree, each = np.arange(len(self.columns)), np.arange(len(rows))[:, None]
-        node = np.zeros((len(rows), len(tree)), dtype=np.intp)
+        tree, each = np.arange(len(self.node_columns)), np.arange(len(X))[:, None]
+        node = np.zeros((len(X), len(tree)), dtype=np.intp)
         for _ in range(LEVELS):
-            above = rows[each, self.trees.columns[tree, node]] > self.trees.thresholds[tree, node]
+            above = X[each, self.trees.columns[tree, node]] > self.trees.thresholds[tree, node]
             node = 2 * node + 1 + above
         places, sets = self._path_columns
         if self.n_classes == 2:
             signs = np.where(winners == 1, 1.0, -1.0)[:, None]
         else:
             signs = (self.outputs == winners[:, None]).astype(np.float64) - (self.outputs == others[:, None])
-        added = np.zeros((len(rows), len(sets)))
+        added = np.zeros((len(X), len(sets)))
         np.add.at(added, (each, places[tree, node - N_NODES]), signs * (self.values[tree, node] - self.values[:, 0]))
         return sets, added
 
@@ -212,8 +221,8 @@ class ComparisonsModel:
     def _path_columns(self) -> tuple[Codes, tuple[tuple[int, ...], ...]]:
         """For every leaf the place of the columns compared on its way in a list of them; and that list."""
         found: dict[tuple[int, ...], int] = {}
-        places = np.zeros((len(self.columns), N_LEAVES), dtype=np.intp)
-        for tree, columns in enumerate(self.columns.tolist()):
+        places = np.zeros((len(self.node_columns), N_LEAVES), dtype=np.intp)
+        for tree, columns in enumerate(self.node_columns.tolist()):
             for leaf in range(N_LEAVES):
                 node, path = leaf + N_NODES, set[int]()
                 while node > 0:
@@ -238,10 +247,6 @@ class ComparisonsModel:
         output = (trees.output[of] * n_columns + column).astype(np.int32)
         return Trees(trees.columns[of], trees.thresholds[of], changes[of, column], output)
 
-    def with_row_numbers(self, rows: Codes) -> Self:
-        """A copy where training row i is row ``rows[i]`` of a larger table."""
-        return replace(self, rows=rows[self.rows].astype(np.intp))
-
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
         place = np.argsort(columns)
@@ -249,7 +254,9 @@ class ComparisonsModel:
 
     def of_some_columns(self, columns: Codes, scaling: Scaling) -> Self:
         """A copy for a wider table with this scaling, where column i is column ``columns[i]``."""
-        return replace(self, columns=np.where(self.columns < 0, -1, columns[self.columns]), scaling=scaling)
+        return replace(
+            self, node_columns=np.where(self.node_columns < 0, -1, columns[self.node_columns]), scaling=scaling
+        )
 
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from outputs, shape (n, C)."""
@@ -272,11 +279,11 @@ class ComparisonsModel:
         values = {
             int(p): v
             for places, vs in ((self.near, self.near_values), (self.far, self.far_values))
-            for p, v in zip(places[self.columns == column], vs[self.columns == column], strict=True)
+            for p, v in zip(places[self.node_columns == column], vs[self.node_columns == column], strict=True)
         }
         found = sorted(
             RowContribution(
-                int(self.rows[place]), int(self.row_classes[place]),
+                int(self.row_numbers[place]), int(self.row_classes[place]),
                 abs(float(row[0, column] - values[place])) / float(self.scaling.scale[column]), share,
             )
             for place, share in shares.items()

@@ -1,9 +1,9 @@
-"""Tables in Parquet, Arrow, JSON lines and Excel files, which carry their types."""
+"""Tables that carry their types: Parquet, Arrow, JSON lines and Excel files, and tables in memory."""
 
 import base64
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -12,8 +12,6 @@ from typing import IO, Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import JSON_ADVICE, Bytes, first_line
-from qmedoid.tables._dialect import check_unique, clean_names
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,
@@ -22,6 +20,7 @@ from qmedoid.tables.arrow import (
     is_declared_category,
     plain_type,
 )
+from qmedoid.tables.detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
 
 _PARQUET_ROWS = 1 << 15
 _PARQUET_BUFFER = 1 << 18
@@ -54,6 +53,7 @@ class BinaryFile:
             copy = self._copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the table)
             shutil.copyfileobj(data, copy, 1 << 20)
         data.close()
+        self.close: Callable[[], object] = data.close if self._copy is None else self._copy.close
         with self._translated():
             self._stored, self.n_rows = self._head()
         check_unique(self._stored.names, self.name)
@@ -82,11 +82,6 @@ class BinaryFile:
                     row += batch.num_rows
                     self.n_taken = self._n_bytes * row // self.n_rows if self.n_rows else 0
         self.n_taken = self._n_bytes
-
-    def close(self) -> None:
-        """Drop the copy, if there is one."""
-        if self._copy is not None:
-            self._copy.close()
 
     def _head(self) -> tuple[pa.Schema, int | None]:
         """The schema, and the number of rows where the file says it."""
@@ -271,3 +266,27 @@ def _sheet_column(values: list[Any]) -> pa.Array:
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         moments = [value.isoformat(sep=" ") if isinstance(value, datetime) else value for value in values]
         return pa.array([None if value is None else str(value) for value in moments], pa.string())
+
+
+class MemoryFile:
+    """Rows in memory, such as a partition of a data frame; a name stands for that of a file."""
+
+    is_text = False
+    first_line = None
+    decimal = "."
+
+    def __init__(self, table: pa.Table, name: str) -> None:
+        self.name, self.notes, self.n_taken = name, list[str](), 0
+        self._table, self.n_rows = table, table.num_rows
+        self.names, self.schema = tuple(table.column_names), table.schema
+        self.categories = frozenset[str]()
+
+    def batches(self, columns: list[str], types: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        """Batches of some columns; see `TableSource.batches`."""
+        row = 0
+        for batch in self._table.select(columns).to_batches(max_chunksize=BATCH_ROWS):
+            yield in_types(batch, types, self.name, row)
+            row += batch.num_rows
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -33,15 +33,16 @@ _AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", 
 _HALF_DAY = np.timedelta64(12, "h")
 
 
-class DatesSpelt(NamedTuple):
-    """The spelling of a column of dates, None where not all texts are dates of one order.
+class Spelt(NamedTuple):
+    """The spelling of a column, None where no one reads all its cells that look like numbers, or dates.
 
-    `ambiguous` is the sign between day and month where no cell shows which of them comes first, `problem` what is in
-    the way; else they are empty.
+    `ambiguous` is a sign that can mean one thing or another: that of decimals, or that between day and month; `shows`
+    the decimal sign that cells show without doubt, `problem` what is in the way; empty where there is nothing to say.
     """
 
     spelling: str | None
     ambiguous: str = ""
+    shows: str = ""
     problem: str = ""
 
 
@@ -100,7 +101,7 @@ def dates_spelt(array: pa.Array, spelling: str) -> Cells:
     return Cells(values, text.filter(is_wrong).cast(pa.string()))
 
 
-def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
+def find_dates(text: pa.Array, order: str | None = None) -> Spelt | None:
     """The order of day, month and year in a column of trimmed texts, or None where it holds no dates.
 
     `order`, ``"day-first"`` or ``"month-first"``, is taken where no cell shows it.
@@ -111,8 +112,8 @@ def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
     numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
     signs = [sign for sign, found in numeric.items() if len(found)]
     if len(signs) > 1:
-        return DatesSpelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
-    spelling, found = "", DatesSpelt("")
+        return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
+    spelling, found = "", Spelt("")
     if signs:
         found = _order(numeric[signs[0]], signs[0], order)
         if found.spelling is None:
@@ -123,8 +124,8 @@ def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
         return found
     short = wrong.filter(pc.match_substring_regex(wrong, _SHORT_YEAR))
     if len(short):
-        return DatesSpelt(None, problem=f"{_first(short)} has a year of two digits")
-    return None if 2 * len(wrong) > len(cells) else DatesSpelt(None, problem=f"{_first(wrong)} is no date")
+        return Spelt(None, problem=f"{_first(short)} has a year of two digits")
+    return None if 2 * len(wrong) > len(cells) else Spelt(None, problem=f"{_first(wrong)} is no date")
 
 
 def look_like_dates(text: pa.Array) -> pa.Array:
@@ -183,19 +184,19 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     return pc.replace_substring_regex(iso, "T$", "")
 
 
-def _order(cells: pa.Array, sign: str, order: str | None) -> DatesSpelt:
+def _order(cells: pa.Array, sign: str, order: str | None) -> Spelt:
     """Which of day and month comes first, by the cells that show it."""
     parts = [pc.replace_substring_regex(cells, _numeric(sign), rf"\{place}").cast(pa.int64()) for place in (1, 2)]
     over = [pc.greater(part, 12) for part in parts]
     shows = [pc.any(flags).as_py() for flags in over]
     if all(shows):
         first, second = (_first(cells.filter(flags)) for flags in over)
-        return DatesSpelt(None, problem=f"{first} has the day first and {second} the month")
+        return Spelt(None, problem=f"{first} has the day first and {second} the month")
     if any(shows):
-        return DatesSpelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
+        return Spelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
     if order is None:
-        return DatesSpelt(None, ambiguous=sign)
-    return DatesSpelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
+        return Spelt(None, ambiguous=sign)
+    return Spelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
 
 
 def _is_like_dates(cells: pa.Array) -> bool:

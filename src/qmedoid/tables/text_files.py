@@ -13,11 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import Bytes, first_line
-from qmedoid.tables._dialect import decoded, detect_dialect
-from qmedoid.tables._records import WRONG_LENGTH, BlockRecords, length_reason, line_of_record, with_empty_rows
-from qmedoid.tables._thousands import Grouped, floats_show_points, grouped_example, maybe_thousands
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.detect import (
+    WRONG_LENGTH,
+    BlockRecords,
+    Bytes,
+    decoded,
+    detect_dialect,
+    first_line,
+    length_reason,
+    line_of_record,
+    with_empty_rows,
+)
+from qmedoid.tables.text_types import floats_show_points, grouped_example, maybe_thousands, median_size
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -69,7 +77,7 @@ class TextFile:
 
     def _open(self, data: Bytes) -> None:
         """Read the first part of the file, and detect how the table is written."""
-        self._data, self._sample = data, data.read(_SAMPLE)
+        self._data, self._sample, self.close = data, data.read(_SAMPLE), data.close
         self._is_whole = len(self._sample) < _SAMPLE
         wide, skipped = _announced_encoding(self._sample)
         self._encoding = wide if skipped else None
@@ -110,19 +118,19 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables._numbers import may_be_thousands
+        from qmedoid.tables.numbers import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
-    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
-        """Columns in which every point of the first part may part thousands, where no other column shows points."""
+    def first_grouped(self, names: Sequence[str]) -> dict[str, tuple[str, float]]:
+        """A cell and the median size of columns in which every point may part thousands; no other shows points."""
         found = {}
         for name in names if self.decimal == "." else ():
             column = self._first_rows.column(name)
             if pa.types.is_floating(column.type) and maybe_thousands(column.to_numpy()):
                 example = grouped_example(self._first_texts([name]).column(0))
                 if example is not None:
-                    found[name] = Grouped.of(example, column.to_numpy())
+                    found[name] = example, median_size(column.to_numpy())
         others = [name for name in self.names if name not in found] if found else []
         return {} if any(floats_show_points(self._first_rows.column(name)) for name in others) else found
 
@@ -144,10 +152,6 @@ class TextFile:
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
                 yield batch
-
-    def close(self) -> None:
-        """Close the file."""
-        self._data.close()
 
     def _blocks(self) -> Iterator[_Block]:
         """Blocks of whole records, without the header; blank ones are left out."""

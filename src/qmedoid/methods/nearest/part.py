@@ -1,14 +1,14 @@
 """The nearest-medoid model: scaled columns, anchor features, medoids, and a fusion score per class (algorithm 8)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import (
     AngleKind,
@@ -22,32 +22,16 @@ from qmedoid.geometry.overlap import (
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
-from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, Scorer, refuse_bad_values
 from qmedoid.methods.contributions import Contributions
-from qmedoid.schema import MODERATE, Given, Packed, Values
+from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
+from qmedoid.schema import MODERATE, Given, Packed, RowNumbers, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
 
 
-class _Scores:
-    """Parts of what a nearest-medoid rule measures."""
-
-    def channels(self: Scorer, X: Table, *, threads: int | None = None) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        return self.measure(X, threads=threads).channels
-
-    def scores(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
-        """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.scores_and_medoids(X, threads=threads)[0]
-
-    def margins(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
-        """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores_and_medoids(X, threads=threads)[0])
-
-
 @dataclass(frozen=True)
-class NearestModel(_Scores):
+class NearestPart(Part):
     """A fitted nearest-medoid rule over the features of one configuration.
 
     Attributes
@@ -77,9 +61,9 @@ class NearestModel(_Scores):
 
     Notes
     -----
-    `channels`, `scores`, `margins` and `predict` take a table as rows of shape (n, M) or as a sequence of M columns,
-    of any real type, and read it in place: one pass of :mod:`qmedoid.kernels.scoring`. `features`, `swap_test` and
-    `feature_channels` define what that pass computes, and decide the rare rows it leaves undecided.
+    `score` and `labels` take a table as rows of shape (n, M) or as a sequence of M columns, of any real type, and read
+    it in place: one pass of :mod:`qmedoid.kernels.scoring`. `features`, `swap_test` and `feature_channels` define what
+    that pass computes, and decide the rare rows it leaves undecided.
     """
 
     input_scaling: Scaling
@@ -89,25 +73,13 @@ class NearestModel(_Scores):
     feature_scaling: Annotated[Scaling, Given(M="A")]
     medoids: Annotated[Array, Values("P A", largest=MODERATE)]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
-    medoid_rows: Annotated[Codes, Values("P")]
+    medoid_rows: Annotated[Codes, RowNumbers("P")]
     multipliers: Annotated[Array, Values("C", above=0, below=MODERATE)]
     alpha: Annotated[float, Values(least=0, most=1)]
     use_angular: bool
     angle: AngleKind
 
     name: ClassVar[str] = "nearest"
-    decider: ClassVar[str] = name
-    description: ClassVar[str] = "distance and angle to the medoids"
-    kept_rows: ClassVar[tuple[str, ...]] = ()
-    distance_name: ClassVar[str] = "over the features of all groups of columns"
-    rare_class: ClassVar[None] = None
-    n_deltas: ClassVar[None] = None
-    n_neighbors: ClassVar[int] = 0
-
-    @property
-    def plain(self) -> "NearestModel":
-        """Itself: the closed form."""
-        return self
 
     @property
     def n_classes(self) -> int:
@@ -139,19 +111,26 @@ class NearestModel(_Scores):
         return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
     @property
-    def used(self) -> Codes:
-        """Columns that the model reads."""
+    def columns(self) -> Codes:
+        """Encoded columns that it reads, rising."""
         return self.scoring_plan.used
 
-    @property
-    def n_measured(self) -> int:
-        """Length of the feature vectors that the SWAP test compares."""
-        return len(self.configuration)
+    @cached_property
+    def rows(self) -> KeptRows:
+        """The medoids, as standardized anchor features."""
+        space = "over the features of all groups of columns"
+        return KeptRows(self.medoid_rows, self.medoid_classes, self.medoids, self.features, space)
 
     @property
-    def column_groups(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of columns that distances are made of."""
-        return self.configuration
+    def facts(self) -> PartFacts:
+        """What it says of itself; its number is the mixing weight of the fusion score."""
+        return {
+            "description": "distance and angle to the medoids",
+            "groups": self.configuration,
+            "kept": (),
+            "vector_length": len(self.configuration),
+            "numbers": {"alpha": float(self.alpha)},
+        }
 
     @cached_property
     def scoring_plan(self) -> scoring.ScoringPlan:
@@ -164,26 +143,19 @@ class NearestModel(_Scores):
             use_angular=self.use_angular, angle=self.angle,
         )  # fmt: skip
 
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Channels, fusion scores, and the place in `medoids` of each class's nearest medoid, all of shape (n, C)."""
-        found = self._measured(X, True, threads)
-        return Measured(Channels(found.distance, found.angle), found.scores, found.nearest)
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Fusion scores, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        found = self._measured(X, False, threads)
-        return found.scores, found.nearest
-
-    def _measured(self, X: Table, channels: bool, threads: int | None) -> scoring.ScoringResults:
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Fusion scores, and the nearest medoid of each class."""
+        self._refuse_unnoticed(X)
         found = scoring.measure(X, self.scoring_plan, channels=channels, threads=threads)
         for rows, block, nearest in self._undecided(X, found.nearest[:, 0] < 0):
             found.scores[rows], found.nearest[rows] = self.fuse(block), nearest
             if channels:
                 found.distance[rows], found.angle[rows] = block
-        return found
+        return Scored(found.scores, found.nearest, *((found.distance, found.angle) if channels else ()))
 
-    def predict(self, X: Table, *, threads: int | None = None) -> Codes:
-        """Class code of every row, shape (n,)."""
+    def labels(self, X: Table, *, threads: int | None = None) -> Codes:
+        """Class code of every row, shape (n,): the class of the smallest score, found faster than the scores."""
+        self._refuse_unnoticed(X)
         labels = scoring.labels(X, self.scoring_plan, threads=threads)
         for rows, block, _ in self._undecided(X, labels < 0):
             labels[rows] = predict_codes(self.fuse(block))
@@ -199,15 +171,24 @@ class NearestModel(_Scores):
         for part in row_slices(rows, _BLOCK_ROWS) if len(rows) else ():
             block = rows[part]
             values = row_block(X, block)
-            refuse_bad_values(values, self.used, block)
+            refuse_bad_values(values, self.columns, block)
             yield block, *self._nearest(self.swap_test(self.features(values)))
 
-    @cached_property
-    def notices_bad_values(self) -> Flags:
-        """For every column of the table, whether scoring a row with a bad value there is sure to raise.
+    def _refuse_unnoticed(self, X: Table) -> None:
+        """Raise for a bad value in a column that the kernel would not notice."""
+        if len(self._unnoticed):
+            columns = X.T if isinstance(X, np.ndarray) else X
+            values = np.column_stack([np.asarray(columns[j], dtype=np.float64) for j in self._unnoticed])
+            if not np.all(np.abs(values) <= LARGEST):
+                block = row_block(X, slice(None))
+                refuse_bad_values(block, self.columns, range(len(block)))
 
-        A NaN, an infinity or a number beyond `LARGEST` makes a feature so large that the kernel leaves the row
-        undecided, unless the weight of the column is so small that it does not show.
+    @cached_property
+    def _unnoticed(self) -> Codes:
+        """Columns with weights so small that a bad value in them may not show.
+
+        Elsewhere a NaN, an infinity or a number beyond `LARGEST` makes a feature so large that the kernel leaves the
+        row undecided.
         """
         plan = self.scoring_plan
         # The kernel leaves features undecided beyond 2**480, far below 1e146.
@@ -216,56 +197,25 @@ class NearestModel(_Scores):
         of_used = np.zeros(len(plan.used))
         np.maximum.at(of_used, plan.members, gains)
         centers = np.abs(plan.center) + np.abs(plan.feature_center).max(initial=0.0)
-        notices = np.zeros(plan.n_columns, dtype=np.bool_)
-        notices[plan.used] = (of_used * LARGEST > 1e146) & (centers < 1e140)
-        return notices
+        unnoticed: Codes = plan.used[~((of_used > 1e146 / LARGEST) & (centers < 1e140))]
+        return unnoticed
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The mixing weight of the fusion score."""
-        return {"alpha": float(self.alpha)}
-
-    def coordinates(self, rows: Array) -> Array:
-        """Raw rows as standardized anchor features, between which distances are measured, shape (n, A)."""
-        return self.features(rows)
-
-    @property
-    def medoid_coordinates(self) -> Array:
-        """The medoids as standardized anchor features, shape (P, A)."""
-        return self.medoids
-
-    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredNearest":
-        """A copy whose distances a SWAP test measures."""
-        return MeasuredNearest(self, swap_test)
-
-    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
-        """`measure` from measured overlaps and known norms, so that the angle is the one the model was fitted with."""
+    def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
+        """Score records by measured overlaps and known norms: the angle is the one the model was fitted with."""
         features = self.features(row_block(X, slice(None)))
-        overlap = measured_overlap(swap_test, features, self.medoids)
+        overlap = measured_overlap(backend, features, self.medoids)
         found = from_overlap(overlap, row_norms(features), row_norms(self.medoids), angle=self.angle)
         channels, nearest = self._nearest(found)
-        return Measured(channels, self.fuse(channels), nearest)
+        return Scored(self.fuse(channels), nearest, *channels)
 
-    def with_row_numbers(self, rows: Codes) -> Self:
-        """A copy where training row i is row ``rows[i]`` of a larger table."""
-        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Contributions of the anchors, for one row of shape (1, M)."""
+        from qmedoid.methods.nearest.contributions import contributions
 
-    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        return contributions(self, row, winner, other)
+
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
         from qmedoid.methods.nearest.contributions import column_contributions
 
-        return column_contributions(self, rows, winners, others)
-
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
-        from qmedoid.methods.nearest.contributions import contributions
-
-        return contributions(self, row, measured, winner, other)
-
-
-class MeasuredNearest(MeasuredMethod, _Scores):
-    """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""
-
-    def predict(self, X: Array) -> Codes:
-        """Class code of every row, shape (n,)."""
-        return predict_codes(self.scores(X))
+        return column_contributions(self, X, winners, others)

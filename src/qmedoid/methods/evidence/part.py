@@ -12,24 +12,33 @@ helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.geometry.channels import Channels, class_channels
+from qmedoid.arrays import Array, Codes, Table, row_slices
+from qmedoid.geometry.channels import class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values, rows_kept
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.evidence.neighbors import Neighbors, added
-from qmedoid.schema import MODERATE, Packed, Values
+from qmedoid.methods.part import (
+    LARGEST,
+    KeptRows,
+    Part,
+    PartFacts,
+    Scored,
+    measured_distances,
+    refuse_bad_values,
+    rows_kept,
+)
+from qmedoid.schema import MODERATE, Packed, RowNumbers, Values
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -72,7 +81,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class EvidenceModel:
+class EvidencePart(Part):
     """A fitted evidence model over M encoded columns, with P medoids, G groups, T terms and C classes.
 
     Attributes
@@ -98,51 +107,51 @@ class EvidenceModel:
     linear_scaling: Scaling
     medoids: Annotated[Array, Values("P M")]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
-    medoid_rows: Annotated[Codes, Values("P")]
+    medoid_rows: Annotated[Codes, RowNumbers("P")]
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
     groups: Annotated[tuple[Group, ...], Packed("G")]
     terms: Terms
     intercepts: Annotated[Array, Values("K", largest=MODERATE)]
-    n_classes: int
+    n_classes: Annotated[int, Values(least="C", most="C")]
     neighbors: Neighbors | None = None
 
     name: ClassVar[str] = "evidence"
-    decider: ClassVar[str] = name
-    description: ClassVar[str] = "weighted distances, group of columns by group of columns, to the medoids"
-    distance_name: ClassVar[str] = "over all columns that vary, scaled by rank"
-    use_angular: ClassVar[bool] = True
-    rare_class: ClassVar[None] = None
-    n_deltas: ClassVar[None] = None
-    facts: ClassVar[dict[str, Any]] = {}
-
-    @property
-    def plain(self) -> "EvidenceModel":
-        """Itself: the closed form."""
-        return self
 
     @cached_property
-    def used(self) -> Codes:
-        """Columns that the model reads."""
+    def columns(self) -> Codes:
+        """Encoded columns that it reads, rising."""
         read = self.column_weights > 0
         for group in self.groups:
             read[list(group.columns)] = True
         return np.flatnonzero(read)
 
-    @property
-    def n_measured(self) -> int:
-        """Length of the vectors that the SWAP test compares: columns of the largest group."""
-        by_group = max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
-        return by_group if self.neighbors is None else max(by_group, len(self.compared))
-
     @cached_property
-    def column_groups(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of columns that distances are made of, each once."""
-        return tuple(dict.fromkeys(group.columns for group in self.groups))
+    def rows(self) -> KeptRows:
+        """The medoids, scaled by rank and weighted; and the rows of the neighbor term."""
+        neighbors = np.zeros((0, 0)) if self.neighbors is None else self.neighbors.records
+        space = "over all columns that vary, scaled by rank"
+        return KeptRows(
+            self.medoid_rows, self.medoid_classes, self._points(self.medoids), self._points, space, neighbors
+        )
 
     @property
-    def notices_bad_values(self) -> Flags:
-        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
-        return np.isin(np.arange(self.medoids.shape[1]), self.used)
+    def facts(self) -> PartFacts:
+        """What it says of itself."""
+        length = max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
+        kept: tuple[str, ...] = ()
+        if self.neighbors is not None:
+            kept, length = (rows_kept(len(self.neighbors.rows), "n_neighbors=0"),), max(length, len(self.compared))
+        return {
+            "description": "weighted distances, group of columns by group of columns, to the medoids",
+            "groups": tuple(dict.fromkeys(group.columns for group in self.groups)),
+            "kept": kept,
+            "vector_length": length,
+            "numbers": {},
+        }
+
+    def landmarks(self, column: int) -> Array:
+        """The knots of the scaling by rank."""
+        return self.rank_scaling.knots(column)
 
     @cached_property
     def plan(self) -> evidence.EvidencePlan:
@@ -157,35 +166,23 @@ class EvidenceModel:
             term_center=terms.center, weights=terms.weights, intercepts=self.intercepts,
         )  # fmt: skip
 
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores, nearest medoids, and distance and angle to them."""
-        found = self._measured(X, True, threads)
-        return Measured(Channels(found.distance, found.angle), self.class_scores(found.outputs), found.nearest)
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        found = self._measured(X, False, threads)
-        return self.class_scores(found.outputs), found.nearest
-
-    def _measured(self, X: Table, channels: bool, threads: int | None) -> evidence.EvidenceResults:
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Score records by one pass of the kernel, which also finds the nearest medoids."""
         found = evidence.measure(X, self.plan, channels=channels, threads=threads)
         undecided = np.flatnonzero(found.nearest[:, 0] < 0)[:1]
         if len(undecided):  # it holds a bad value
-            refuse_bad_values(row_block(X, undecided), self.used, undecided)
+            refuse_bad_values(row_block(X, undecided), self.columns, undecided)
         if self.neighbors is not None and len(found.outputs):
             for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
                 found.outputs[rows] += self.neighbor_outputs(row_block(X, rows), threads)
-        return found
+        scores = self.class_scores(found.outputs)
+        return Scored(scores, found.nearest, *((found.distance, found.angle) if channels else ()))
 
     def neighbor_outputs(self, rows: Array, threads: int | None = None) -> Array:
         """What the nearest neighbors add to the outputs of raw rows, shape (n, K)."""
         assert self.neighbors is not None, "the model has neighbors"
         near = self.nearest_neighbors(rows, threads)
         return added(*near, self.neighbors.length, self.neighbors.amounts)
-
-    def scores(self, X: Table, *, threads: int | None = None) -> Array:
-        """Dissimilarity to every class, shape (n, C); the smallest decides."""
-        return self.scores_and_medoids(X, threads=threads)[0]
 
     def evidence(self, X: Array, distances: Distances | None = None) -> Array:
         """Channel of every term for raw rows, shape (n, T): the definition."""
@@ -255,72 +252,44 @@ class EvidenceModel:
             found[place] = distances(row[None], self._scaled_neighbors[nearest[place]])[0]
         return added(found, nearest, self.neighbors.length, self.neighbors.amounts)
 
-    def measured_by(self, X: Table, distances: Distances) -> Measured:
-        """`measure` by its definition, with distances measured by a backend."""
+    def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
+        """Score records by measured distances; the closed form finds the nearest medoids and neighbors."""
+        return self.score_by(X, partial(measured_distances, backend))
+
+    def score_by(self, X: Table, distances: Distances) -> Scored:
+        """Score records by the definition, with distances of any kind."""
         roots, parts = np.sqrt(self.column_weights), []
         medoids = self.rank_scaling.apply(self.medoids) * roots
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
             rows = row_block(X, place)
-            refuse_bad_values(rows, self.used, range(place.start, place.stop))
+            refuse_bad_values(rows, self.columns, range(place.start, place.stop))
             outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
             tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, medoids)
             found = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
-            parts.append((*found[0], self.class_scores(outputs), found[1]))
-        distance, angle, scores, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Measured(Channels(distance, angle), scores, nearest)
+            parts.append((self.class_scores(outputs), found[1], *found[0]))
+        return Scored(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    @property
-    def kept_rows(self) -> tuple[str, ...]:
-        """What is kept of training rows in addition to the medoids, in sentences for the card."""
-        return () if self.neighbors is None else (rows_kept(self.n_neighbors, "n_neighbors=0"),)
-
-    @property
-    def n_neighbors(self) -> int:
-        """Number of training rows kept in addition to the medoids."""
-        return 0 if self.neighbors is None else len(self.neighbors.rows)
-
-    def coordinates(self, rows: Array) -> Array:
+    def _points(self, rows: Array) -> Array:
         """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""
         return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
 
-    @property
-    def medoid_coordinates(self) -> Array:
-        """The medoids scaled by rank and weighted, shape (P, M)."""
-        return self.coordinates(self.medoids)
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Contributions of the terms, for one row of shape (1, M)."""
+        from qmedoid.methods.evidence.contributions import contributions
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
-        """A copy whose distances a SWAP test measures."""
-        return MeasuredMethod(self, swap_test)
+        return contributions(self, row, winner, other)
 
-    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
-        """Scores from measured distances; the closed form finds the nearest medoids and neighbors."""
-        return self.measured_by(X, partial(measured_distances, swap_test))
-
-    def with_row_numbers(self, rows: Codes) -> Self:
-        """A copy where training row i is row ``rows[i]`` of a larger table."""
-        neighbors = self.neighbors and replace(self.neighbors, rows=rows[self.neighbors.rows].astype(np.intp))
-        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=neighbors)
-
-    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
         from qmedoid.methods.evidence.contributions import column_contributions
 
-        return column_contributions(self, rows, winners, others)
+        return column_contributions(self, X, winners, others)
 
-    def group_contributions(
-        self, rows: Array, winners: Codes, others: Codes
-    ) -> tuple[tuple[tuple[int, ...], ...], Array]:
+    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
         """The `groups` of `contributions` for many rows: their columns, and what each adds, shape (n, G)."""
         from qmedoid.methods.evidence.contributions import group_contributions
 
-        return group_contributions(self, rows, winners, others)
-
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
-        from qmedoid.methods.evidence.contributions import contributions
-
-        del measured  # contributions are exact sums of the terms
-        return contributions(self, row, winner, other)
+        return group_contributions(self, X, winners, others)
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

@@ -1,0 +1,261 @@
+"""What a part of a model is: statements about real training rows, with dissimilarities that add to those of others."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes, Flags, Table
+from qmedoid.exceptions import DataError, ModelError, check_callable
+from qmedoid.geometry.channels import Channels
+from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
+from qmedoid.methods.contributions import Contributions
+
+if TYPE_CHECKING:
+    from qmedoid.methods.variational.model import ExpectationFunction
+
+LARGEST = 1e150
+"""Values beyond this have squares that leave the range of double precision, and are refused."""
+
+
+class Scored(NamedTuple):
+    """Scores of n records by a part or by a model, with C classes.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        Dissimilarities; the smallest decides.
+    nearest : ndarray of shape (n, C) or None
+        Index of the nearest medoid of each class in `KeptRows`; None without medoids.
+    distance, angle : ndarray of shape (n, C) or None
+        To that medoid, if channels were wanted.
+    features : ndarray of shape (n, F) or None
+        Inputs for a circuit, if channels were wanted and the part has its own.
+    """
+
+    scores: Array
+    nearest: Codes | None = None
+    distance: Array | None = None
+    angle: Array | None = None
+    features: Array | None = None
+
+    @property
+    def channels(self) -> Channels:
+        """Distance and angle to the nearest medoid of each class, of medoids whose channels were wanted."""
+        assert self.distance is not None, "channels are wanted"
+        assert self.angle is not None, "channels are wanted"
+        return Channels(self.distance, self.angle)
+
+    def take(self, rows: Codes) -> "Scored":
+        """The scores of some records."""
+        taken: list[Any] = [None if one is None else one[rows] for one in self]
+        return Scored(*taken)
+
+
+class KeptRows(NamedTuple):
+    """The training rows that a part compares with.
+
+    Attributes
+    ----------
+    numbers, classes : ndarray of shape (R,)
+        Row of the training table, and class code.
+    points : ndarray of shape (R, q) or None
+        Of medoids: where Euclidean distances are those of `Scored`.
+    to_points : callable or None
+        Encoded rows (n, M) to that space, (n, q).
+    space : str
+        What the distance is, in words.
+    neighbors : ndarray of shape (N, M)
+        Encoded rows that are kept to find the nearest of them, in addition to medoids.
+    """
+
+    numbers: Codes
+    classes: Codes
+    points: Array | None = None
+    to_points: Callable[[Array], Array] | None = None
+    space: str = ""
+    neighbors: Array = np.zeros((0, 0))
+
+    def usable_points(self, rows: Array, columns: Codes) -> Array:
+        """Points of encoded rows; those with a value that is no number or beyond `LARGEST` in a column are NaN."""
+        assert self.to_points is not None, "medoids are points"
+        with np.errstate(invalid="ignore", over="ignore"):
+            usable: Flags = np.all(np.abs(rows[:, columns]) <= LARGEST, axis=1)
+            points = self.to_points(np.where(usable[:, None], rows, 0.0))
+        points[~usable] = np.nan
+        return points
+
+
+class PartFacts(TypedDict):
+    """What a part says of itself, in plain values for cards and reports.
+
+    Attributes
+    ----------
+    description : str
+        How records are decided, in words that go on with "which are real training rows".
+    groups : tuple of tuple of int
+        The groups of columns that distances are made of.
+    kept : tuple of str
+        What is kept of training rows in addition to medoids, in sentences.
+    vector_length : int
+        Maximum length of the vectors that the SWAP test compares.
+    numbers : mapping
+        Numbers by name.
+    """
+
+    description: str
+    groups: tuple[tuple[int, ...], ...]
+    kept: tuple[str, ...]
+    vector_length: int
+    numbers: Mapping[str, Any]
+
+
+class Part(ABC):
+    """Statements about real training rows that score classes, over M encoded columns; a model is a sum of parts.
+
+    A new part is a folder with such a class, and a line in :mod:`qmedoid.methods.registry`. It is a frozen dataclass
+    whose fields say how they are stored (:mod:`qmedoid.schema`).
+    """
+
+    name: ClassVar[str]
+    """Key of the registry."""
+    backend: ClassVar[Literal["swap_test", "expectations"]] = "swap_test"
+    """The field of `Backends` that measures what it compares."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Codes:
+        """Encoded columns that it reads, rising."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> KeptRows:
+        """Its training rows. With medoids, scoring raises for a bad value in any of `columns`."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> PartFacts:
+        """What it says of itself."""
+
+    @abstractmethod
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Score records in closed form; `channels` also gives what a circuit may read."""
+
+    @abstractmethod
+    def score_measured(self, X: Table, backend: Any) -> Scored:
+        """Score records by the definition, with what a backend measures; channels are given."""
+
+    @abstractmethod
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Contributions that add up to ``scores[other] - scores[winner]``, for one row of shape (1, M)."""
+
+    @abstractmethod
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+
+    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
+        """Columns of each of G groups, and what it adds for many rows with their two classes, shape (n, G)."""
+        del winners, others
+        return (), np.zeros((len(X), 0))
+
+    def landmarks(self, column: int) -> Array:
+        """Values of an encoded column where scores bend or jump."""
+        del column
+        return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Backends:
+    """What measures distances and circuits; None is the closed form, or the exact simulation."""
+
+    swap_test: SwapTestFunction | None = None
+    expectations: "ExpectationFunction | None" = None
+
+    def __post_init__(self) -> None:
+        if self.swap_test is not None:
+            check_callable(
+                "'swap_test' parameter of measured_by", self.swap_test,
+                "qmedoid.quantum.circuits.SamplerSwapTest(seed=0)", "measurement_plan(X, backend)",
+            )  # fmt: skip
+        if self.expectations is not None:
+            from qmedoid.methods.variational.model import check_expectations
+
+            check_expectations("'expectations' parameter of measured_by", self.expectations)
+
+
+CLOSED_FORM = Backends()
+"""Nothing is measured."""
+
+
+def score_part(part: Part, X: Table, backends: Backends, *, channels: bool, threads: int | None) -> Scored:
+    """Score records by a part, in closed form or by the backend that measures it."""
+    backend = getattr(backends, part.backend)
+    return part.score(X, channels=channels, threads=threads) if backend is None else part.score_measured(X, backend)
+
+
+def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
+    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a column that the model reads.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, M)
+    used : ndarray
+        Columns that the model reads.
+    rows : sequence of n int
+        Which rows of the table these are.
+    """
+    # Most blocks are good, which their extremes show: a NaN makes both NaN.
+    if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
+        return
+    bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
+    if len(bad):
+        row, column = int(bad[0][0]), int(used[bad[0][1]])
+        raise DataError(
+            f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model needs "
+            f"finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
+        )
+
+
+def refuse_overflow(*results: npt.ArrayLike) -> None:
+    """Raise where a result of a model is NaN or infinite.
+
+    Records are within bounds, so the numbers of the model are to blame: a saved model may hold any finite ones, and
+    their products may leave the range of double precision.
+
+    Raises
+    ------
+    ModelError
+        A result is not a finite number.
+    """
+    for result in results:
+        if not np.isfinite(result).all():
+            raise ModelError(
+                "The model holds numbers so large or so small that its scores leave the range of double precision: it "
+                "was changed after it was saved, or fitted on numbers that are far out. Fit it again on columns in "
+                "other units."
+            )
+
+
+def rows_kept(count: int, without: str) -> str:
+    """That so many training rows are kept to find the nearest of them, and how to fit without."""
+    return (
+        f"In addition to the medoids the model keeps {count} training rows, the columns that it reads as numbers, to "
+        f"compare with the nearest of them. To leave them out, fit with {without}."
+    )
+
+
+def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
+    """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
+    overlap = measured_overlap(swap_test, rows, medoids)
+    return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
+
+
+def measured_nearest(swap_test: SwapTestFunction, rows: Array, medoids: Array, places: Codes) -> Array:
+    """Distance of every row to the medoids at its places, (n, g) and (n, k) to (n, k); inf where a place is −1."""
+    found = np.empty(places.shape)
+    for row, own in enumerate(places):
+        found[row] = measured_distances(swap_test, rows[[row]], medoids[own])[0]
+    return np.where(places >= 0, found, np.inf)
