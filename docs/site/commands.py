@@ -5,8 +5,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from qmedoid.cli._help import EXIT_CODES, meaning, panels, short, spelled, usage
-from qmedoid.cli.app import app, load_command
+from qmedoid.cli.app import EXIT_CODES, app, load_command, meaning, panels, short, spelled, usage
 
 
 def markdown() -> str:

@@ -6,8 +6,7 @@ import shlex
 import pytest
 from typer.main import get_command
 
-from qmedoid.cli._help import MOST_USED, meaning, panels, short
-from qmedoid.cli.app import COMMANDS, app, load_command
+from qmedoid.cli.app import COMMANDS, MOST_USED, app, load_command, meaning, panels, short
 from qmedoid.cli.options import PANELS
 
 ALL = {name: short for commands in COMMANDS.values() for name, (_, short) in commands.items()}
@@ -161,7 +160,7 @@ def test_wrong_options_are_answered_with_what_to_write(cli, arguments, answer):
 
 
 def test_answers_name_commands_and_options_that_exist():
-    from qmedoid.cli import _help
+    from qmedoid.cli import app as _help
 
     for use in _help._COMMANDS.values():
         for call in re.findall(r"qmedoid ([a-z]+)", use):

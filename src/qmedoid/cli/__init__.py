@@ -40,8 +40,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    from qmedoid.cli._help import WRONG_CALL
-    from qmedoid.cli.app import app
+    from qmedoid.cli.app import WRONG_CALL, app
 
     begin_command()
     as_json = "--json" in sys.argv

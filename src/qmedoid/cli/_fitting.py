@@ -1,8 +1,9 @@
-"""The fit of ``qmedoid fit``: from options to a classifier, and from labeled rows to a model and its report."""
+"""The fits of ``qmedoid fit``: from options to a classifier, to a model and its report, and to folds of ``--cv``."""
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,14 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights
+from qmedoid.cli._output import progress_bar
+from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights, time_order
 from qmedoid.cli.options import PointOptions
 from qmedoid.estimators._time_limit import TimeLimit
-from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, some_of
+from qmedoid.geometry.row_groups import equal_rows, group_folds, row_groups
 from qmedoid.model.table import TableModel
 from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables.cells import read
+from qmedoid.tables.cells import cell_codes, read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import note_grouped
@@ -34,9 +37,12 @@ from qmedoid.tables.text_types import grouped_columns, median_size
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
+    from qmedoid.estimators.comparison import Comparison, Fold
 
 # Classes that are named where another was asked for.
 _CLASSES = 10
+# Progress of a fold when our fit is done.
+_FIT_SHARE = 0.9
 # Options that change no model.
 _OF_THE_CALL = ("output", "report", "json", "quiet", "verbose", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
 
@@ -306,3 +312,84 @@ def held_out_report(
     probabilities = model.decision.probabilities(decided.scores)
     judged = Judged(table, codes, probabilities, decided.margins, report["confusion"])
     return report, tally.report().with_rows(data.rows), judged
+
+
+def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["Fold", list[str]]:
+    """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
+    from qmedoid.estimators.comparison import OURS, Fold, Outcome, run_baselines
+
+    judged, columns = fit.judged.known(), fit.model.contract.columns
+    outcomes, notes = {OURS: Outcome(judged.probabilities, fit.seconds)}, list[str]()
+    if options.compare:
+        codes = label_codes(fit.train.target, fit.model.decision.classes)
+        found, notes = run_baselines(columns, fit.train.table, judged.table, codes, options.seed, limit.allows)
+        outcomes |= found
+    here, given = judged.table.column_names, options.group_column
+    names = [column.name for column in columns if column.name in here]
+    groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
+    if given is not None and given in here:
+        groups = equal_rows(cell_codes(judged.table, [given]))
+    return Fold(outcomes, judged.codes, groups), notes
+
+
+def folds_of(train: Labeled, learnt: Sequence[str], options: "FitOptions") -> list[tuple[Codes, Codes]]:
+    """Rows to fit and rows to judge by of each fold of ``--cv``, split as ``--test`` splits: groups kept together.
+
+    In an order of time the rows are cut into one block more than there are folds, and every block but the first is
+    judged by a fit of all blocks before it.
+    """
+    n_folds, n_rows = options.cv or 0, len(train.table)
+    codes = train.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
+    if options.time_column is not None:
+        order = time_order(train.table[options.time_column], options.time_column, options.date_order)
+        blocks = np.array_split(order, n_folds + 1)
+        folds = [(np.concatenate(blocks[:place]), blocks[place]) for place in range(1, n_folds + 1)]
+    else:
+        given = options.group_column
+        equal = row_groups(cell_codes(train.table, learnt), codes) if given is None else given_row_groups(train, given)
+        groups = np.arange(n_rows) if equal is None else equal
+        fold = group_folds(groups, codes, n_folds, np.random.default_rng(options.seed))
+        folds = [(np.flatnonzero(fold != place), np.flatnonzero(fold == place)) for place in range(n_folds)]
+    for place, (fit, judged) in enumerate(folds, 1):
+        if len(judged) == 0 or len(np.unique(codes[fit])) < 2:
+            lacks = "no row to judge by" if len(judged) == 0 else "rows of one class only to fit"
+            raise ParameterError(f"--cv {n_folds}: fold {place} has {lacks}. Give fewer folds, or more rows.")
+    return folds
+
+
+def cross_validate(
+    train: Labeled, folds: Sequence[tuple[Codes, Codes]], fitting: Fitting, limit: TimeLimit
+) -> tuple["Comparison | None", list[list[int]] | None, list[str]]:
+    """Fit and judge every fold for which there is time; the notes of its fits were given for that of all rows.
+
+    Returns figures, the confusion matrix of all folds, and notes.
+    """
+    from qmedoid.estimators.comparison import compared
+
+    done, confusion, notes = list["Fold"](), list[list[list[int]]](), list[str]()
+    with progress_bar() as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", QMedoidWarning)
+        warnings.simplefilter("always", InterruptedWarning)
+        task, began = bar.add_task(f"{len(folds)} folds", total=len(folds)), limit.clock()
+        for place, (fit, judged) in enumerate(folds, 1):
+            # A fold takes as long as the one before it.
+            if not limit.allows(f"folds {place} to {len(folds)} of --cv", limit.clock() - began):
+                break
+            began = limit.clock()
+            one = fitting.again(
+                part_of(train, fit), part_of(train, judged), lambda share: bar.advance(task, _FIT_SHARE * share)
+            )
+            fold, lacking = judged_fold(one, fitting.options, limit)
+            done.append(fold)
+            confusion.append(one.judged.confusion)
+            notes += [note for note in lacking if note not in notes]
+            bar.update(task, completed=place)
+    unknown = sum(len(judged) for _, judged in folds[: len(done)]) - sum(len(fold.codes) for fold in done)
+    if unknown:
+        notes.append(f"{unknown:,} rows of --cv are of a class that the rows to fit of their fold lack: left out.")
+    return (compared(done), np.sum(confusion, axis=0).tolist(), notes) if done else (None, None, notes)
+
+
+def part_of(data: Labeled, rows: Codes) -> Labeled:
+    """Some rows of a table."""
+    return data._replace(table=data.table.take(rows), target=data.target.take(rows), rows=data.rows[rows])

@@ -21,6 +21,7 @@ from qmedoid.cli._training_rows import (
     fit_roles,
     takes_numbers,
 )
+from qmedoid.cli.documents import FitPassesDict
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
@@ -101,9 +102,17 @@ def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
         test = _test_share(options)
         _check_first_rows(table, counted.notes, roles)
         settings = PassSettings(
-            options.target, roles, test, options.test != type(options).test, memory, options.group_column,
-            options.time_column, options.date_order, options.seed, asked_missing(options, table.schema.names),
-        )  # fmt: skip
+            options.target,
+            roles,
+            test,
+            options.test != type(options).test,
+            memory,
+            options.group_column,
+            options.time_column,
+            options.date_order,
+            options.seed,
+            asked_missing(options, table.schema.names),
+        )
         yield Asked(runner, counted, settings, folder)
 
 
@@ -233,7 +242,7 @@ def _asked_of(options: "FitOptions") -> str:
     return hashlib.blake2b(repr(sorted(asked.items())).encode(), digest_size=16).hexdigest()
 
 
-def tell_passes(found: Any) -> dict[str, Any]:
+def tell_passes(found: Any) -> FitPassesDict:
     """What the passes did, by name and fit for JSON."""
     return {
         "rows": found.rows,

@@ -1,7 +1,7 @@
 """What a fit ends with: two sentences, one table of figures, where to cut, and what to do next."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from qmedoid.report.verdict import alert_ceiling, verdict
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
+    from qmedoid.estimators.comparison import Comparison, Spread
 
 # Classes whose figures are shown one by one without --verbose.
 _FEW_CLASSES = range(3, 11)
@@ -24,9 +25,29 @@ _WIDTH = 80
 # Signs of a class that is named in a row of figures.
 _SHORT = 8
 _TEST = "test rows"
-_ORDER = ("rows", "prevalence", "alert_rate", "accuracy", "macro_f1", "recall", "precision", "roc_auc", "pr_auc",
-          "log_loss", "calibration", "by_circuit")  # fmt: skip
+_ORDER = (
+    "rows",
+    "prevalence",
+    "alert_rate",
+    "accuracy",
+    "macro_f1",
+    "recall",
+    "precision",
+    "roc_auc",
+    "pr_auc",
+    "log_loss",
+    "calibration",
+    "by_circuit",
+)
 _NAMES = {**FIGURE_NAMES, "rows": "rows", "calibration": "calibration error", "by_circuit": "circuit decided"}
+
+_TITLES = {
+    "log_loss": "log-loss",
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "macro_f1": "macro-F1",
+    "fit_seconds": "fit s",
+}
 
 Areas = Mapping[str, Interval | None]
 Cells = dict[str, str]
@@ -152,8 +173,11 @@ def report_cells(report: Mapping[str, Any], areas: Areas | None = None) -> Cells
 
 def _share_cells(found: float, false: float, missed: float, rows: float, per_row: float = 1.0) -> Cells:
     """Figures of two classes that are shares of counted rows."""
-    shares = {"alert_rate": (found + false, rows), "recall": (found, found + missed),
-              "precision": (found, found + false)}  # fmt: skip
+    shares = {
+        "alert_rate": (found + false, rows),
+        "recall": (found, found + missed),
+        "precision": (found, found + false),
+    }
     return {"prevalence": figure_text((found + missed) / rows)} | {
         key: UNDEFINED if n == 0 else _cell(share_interval(per_row * hits, per_row * n))
         for key, (hits, n) in shares.items()
@@ -237,3 +261,41 @@ def _file(name: str) -> str:
 
 def _cell(figure: Interval) -> str:
     return f"{figure_text(figure.value)} ({figure_text(figure.low)} to {figure_text(figure.high)})"
+
+
+def print_comparison(comparison: "Comparison", title: str, *, verbose: bool) -> None:
+    """Print the figures of each method, the best of every column marked; macro-F1 of two classes with `verbose`."""
+    console = plain_console()
+    console.print(title, soft_wrap=True)
+    is_two = comparison.best("roc_auc") is not None
+    shown = [name for name in _TITLES if verbose or not is_two or name != "macro_f1"]
+    figures = [name for name in shown if comparison.best(name) is not None]
+    versus = any(one.difference is not None for one in comparison.methods)
+    names = ["", _TITLES["log_loss"], *(["minus ours"] if versus else []), *(_TITLES[name] for name in figures[1:])]
+    console.print(grid(names, list(_table_rows(comparison, figures, versus))))
+    if versus:
+        console.print(
+            "* is the best of its column. Minus ours: mean difference ± its standard error.\n"
+            "Baselines have the default settings of their libraries.",
+            soft_wrap=True,
+        )
+        console.print(comparison.verdict(), soft_wrap=True)
+
+
+def _table_rows(comparison: "Comparison", figures: Sequence[str], versus: bool) -> Iterator[list[str]]:
+    for one in comparison.methods:
+        cells = [_marked(comparison, name, one.figures[name]) for name in figures]
+        found = one.difference
+        if versus:
+            cells.insert(1, "" if found is None else f"{found.mean:+.4f} ± {found.error:.4f}")
+        yield [one.name, *cells]
+
+
+def _marked(comparison: "Comparison", name: str, spread: "Spread | None") -> str:
+    if spread is None:
+        return "– "
+    text = f"{spread.mean:.4f}" + ("" if spread.error is None else f" ± {spread.error:.4f}")
+    if name == "fit_seconds":
+        text = f"{spread.mean:.{2 if spread.mean < 10 else 0}f}"
+    # Alone, ours is the best of every column, and that says nothing.
+    return text + ("*" if len(comparison.methods) > 1 and spread.mean == comparison.best(name) else " ")

@@ -9,13 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, count_text, figure_text
+from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, count_text, figure_text, interval_text
 from qmedoid.spelling import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from qmedoid.model.budgets import SpentBudget
     from qmedoid.model.operating_point import OperatingSummary
+    from qmedoid.model.table import TableModel
     from qmedoid.tables.scoring import OnProgress
 
 OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -159,6 +161,11 @@ def grid(
     return made
 
 
+def facts(texts: Mapping[str, str | None], *, left: Collection[int] = (0,)) -> Any:
+    """A table of names and what is known of each."""
+    return grid(("", ""), [(name, text) for name, text in texts.items() if text is not None], left=left)
+
+
 def column_widths(texts: Sequence[Sequence[str]], room: int) -> list[int] | None:
     """Widths of columns that share a room: each has its longest word at least; None if there is no room for that.
 
@@ -214,10 +221,14 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
         return
     names = ("class", "rows", "precision", "recall", "F1", *(f"→ {shown(label)}" for label in classes))
     by_class = [
-        (shown(label), count_text(of_class["rows"]),
-         *(figure_text(of_class[name]) for name in ("precision", "recall", "f1")), *map(count_text, counts))
+        (
+            shown(label),
+            count_text(of_class["rows"]),
+            *(figure_text(of_class[name]) for name in ("precision", "recall", "f1")),
+            *map(count_text, counts),
+        )
         for (label, of_class), counts in zip(classes.items(), report["confusion"], strict=True)
-    ]  # fmt: skip
+    ]
     console.print("by class: true in rows, predicted in columns")
     console.print(grid(names, by_class))
 
@@ -235,6 +246,58 @@ def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     console.print(grid((f"{summary.n_rows:,} rows out of fold", "value", "95 % from", "to"), rows))
 
 
+def tell_cut(model: "TableModel") -> None:
+    """Say where a model cuts, and with which precision and recall on held-out rows."""
+    from qmedoid.model.operating_point import cut_in_words
+
+    summary = model.decision.operating
+    if summary is None:
+        return
+    positive = shown(model.decision.classes[1])
+    tell(f"Threshold: {cut_in_words(summary, positive)}.")
+    if summary.counts is not None:
+        figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
+        at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
+        parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
+        tell(f"Expected of new rows (95 % intervals from {_unseen(summary.n_rows)}{at}): {parts}.")
+
+
+def tell_top(positive: Any, asked: int, threshold: float, expected: "SpentBudget | None") -> None:
+    """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
+    tell(
+        f"Called {shown(positive)} are the {asked:,} highest scores of this table (probability above {threshold:.4g})."
+    )
+    if expected is None:
+        tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
+        return
+    parts = ", ".join(f"{name} {interval_text(getattr(expected.operating, name))}" for name in ("precision", "recall"))
+    tell(
+        f"Expected at this alert rate of {str(expected.budget).removesuffix('%')} % (95 % intervals from "
+        f"{_unseen(expected.operating.n_rows)}): {parts}."
+    )
+
+
+def _unseen(n_rows: int) -> str:
+    """The rows behind a curve: test rows of a fit in passes, else training rows that folds were scored on."""
+    return f"{n_rows:,} rows, each scored by a model that had not seen it"
+
+
+def print_budgets(spent: "Sequence[SpentBudget]", about: str) -> None:
+    """Print what budgets of alerts mean on some rows."""
+    rows = [
+        (
+            str(one.budget),
+            f"{one.operating.threshold:.4g}",
+            f"{one.alerts:,}",
+            *(interval_text(figure) for figure in (one.operating.precision, one.operating.recall)),
+        )
+        for one in spent
+    ]
+    n_rows = spent[0].operating.n_rows if spent else 0
+    names = ("budget", "probability above", "alerts", "precision (95 %)", "recall (95 %)")
+    plain_console().print(grid(names, rows, title=f"budgets of alerts, {n_rows:,} {about}"))
+
+
 def progress_bar(*columns: "ProgressColumn") -> "Progress":
     """A bar on standard error that leaves nothing behind; none where that is not a terminal."""
     from rich.console import Console
@@ -242,9 +305,14 @@ def progress_bar(*columns: "ProgressColumn") -> "Progress":
 
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(), *(columns or [MofNCompleteColumn()]),
-        TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal,
-    )  # fmt: skip
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *(columns or [MofNCompleteColumn()]),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
 from qmedoid.cli._training_rows import asked_missing, asked_roles, read_rows
-from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, option
+from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, flag, option
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
@@ -27,8 +27,8 @@ class CheckOptions(TableOptions):
     most_used = ("target", "ignore", "missing", "category", "number", "strict", "json")
     examples = ("qmedoid check patients.csv --target outcome",)
 
-    target: Annotated[Text, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")] = None
-    strict: Annotated[bool, option(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
+    target: Annotated[Text, option(LEARNED, "COLUMN", "Column that holds the classes.")] = None
+    strict: Annotated[bool, flag(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
 
 
 def run(options: CheckOptions) -> int:
@@ -36,9 +36,13 @@ def run(options: CheckOptions) -> int:
     keep_pandas_away()
     read = read_rows(options, asked_roles(options))
     checked = check_rows(
-        read.table, options.target, read.roles, date_order=options.date_order, first_row=read.first_row,
+        read.table,
+        options.target,
+        read.roles,
+        date_order=options.date_order,
+        first_row=read.first_row,
         missing=asked_missing(options, read.table.column_names),
-    )  # fmt: skip
+    )
     report = {"table": Path(options.table).name, "notes": read.notes, **checked}
     if options.json:
         print_json(report)

@@ -1,23 +1,66 @@
-"""``qmedoid circuit``: the circuits of a saved model."""
+"""``qmedoid circuit``: the circuits of a saved model, and the records of a table measured by them on a device."""
 
 import base64
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.cli._output import print_json
-from qmedoid.cli.documents import CircuitExportDict
-from qmedoid.cli.options import DEVICE, OUTPUT, Force, Model, ReadingOptions, Text, argument, option
-from qmedoid.exceptions import ParameterError
+import typer
+
+from qmedoid.cli._output import (
+    facts,
+    grid,
+    keeps,
+    note,
+    plain_console,
+    print_json,
+    progress_bar,
+    reading_bar,
+    shown,
+    tell,
+)
+from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
+from qmedoid.cli.options import (
+    DEVICE,
+    OUTPUT,
+    READING,
+    Force,
+    Model,
+    ReadingOptions,
+    Seed,
+    Table,
+    Text,
+    argument,
+    flag,
+    option,
+)
+from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
-from qmedoid.model.storage.model_file import load_file
+from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.quantum.circuit_export import circuit_of_record, export_circuit
+from qmedoid.quantum.documents import CircuitRunDict
+from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import TableReading
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
+
+    from qmedoid.quantum.devices import Device
+    from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings
+    from qmedoid.quantum.measuring import Records
+    from qmedoid.quantum.runs.folder import RunFolder
+
+_SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
+_TRAINED = ("records", "circuits", "calibration_circuits", "jobs", *_SHAPE[2:])
+# Undecided rows that are listed.
+_LISTED = 10
+_REGISTERS = {
+    "column": "a test for each column",
+    "group": "a test for each group of columns",
+    "paper": "the paper's test for each group of columns",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,28 +80,24 @@ class CircuitExportOptions(ReadingOptions):
     table: Annotated[
         Text, argument("TABLE", "Table with the record whose angles are put in. Default: they stay open.")
     ] = None
-    row: Annotated[int | None, option(DEVICE, "Row of the table, counted from 0.", min=0, metavar="N")] = None
+    row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None
     format: Annotated[
         Literal["qpy", "qasm", "qasm2", "text"],
-        option(
-            OUTPUT,
-            "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing).",
-            metavar="FORMAT",
-        ),
+        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing)."),
     ] = "text"
     which: Annotated[
         Literal["auto", "variational", "swap-test", "interference"],
-        option(DEVICE, "Circuit: variational (the trained one), swap-test, interference (a cheaper test) or auto.",
-               metavar="CIRCUIT"),
-    ] = "auto"  # fmt: skip
+        option(
+            DEVICE,
+            "CIRCUIT",
+            "Circuit: variational (the trained one), swap-test, interference (a cheaper test) or auto.",
+        ),
+    ] = "auto"
     medoid: Annotated[
-        int | None, option(DEVICE, "Medoid for the SWAP test: its training row, as explain shows it.", min=0,
-                           metavar="ROW"),
-    ] = None  # fmt: skip
-    measure: Annotated[bool, option(DEVICE, "Measure the qubits of the trained circuit.", "--measure")] = False
-    output: Annotated[
-        str, option(OUTPUT, "File to write, or - for standard output.", "--output", "-o", metavar="FILE")
-    ] = "-"
+        int | None, option(DEVICE, "ROW", "Medoid for the SWAP test: its training row, as explain shows it.", min=0)
+    ] = None
+    measure: Annotated[bool, flag(DEVICE, "Measure the qubits of the trained circuit.", "--measure")] = False
+    output: Annotated[str, option(OUTPUT, "FILE", "File to write, or - for standard output.", "--output", "-o")] = "-"
     force: Force = False
 
 
@@ -68,7 +107,7 @@ def export(options: CircuitExportOptions) -> None:
 
     if (options.table is None) != (options.row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
-    circuit = _circuit(options)
+    circuit = _exported(options)
     if options.format == "qpy":
         content = qpy_bytes(circuit)
     else:
@@ -89,17 +128,318 @@ def export(options: CircuitExportOptions) -> None:
         sys.stdout.buffer.flush()
 
 
-def _circuit(options: CircuitExportOptions) -> "QuantumCircuit":
+def _exported(options: CircuitExportOptions) -> "QuantumCircuit":
     keep_pandas_away()
     loaded = load_file(options.model)
     asked: dict[str, Any] = {
-        "which": options.which, "medoid": options.medoid, "measure": options.measure, "sha256": loaded.sha256,
-    }  # fmt: skip
+        "which": options.which,
+        "medoid": options.medoid,
+        "measure": options.measure,
+        "sha256": loaded.sha256,
+    }
     if options.table is None or options.row is None:
         return export_circuit(loaded.model, **asked)
-    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
-    with TableReading(loaded.model, options.table, options.on_mismatch, all_columns=True, **dialect) as reading:
+    with options.reading(loaded.model, options.table, all_columns=True) as reading:
         record = reading.row(options.row)
         circuit = circuit_of_record(loaded.model, record, reading.issues, row=options.row, **asked)
         reading.check()
     return circuit
+
+
+def shot_count(text: str) -> int | str:
+    """A number of shots, or ``auto``: the parser of the option.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is neither.
+    """
+    # A default is parsed, too, and may be a number.
+    if str(text) == "auto":
+        return "auto"
+    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
+        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions(ReadingOptions):
+    """How the records of a table are measured on a quantum device."""
+
+    model: Model
+    table: Table
+    backend: Annotated[
+        str,
+        option(
+            DEVICE,
+            "NAME",
+            "Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
+        ),
+    ] = "simulator"
+    shots: Annotated[
+        Any, option(DEVICE, "N|auto", "Shots of each circuit; auto takes more for small margins.", parser=shot_count)
+    ] = 4096
+    budget: Annotated[
+        int | None, option(DEVICE, "SHOTS", "Mean shots of a circuit that --shots auto keeps to. Default: 4096.", min=1)
+    ] = None
+    circuit: Annotated[
+        Literal["interference", "compact_swap"],
+        option(DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap."),
+    ] = "interference"
+    register: Annotated[
+        Literal["column", "group", "paper"],
+        option(DEVICE, "HOW", "A test for each column (one qubit), for each group of columns, or as in the paper."),
+    ] = "column"
+    refine: Annotated[
+        Literal["device", "simulated"],
+        option(DEVICE, "WHERE", "Where a trained circuit runs: on the device too, or exactly simulated."),
+    ] = "device"
+    n_qubits: Annotated[int, option(DEVICE, "N", "Maximum number of qubits.", min=1)] = 100
+    calibrate: Annotated[
+        bool, flag(DEVICE, "Run known pairs in every job, to undo what noise does.", "--calibrate/--no-calibrate")
+    ] = True
+    circuits_per_job: Annotated[int, option(DEVICE, "N", "Circuits of a job, without those of known pairs.", min=1)] = (
+        100
+    )
+    limit: Annotated[int | None, option(READING, "N", "Measure only this many first rows.", min=1)] = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitPlanOptions(MeasureOptions):
+    """Say what a measurement would take; no circuit runs.
+
+    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
+    """
+
+    most_used = ("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json")
+    examples = ("qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitRunOptions(MeasureOptions):
+    """Measure the records of a table on a device, into a folder.
+
+    A run that was stopped goes on when the same command is called again.
+    """
+
+    most_used = ("output", "backend", "shots", "limit", "max_circuits", "dry_run", "json")
+    examples = ("qmedoid circuit run patients.qmedoid new.csv --limit 20 -o run",)
+
+    output: Annotated[
+        Path, option(OUTPUT, "FOLDER", "Folder of the run; the same one goes on with it.", "--output", "-o")
+    ]
+    max_circuits: Annotated[
+        int | None, option(DEVICE, "N", "Refuse to run more circuits than this, known pairs included.", min=1)
+    ] = None
+    dry_run: Annotated[bool, flag(DEVICE, "Print the plan, and run nothing.", "--dry-run")] = False
+
+
+def plan(options: CircuitPlanOptions) -> None:
+    """Print what a measurement takes."""
+    from qmedoid.quantum.devices import as_device
+
+    loaded, records, settings = _asked(options)
+    device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
+    _tell_plan(options, _planned(loaded, records, settings, device))
+
+
+def run(options: CircuitRunOptions) -> None:
+    """Measure, and print what was found; a finished run is printed again."""
+    from qmedoid.quantum.devices import as_device
+    from qmedoid.quantum.runs.folder import RunFolder, asked_for
+
+    loaded, records, settings = _asked(options)
+    if options.dry_run:
+        device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
+        _tell_plan(options, _planned(loaded, records, settings, device), for_run=True)
+        return
+    about = {"model": loaded.sha256, "records": records.sha256}
+    with RunFolder(options.output) as folder:
+        folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, records.n_rows, **about))
+        was_finished = folder.is_finished
+        if not was_finished:
+            device = folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
+            _measure(options, _planned(loaded, records, settings, device), folder, about)
+        _tell_run(options, folder, was_finished=was_finished)
+
+
+def _asked(options: MeasureOptions) -> tuple[ModelFile, "Records", "MeasurementSettings"]:
+    """A model, the records that are measured, and how."""
+    from qmedoid.quantum.measurement import MeasurementSettings
+    from qmedoid.quantum.measuring import read_records
+
+    if options.budget is not None and options.shots != "auto":
+        raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
+    given = {one.name: getattr(options, one.name, None) for one in fields(MeasurementSettings)}
+    settings = MeasurementSettings(**{name: value for name, value in given.items() if value is not None})
+    keep_pandas_away()
+    loaded = load_file(options.model)
+    with reading_bar("reading") as progress:
+        how: dict[str, Any] = {"limit": options.limit, "on_mismatch": options.on_mismatch, **options.dialect}
+        records = read_records(loaded.model, options.table, on_progress=progress, **how)
+    return loaded, records, settings
+
+
+def _planned(
+    loaded: ModelFile, records: "Records", settings: "MeasurementSettings", device: "Device"
+) -> "MeasurementPlan":
+    how = {name: one for name, one in vars(settings).items() if name != "seed"}
+    return plan_measurement(loaded.model, records.columns, device, seed=settings.seed, **how)
+
+
+def _measure(
+    options: CircuitRunOptions, made: "MeasurementPlan", folder: "RunFolder", about: Mapping[str, str | None]
+) -> None:
+    needed = made.n_circuits + made.n_calibration_circuits
+    if options.max_circuits is not None and needed > options.max_circuits:
+        raise ParameterError(
+            f"The plan has {needed:,} circuits ({made.n_calibration_circuits:,} of them known pairs), and "
+            f"--max-circuits allows {options.max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
+            "allow more."
+        )
+    keeps(f"jobs that have finished are kept in {options.output}, and the same command goes on")
+    names = {"model": Path(options.model).name, "table": Path(options.table).name}
+    with progress_bar() as bar:
+        task = bar.add_task("jobs", total=len(made.jobs))
+        folder.run(made, facts=about, names=names, on_job=lambda done, _: bar.update(task, completed=done))
+
+
+def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
+    from qmedoid.quantum.runs.writing import planned, where
+
+    for one in made.notes:
+        note(one)
+    document: CircuitPlanCommandDict = {"where": where(made.device), "plan": planned(made)}
+    if options.json:
+        not_run: CircuitRunDict = {
+            **document,
+            "output": None,
+            "finished_before": False,
+            "started": None,
+            "finished": None,
+            "result": None,
+            "files": {},
+        }
+        print_json(not_run if for_run else document)
+        return
+    for part in _plan_parts(document):
+        plain_console().print(part)
+
+
+def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: bool) -> None:
+    assert folder.manifest is not None
+    found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
+    if options.json:
+        print_json({"output": str(options.output), "finished_before": was_finished, **found})
+        return
+    if was_finished:
+        tell(f"This run was finished on {found['finished']}; nothing was run.")
+    console = plain_console()
+    for part in _run_parts(found):
+        console.print(part)
+    files = ", ".join(sorted(found["files"]))
+    console.print(f"in {shown(options.output)}: {files}, and the counts of every job.")
+
+
+def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
+    """The plan as a line and two tables."""
+    from qmedoid.quantum.runs.writing import duration
+
+    found = document["plan"]
+    expected, trained = found["expected"], found["trained_circuit"]
+    yield _headline(document)
+    undecided = f"{expected['undecided']:,} of {found['records']:,}"
+    if expected["undecided"]:
+        rows = [str(row) for row in expected["undecided_rows"]]
+        are_all = len(rows) == expected["undecided"]
+        undecided += f": rows {some_of(rows, _LISTED) if are_all else ', '.join(rows[:_LISTED]) + ', …'}"
+    saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
+    tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"
+    costs = {
+        "tests": tests if found["shapes"] else None,
+        "circuits": f"{found['circuits']:,} ({found['circuits_per_record']:.3g} a record)",
+        f"circuits of known pairs{'' if trained is None else ' and inputs'}": f"{found['calibration_circuits']:,}",
+        "jobs": f"{found['jobs']:,}",
+        "shots in all": f"{found['total_shots']:,}",
+        "time on a device, about": duration(found["device_seconds"]),
+        "expected rms error of s": _figure(expected["overlap_rms_error"]) if found["shapes"] else None,
+        "expected rms error of the trained circuit's values": _figure(expected["value_rms_error"]),
+        "expected rms error of margins": _figure(expected["margin_rms_error"]),
+        "expected to be undecided": undecided,
+    }
+    yield facts(costs, left=(0, 1))
+    if found["shapes"]:
+        names = ("columns", "tests", "side by side", "qubits", "two-qubit gates of a test", "depth")
+        yield grid(names, [_cells(one, _SHAPE) for one in found["shapes"]], left=())
+    if trained is not None:
+        yield "The trained circuit:"
+        of_it = ("records", "circuits", "of known", "jobs", "side by side", "qubits", "two-qubit gates", "depth")
+        yield grid(of_it, [_cells(trained, _TRAINED)], left=())
+
+
+def _cells(one: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    return [f"{one[key]:.3g}" if key == "two_qubit_gates" else f"{one[key]:,}" for key in keys]
+
+
+def _figure(error: float | None) -> str | None:
+    return None if error is None else f"{error:.2g}"
+
+
+def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
+    """What was found, as lines and tables."""
+    found, expected = document["result"], document["plan"]["expected"]
+    yield _headline(document)
+    kept = round(found["agreement"] * found["records"])
+    settled = found["agreement_of_decided"]
+    settling = {
+        "decided as the closed form": f"{kept:,} of {found['records']:,} ({100 * found['agreement']:.4g} %)",
+        "undecided (within two errors)": f"{found['undecided']:,}, {expected['undecided']:,} were expected",
+        "the others, as the closed form": "–" if settled is None else f"{100 * settled:.4g} %",
+    }
+    yield facts(settling, left=(0, 1))
+    errors = (
+        []
+        if not document["plan"]["shapes"]
+        else [
+            ("of s", expected["overlap_rms_error"], None, found["overlap_rms_error"]),
+            ("of s, without calibration", None, None, found["overlap_rms_error_raw"]),
+        ]
+    )
+    trained = found["trained_circuit"]
+    if trained is not None:
+        of_values = expected["value_rms_error"], trained["value_rms_stated"], trained["value_rms_error"]
+        errors.append(("of the trained circuit's values", *of_values))
+        errors.append(("of these, without calibration", None, None, trained["value_rms_error_raw"]))
+    errors.append(("of margins", expected["margin_rms_error"], found["margin_rms_stated"], found["margin_rms_error"]))
+    names = ("rms error", "expected", "stated", "against the closed form")
+    yield grid(names, [(name, *(_figure(error) or "" for error in of)) for name, *of in errors])
+    yield from _calibrations("columns", "known pairs", found["calibration"])
+    if trained is not None:
+        yield from _calibrations("observable", "known inputs", trained["calibration"])
+    yield from found["notes"]
+
+
+def _calibrations(what: str, known: str, calibration: Sequence[Mapping[str, Any] | None]) -> Iterator[Any]:
+    """Fitted lines as a table, if there are any."""
+    rows = [
+        (
+            f"{one[what]}",
+            *(f"{one[name]:.4f} ± {one[f'{name}_error']:.4f}" for name in ("slope", "intercept")),
+            f"{one['known_pairs']:,}",
+            "used" if one["used"] else "left out",
+        )
+        for one in calibration
+        if one is not None
+    ]
+    if rows:
+        yield grid((what, "slope", "intercept", known, "calibration"), rows, left=())
+
+
+def _headline(document: Mapping[str, Any]) -> str:
+    found = document["plan"]
+    shots = "shots by margins" if found["shots"] == "auto" else f"{found['shots']:,} shots of each circuit"
+    how = f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}"
+    if found["trained_circuit"] is not None:
+        how = f"{how}, then the trained circuit" if found["shapes"] else "the trained circuit alone"
+    return f"{found['records']:,} records on {shown(found['device']['name'])} ({document['where']}): {how}, {shots}"

@@ -46,9 +46,14 @@ class DataFetchOptions(Options):
     name: _Name
     output: Annotated[
         Text,
-        option(OUTPUT, "File to write, CSV or Parquet. Default: NAME.csv, or NAME.parquet for a large one.",
-               "--output", "-o", metavar="FILE"),
-    ] = None  # fmt: skip
+        option(
+            OUTPUT,
+            "FILE",
+            "File to write, CSV or Parquet. Default: NAME.csv, or NAME.parquet for a large one.",
+            "--output",
+            "-o",
+        ),
+    ] = None
     force: Force = False
 
 

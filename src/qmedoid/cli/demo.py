@@ -50,10 +50,9 @@ class DemoOptions(Options):
     examples = ("qmedoid demo",)
 
     output: Annotated[
-        Path | None,
-        option(OUTPUT, "Folder of the files. Default: qmedoid-demo.", "--output", "-o", metavar="FOLDER"),
+        Path | None, option(OUTPUT, "FOLDER", "Folder of the files. Default: qmedoid-demo.", "--output", "-o")
     ] = None
-    seed: Annotated[int, option(EVALUATION, "Seed of the split and of the fit.", min=0, metavar="N")] = 0
+    seed: Annotated[int, option(EVALUATION, "N", "Seed of the split and of the fit.", min=0)] = 0
 
 
 def run(options: DemoOptions) -> None:
@@ -85,10 +84,16 @@ def run(options: DemoOptions) -> None:
     strips = count_strips(is_positive, probability)
     if options.json:
         print_json(
-            {"rows": {"training": len(train.table), "test": len(test.rows)}, "verdict": verdict(report),
-             "held_out": report, "picture": strips, "explained": {"row": row, "sentences": why},
-             "files": {name: str(path) for name, path in files.items()}, "seconds": seconds}
-        )  # fmt: skip
+            {
+                "rows": {"training": len(train.table), "test": len(test.rows)},
+                "verdict": verdict(report),
+                "held_out": report,
+                "picture": strips,
+                "explained": {"row": row, "sentences": why},
+                "files": {name: str(path) for name, path in files.items()},
+                "seconds": seconds,
+            }
+        )
         return
     console = plain_console()
     wrong = [int((is_positive != called)[called == up].sum()) for up in (0, 1)]

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
-from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, option
+from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
 _VALUES, _NAMED = 40, 3
@@ -46,8 +45,7 @@ class DiffOptions(ReadingOptions):
     new: Annotated[Path, argument("NEW", "File of the model that came after it.")]
     table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None
     exit_code: Annotated[
-        bool,
-        option(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code"),
+        bool, flag(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code")
     ] = False
 
 
@@ -77,12 +75,11 @@ def run(options: DiffOptions) -> int:
 
 def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
-    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
     with ExitStack() as stack:
         readings = []
         for name, one in (("old", old), ("new", new)):
             with _named(name):
-                readings.append(stack.enter_context(TableReading(one.model, table, options.on_mismatch, **dialect)))
+                readings.append(stack.enter_context(options.reading(one.model, table)))
 
         def compare(lenient: bool) -> DecisionTally:
             tally = DecisionTally(old.model, new.model)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from qmedoid.estimators.documents import ComparisonDict
-from qmedoid.model.documents import BudgetDict, Cell, Label, OperatingDict, PageDict, TrainingRowDict
+from qmedoid.model.documents import BudgetDict, Cell, Label, Notes, OperatingDict, PageDict, TrainingRowDict
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
 from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict
 
@@ -37,6 +37,7 @@ class TimeLimitDict(TypedDict):
 class FitDict(TypedDict):
     """A fitted and saved model, and its figures on held-out rows."""
 
+    notes: Notes
     verdict: Annotated[list[str], "How good the model is, in sentences."]
     passes: Annotated[FitPassesDict | None, "What a fit in passes did; null where the table was fitted as a whole."]
     time_limit: Annotated[TimeLimitDict | None, "What --time-limit did; null without it."]

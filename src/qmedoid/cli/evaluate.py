@@ -5,10 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
-from qmedoid.cli._output import note, plain_console, print_json, print_metrics, reading_bar, shown
+from qmedoid.cli._output import (
+    note,
+    plain_console,
+    print_budgets,
+    print_json,
+    print_metrics,
+    reading_bar,
+    shown,
+    tell_cut,
+)
 from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, option
+from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
@@ -39,7 +47,7 @@ class EvaluateOptions(CutOptions):
     budgets: Budgets = None
     on_bad_row: Annotated[
         Literal["refuse", "skip"],
-        option(READING, "If a row cannot be read: refuse the table, or skip the row.", metavar="WHAT"),
+        option(READING, "WHAT", "If a row cannot be read: refuse the table, or skip the row."),
     ] = "refuse"
     bad_rows: BadRows = None
     force: Force = False
@@ -47,7 +55,7 @@ class EvaluateOptions(CutOptions):
 
 def run(options: EvaluateOptions) -> None:
     """Decide about every record and print metrics."""
-    point = asked_cut(options)
+    point = options.cut()
     if options.bad_rows is not None and options.on_bad_row != "skip":
         raise ParameterError("--bad-rows is the file for rows that --on-bad-row skip sets aside: give both.")
     if options.bad_rows == "-":

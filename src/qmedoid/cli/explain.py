@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
-from qmedoid.cli.options import OUTPUT, RESULTS, Model, Names, ReadingOptions, Row, Table, Text, option
+from qmedoid.cli.options import OUTPUT, RESULTS, Model, Names, ReadingOptions, Row, Table, Text, flag, listed, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
@@ -24,7 +23,6 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import TableReading
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -51,20 +49,16 @@ class ExplainOptions(ReadingOptions):
     model: Model
     table: Table
     row: Row
-    top: Annotated[
-        int, option(RESULTS, "Columns, groups and rows that are listed; 0 lists all.", min=0, metavar="N")
-    ] = 10
+    top: Annotated[int, option(RESULTS, "N", "Columns, groups and rows that are listed; 0 lists all.", min=0)] = 10
     fixed: Annotated[
-        Names, option(RESULTS, "Columns that cannot change, such as age (with commas between).", metavar="COLUMNS")
+        Names, option(RESULTS, "COLUMNS", "Columns that cannot change, such as age (with commas between).")
     ] = None
-    html: Annotated[Path | None, option(OUTPUT, "Page to write, without scripts.", metavar="FILE")] = None
-    svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
+    html: Annotated[Path | None, option(OUTPUT, "FILE", "Page to write, without scripts.")] = None
+    svg: Annotated[Path | None, option(OUTPUT, "FILE", "Picture of the contributions to write.")] = None
     known: Annotated[
-        Text,
-        option(RESULTS, "Table, such as the fitted one, of which the rows most like this one are shown.",
-               metavar="TABLE"),
-    ] = None  # fmt: skip
-    verbose: Annotated[bool, option(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
+        Text, option(RESULTS, "TABLE", "Table, such as the fitted one, of which the rows most like this one are shown.")
+    ] = None
+    verbose: Annotated[bool, flag(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
 
 
 def run(options: ExplainOptions) -> None:
@@ -75,15 +69,14 @@ def run(options: ExplainOptions) -> None:
     check_outputs(options)
     loaded = load_file(options.model)
     model = loaded.model
-    dialect: dict[str, Any] = {"delimiter": options.delimiter, "decimal": options.decimal}
     fixed = listed(options.fixed)
     check_fixed(model, fixed)
-    with TableReading(model, options.table, options.on_mismatch, all_columns=True, **dialect) as reading:
+    with options.reading(model, options.table, all_columns=True) as reading:
         record = reading.row(options.row)
         report = {"row": options.row, **explain_record(model, record, reading.issues)}
         difference = reading.check().deviations()
     if options.known is not None:
-        report["known"] = _nearest(model, record, report, options, dialect)
+        report["known"] = _nearest(model, record, report, options)
     why = Explanation(report, model, record, top=options.top, fixed=fixed, sha256=loaded.sha256, difference=difference)
     for file, content in ((options.html, why.to_html), (options.svg, why.to_svg)):
         if file is not None:
@@ -112,16 +105,14 @@ def _holds(begins: bytes, content: bytes) -> bool:
     return begins in content
 
 
-def _nearest(
-    model: TableModel, record: pa.Table, report: dict[str, Any], options: ExplainOptions, dialect: dict[str, Any]
-) -> KnownRowsDict:
+def _nearest(model: TableModel, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> KnownRowsDict:
     """The rows of another table that are nearest and most similar to the record."""
     known = str(options.known)
     contributions = {one["name"]: one["contribution"] for one in report["columns"]}
     # In the table of the record it would find itself.
     skip = options.row if options.table != "-" and Path(known).resolve() == Path(options.table).resolve() else None
     target = model.contract.target
-    with TableReading(model, known, options.on_mismatch, all_columns=True, **dialect) as reading:
+    with options.reading(model, known, all_columns=True) as reading:
         labeled = [] if target is None or target not in reading.source.names else [target]
         if not labeled:
             note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")

@@ -31,19 +31,18 @@ class ExportOptions(Options):
     model: Model
     format: Annotated[
         Literal["js", "sql", "onnx"],
-        option(OUTPUT, "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph).", metavar="FORMAT"),
+        option(OUTPUT, "FORMAT", "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph)."),
     ]
     dialect: Annotated[
         Literal["duckdb", "sqlite", "postgres"] | None,
-        option(OUTPUT, "Database that the SQL is for: duckdb, sqlite or postgres. Default: duckdb.", metavar="NAME"),
+        option(OUTPUT, "NAME", "Database that the SQL is for: duckdb, sqlite or postgres. Default: duckdb."),
     ] = None
-    table: Annotated[Text, option(OUTPUT, "Table that the SQL selects from. Default: records.", metavar="NAME")] = None
+    table: Annotated[Text, option(OUTPUT, "NAME", "Table that the SQL selects from. Default: records.")] = None
     force: Force = False
     output: Annotated[
         Path | None,
-        option(OUTPUT, "File to write. Default: the model's name with the format's ending.", "--output", "-o",
-               metavar="FILE"),
-    ] = None  # fmt: skip
+        option(OUTPUT, "FILE", "File to write. Default: the model's name with the format's ending.", "--output", "-o"),
+    ] = None
 
 
 def run(options: ExportOptions) -> None:
@@ -53,9 +52,14 @@ def run(options: ExportOptions) -> None:
         raise ParameterError("The output of an export must be a file: give -o FILE.")
     saved = load(options.model)
     written = export_model(
-        saved.model, path, format=options.format, dialect=options.dialect, table=options.table, force=options.force,
+        saved.model,
+        path,
+        format=options.format,
+        dialect=options.dialect,
+        table=options.table,
+        force=options.force,
         sha256=saved.sha256,
-    )  # fmt: skip
+    )
     if written.bytes > LARGE:
         note(
             f"the file has {written.bytes / 1e6:.0f} MB, as the model has {len(saved.contract.columns):,} columns and "
@@ -64,9 +68,12 @@ def run(options: ExportOptions) -> None:
         )
     if options.json:
         document: ExportDict = {
-            "output": str(written.path), "format": written.format, "dialect": written.dialect, "bytes": written.bytes,
+            "output": str(written.path),
+            "format": written.format,
+            "dialect": written.dialect,
+            "bytes": written.bytes,
             "model": saved.sha256,
-        }  # fmt: skip
+        }
         print_json(document)
         return
     print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")

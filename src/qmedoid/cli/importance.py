@@ -17,7 +17,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import TableReading, decide_batch
+from qmedoid.tables.scoring import decide_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +43,14 @@ class EffectOptions(ReadingOptions):
 
     model: Model
     table: Table
-    column: Annotated[str, option(RESULTS, "Column to show.", metavar="COLUMN")]
+    column: Annotated[str, option(RESULTS, "COLUMN", "Column to show.")]
     toward: Annotated[
-        Text, option(RESULTS, "Class that values speak for or against. Default: the positive one.", metavar="CLASS")
+        Text, option(RESULTS, "CLASS", "Class that values speak for or against. Default: the positive one.")
     ] = None
     bins: Annotated[
-        int, option(RESULTS, "Number of bins of a number or a date, of about equally many rows.", min=1, metavar="N")
+        int, option(RESULTS, "N", "Number of bins of a number or a date, of about equally many rows.", min=1)
     ] = 10
-    plot: Annotated[
-        Path | None,
-        option(OUTPUT, "Picture to write, an SVG file.", metavar="FILE"),
-    ] = None
+    plot: Annotated[Path | None, option(OUTPUT, "FILE", "Picture to write, an SVG file.")] = None
     force: Force = False
 
 
@@ -86,9 +83,7 @@ def run(options: ImportanceOptions) -> None:
 
 def _of_table(model: TableModel, table: str, options: ImportanceOptions) -> Any:
     with (
-        TableReading(
-            model, table, options.on_mismatch, delimiter=options.delimiter, decimal=options.decimal
-        ) as reading,
+        options.reading(model, table) as reading,
         reading_bar("contributions") as progress,
     ):
 
@@ -114,14 +109,7 @@ def effect(options: EffectOptions) -> None:
     explained_by(loaded)
     EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
     with (
-        TableReading(
-            loaded,
-            options.table,
-            options.on_mismatch,
-            all_columns=True,
-            delimiter=options.delimiter,
-            decimal=options.decimal,
-        ) as reading,
+        options.reading(loaded, options.table, all_columns=True) as reading,
         reading_bar("contributions") as progress,
     ):
 
@@ -174,11 +162,20 @@ def _print(found: Effect, plot: Path | None) -> None:
     )
     bins = [*found.bins, *([found.missing] if found.missing else [])]
     odds = ("odds",) if found.unit == "log-odds" and found.against is not None else ()
-    console.print(grid((shown(found.column), "rows", *odds, "mean", "10 %", "90 %"), [
-        (shown(one.value), f"{one.rows:,}", *(odds_text(one.mean) for _ in odds),
-         *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90)))
-        for one in bins
-    ]))  # fmt: skip
+    console.print(
+        grid(
+            (shown(found.column), "rows", *odds, "mean", "10 %", "90 %"),
+            [
+                (
+                    shown(one.value),
+                    f"{one.rows:,}",
+                    *(odds_text(one.mean) for _ in odds),
+                    *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90)),
+                )
+                for one in bins
+            ],
+        )
+    )
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
     if plot is not None:

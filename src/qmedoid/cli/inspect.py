@@ -6,10 +6,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from qmedoid.cli._cut import listed, print_budgets
-from qmedoid.cli._output import grid, note, plain_console, print_json, shown
+from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
-from qmedoid.cli.options import Budgets, Model, Options
+from qmedoid.cli.options import Budgets, Model, Options, listed
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
@@ -103,9 +102,15 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "expected_priors": None if decision.expected_priors is None else decision.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
-            {"name": column.name, "kind": column.kind, "missing": column.missing, "levels": list(column.levels),
-             "open": column.is_open, "spelling": column.spelling,
-             "missing_values": list(column.missing_values)}
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "missing": column.missing,
+                "levels": list(column.levels),
+                "open": column.is_open,
+                "spelling": column.spelling,
+                "missing_values": list(column.missing_values),
+            }
             for column in model.contract.columns
         ],
         "importances": None if model.importances is None else by_importance(model.contract.names, model.importances),
@@ -121,7 +126,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
         "training": _training(model),
-    }  # fmt: skip
+    }
 
 
 def _training(model: TableModel) -> TrainingTableDict | None:

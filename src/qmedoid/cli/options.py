@@ -1,12 +1,19 @@
 """What options are made of: panels of the help, kinds of values, and options that several commands share."""
 
+import csv
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
+from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
+
+if TYPE_CHECKING:
+    from qmedoid.model.table import TableModel
+    from qmedoid.tables.scoring import TableReading
 
 LEARNED = "What is learned from"
 POINT = "Operating point (threshold)"
@@ -20,10 +27,20 @@ OUTPUT = "Output"
 PANELS = (LEARNED, POINT, MODEL, EVALUATION, RESULTS, DEVICE, READING, LARGE, OUTPUT)
 """Panels of options in the order of the help; a first one has those that a command is used with most."""
 
+_INNER = (0.0, 1.0, "a number above 0 and below 1")
+_FLOOR = (0.0, math.nextafter(1.0, 2.0), "a number above 0 and at most 1")
+_RANGES = {"threshold": _INNER, "alert_rate": _INNER, "min_precision": _FLOOR, "min_recall": _FLOOR}
+_CUTS = ("threshold", "alert_rate", "min_precision", "min_recall", "cost", "top")
 
-def option(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
-    """An option of a panel; without names it is called like its field."""
+
+def option(panel: str, metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option of a panel that takes a value; without names it is called like its field."""
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def flag(panel: str, help: str, *names: str) -> Any:
+    """An option of a panel that takes none."""
+    return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
 def argument(metavar: str, help: str) -> Any:
@@ -52,47 +69,56 @@ def share(text: str) -> float:
 
 def share_option(panel: str, help: str) -> Any:
     """An option that takes a share."""
-    return option(panel, help, parser=share, metavar="SHARE")
+    return option(panel, "SHARE", help, parser=share)
+
+
+def listed(columns: list[str] | None) -> list[str]:
+    """Names with commas between them; a name with a comma in it is put in double quotes."""
+    names = [name.strip() for part in columns or [] for name in _names(part)]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _names(part: str) -> list[str]:
+    """The names of an option; one that is no line of a CSV file, as it has a line break, is a name itself."""
+    try:
+        return [name for row in csv.reader([part], skipinitialspace=True) for name in row]
+    except csv.Error:
+        return [part]
 
 
 Text = str | None
 Number = float | None
 Names = list[str] | None
 Table = Annotated[
-    str,
-    argument("TABLE", "CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe."),
+    str, argument("TABLE", "CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
 ]
 Model = Annotated[Path, argument("MODEL", "File of a saved model.")]
-Row = Annotated[int, option(RESULTS, "Row of the table, counted from 0.", min=0, metavar="N")]
-Output = Annotated[Path, option(OUTPUT, "File of the new model.", "--output", "-o", metavar="FILE")]
-Delimiter = Annotated[
-    Text, option(READING, "Sign between the cells of a CSV file (detected by default).", metavar="SIGN")
-]
-Decimal = Annotated[Text, option(READING, "Decimal sign of a CSV file (detected by default).", metavar="SIGN")]
-Force = Annotated[bool, option(OUTPUT, "Overwrite a file that another program or command wrote.", "--force")]
-Seed = Annotated[int, option(MODEL, "Seed of everything random.", min=0, max=2**31 - 1, metavar="N")]
+Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
+Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]
+Delimiter = Annotated[Text, option(READING, "SIGN", "Sign between the cells of a CSV file (detected by default).")]
+Decimal = Annotated[Text, option(READING, "SIGN", "Decimal sign of a CSV file (detected by default).")]
+Force = Annotated[bool, flag(OUTPUT, "Overwrite a file that another program or command wrote.", "--force")]
+Seed = Annotated[int, option(MODEL, "N", "Seed of everything random.", min=0, max=2**31 - 1)]
 MaxRows = Annotated[
-    int | None,
-    option(LEARNED, "Use this many rows at most: a random sample of a longer table.", min=2, metavar="N"),
+    int | None, option(LEARNED, "N", "Use this many rows at most: a random sample of a longer table.", min=2)
 ]
 Budgets = Annotated[
-    Names,
-    option(RESULTS, "Precision and recall of so many alerts, such as 10,100,1% (repeatable).", metavar="ALERTS"),
+    Names, option(RESULTS, "ALERTS", "Precision and recall of so many alerts, such as 10,100,1% (repeatable).")
 ]
 OnMismatch = Annotated[
     Literal["error", "warn"],
-    option(READING, "If the table breaks the model's contract: stop, or go on with a note.", metavar="error|warn"),
+    option(READING, "error|warn", "If the table breaks the model's contract: stop, or go on with a note."),
 ]
 TargetName = Annotated[
-    Text, option(READING, "Column of the true classes, if its name is another than in the fit.", metavar="COLUMN")
+    Text, option(READING, "COLUMN", "Column of the true classes, if its name is another than in the fit.")
 ]
 AllRows = Annotated[
-    bool, option(EVALUATION, "Count rows too that the fit has seen. Default: only new rows.", "--all-rows")
+    bool, flag(EVALUATION, "Count rows too that the fit has seen. Default: only new rows.", "--all-rows")
 ]
 MissedCost = Annotated[
-    Number, option(POINT, "Lowest cost, if a missed positive costs this many false alerts.", metavar="RATIO")
+    Number, option(POINT, "RATIO", "Lowest cost, if a missed positive costs this many false alerts.")
 ]
-BadRows = Annotated[Text, option(READING, "File for the rows that are left out. Default: none.", metavar="FILE")]
+BadRows = Annotated[Text, option(READING, "FILE", "File for the rows that are left out. Default: none.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +130,7 @@ class Options:
     examples: ClassVar[tuple[str, ...]]
     """Calls that end the help."""
 
-    json: Annotated[bool, option(OUTPUT, "Print one JSON document instead of text.", "--json")] = False
+    json: Annotated[bool, flag(OUTPUT, "Print one JSON document instead of text.", "--json")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +141,17 @@ class ReadingOptions(Options):
     delimiter: Delimiter = None
     decimal: Decimal = None
 
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """How a text file is written, where that is not to be detected."""
+        return {"delimiter": self.delimiter, "decimal": self.decimal}
+
+    def reading(self, model: "TableModel", table: str, **how: Any) -> "TableReading":
+        """A table as a model reads it."""
+        from qmedoid.tables.scoring import TableReading
+
+        return TableReading(model, table, self.on_mismatch, **how, **self.dialect)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
@@ -122,22 +159,21 @@ class TableOptions(Options):
 
     table: Table
     target: Text
-    category: Annotated[
-        Names, option(LEARNED, "Column of names, even if they are numbers (repeatable).", metavar="COLUMN")
-    ] = None
-    number: Annotated[Names, option(LEARNED, "Column of numbers (repeatable).", metavar="COLUMN")] = None
-    date: Annotated[Names, option(LEARNED, "Column of dates (repeatable).", metavar="COLUMN")] = None
+    category: Annotated[Names, option(LEARNED, "COLUMN", "Column of names, even if they are numbers (repeatable).")] = (
+        None
+    )
+    number: Annotated[Names, option(LEARNED, "COLUMN", "Column of numbers (repeatable).")] = None
+    date: Annotated[Names, option(LEARNED, "COLUMN", "Column of dates (repeatable).")] = None
     keep: Annotated[
-        Names, option(LEARNED, "Column to use although it looks like an identifier (repeatable).", metavar="COLUMN")
+        Names, option(LEARNED, "COLUMN", "Column to use although it looks like an identifier (repeatable).")
     ] = None
-    ignore: Annotated[Names, option(LEARNED, "Column to leave out (repeatable).", metavar="COLUMN")] = None
+    ignore: Annotated[Names, option(LEARNED, "COLUMN", "Column to leave out (repeatable).")] = None
     missing: Annotated[
         Names,
-        option(LEARNED, "Value of a column to read as missing, such as Cholesterol=0 (repeatable).",
-               metavar="COLUMN=VALUE"),
-    ] = None  # fmt: skip
+        option(LEARNED, "COLUMN=VALUE", "Value of a column to read as missing, such as Cholesterol=0 (repeatable)."),
+    ] = None
     roles: Annotated[
-        Path | None, option(LEARNED, 'TOML file of such roles, with lines like zip = "category".', metavar="FILE")
+        Path | None, option(LEARNED, "FILE", 'TOML file of such roles, with lines like zip = "category".')
     ] = None
     seed: Seed = 0
     max_rows: MaxRows = 5_000_000
@@ -145,11 +181,7 @@ class TableOptions(Options):
     decimal: Decimal = None
     date_order: Annotated[
         Literal["day-first", "month-first"] | None,
-        option(
-            READING,
-            "Read 01/02/2024 as day-first or month-first (detected by default).",
-            metavar="ORDER",
-        ),
+        option(READING, "ORDER", "Read 01/02/2024 as day-first or month-first (detected by default)."),
     ] = None
 
 
@@ -157,40 +189,38 @@ class TableOptions(Options):
 class TrainingOptions(TableOptions):
     """What is fitted, and how."""
 
-    target: Annotated[str, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")]
+    target: Annotated[str, option(LEARNED, "COLUMN", "Column that holds the classes.")]
     positive: Annotated[
         Text,
         option(
             LEARNED,
+            "CLASS",
             "Class to look for, such as fraud; of three classes or more, against all others. Default, for alerts: the "
             "one whose name says so, else the rarer of two.",
-            metavar="CLASS",
         ),
     ] = None
     classes: Annotated[
         bool,
-        option(READING, "Take each number of the target as a class of its own, however many there are.", "--classes"),
+        flag(READING, "Take each number of the target as a class of its own, however many there are.", "--classes"),
     ] = False
     group_column: Annotated[
-        Text,
-        option(EVALUATION, "Rows with the same value here, such as a customer, are held out together.",
-               metavar="COLUMN"),
-    ] = None  # fmt: skip
+        Text, option(EVALUATION, "COLUMN", "Rows with the same value here, such as a customer, are held out together.")
+    ] = None
     method: Annotated[
         Literal["auto", "evidence", "rare", "sum", "nearest"],
         option(
             MODEL,
+            "METHOD",
             "What decides: evidence (distances to medoids), rare (prototypes of a rare class), sum (these and boosted "
             "trees), nearest (the paper's rule), or auto, which chooses one for the table.",
-            metavar="METHOD",
         ),
     ] = "auto"
     medoids: Annotated[
         int | None,
-        option(MODEL, "Maximum number of medoids, the real rows that records are compared with.", min=1, metavar="N"),
+        option(MODEL, "N", "Maximum number of medoids, the real rows that records are compared with.", min=1),
     ] = None
     neighbors: Annotated[
-        Text, option(MODEL, "Maximum number of rows kept as nearest neighbors: a number, or auto.", metavar="N")
+        Text, option(MODEL, "N", "Maximum number of rows kept as nearest neighbors: a number, or auto.")
     ] = None
 
 
@@ -200,9 +230,9 @@ class PointOptions(Options):
 
     alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, such as 1%.")] = None
     operating_point: Annotated[
-        Text, option(POINT, "Probability above which a record is positive, or a metric to maximize, such as f1.",
-                     metavar="POINT"),
-    ] = None  # fmt: skip
+        Text,
+        option(POINT, "POINT", "Probability above which a record is positive, or a metric to maximize, such as f1."),
+    ] = None
     min_precision: Annotated[Number, share_option(POINT, "Best recall with at least this precision.")] = None
     min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall.")] = None
     cost: MissedCost = None
@@ -225,3 +255,21 @@ class CutOptions(ReadingOptions):
         None
     )
     cost: MissedCost = None
+
+    def cut(self) -> Any:
+        """The operating point that is asked for, None where there is none.
+
+        Raises
+        ------
+        ParameterError
+            There are two of them, or a number is out of range.
+        """
+        given: dict[str, float] = {name: value for name in _CUTS if (value := getattr(self, name, None)) is not None}
+        if len(given) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in list(given)[:2])
+            raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+        for name, value in given.items():
+            low, high, allowed = _RANGES.get(name, (0.0, math.inf, "a number above 0"))
+            if not low < value < high:
+                raise ParameterError(f"--{name.replace('_', '-')} must be {allowed}. Got {value:g} instead.")
+        return given.get("threshold", given) or None

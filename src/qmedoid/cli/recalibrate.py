@@ -24,7 +24,6 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
-from qmedoid.tables.scoring import TableReading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +81,7 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
     LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
-    dialect: Any = {"delimiter": options.delimiter, "decimal": options.decimal}
-    with TableReading(saved.model, options.table, options.on_mismatch, **dialect) as reading:
+    with options.reading(saved.model, options.table) as reading:
         if name not in reading.source.names:
             raise ContractError(
                 f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "

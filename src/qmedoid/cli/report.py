@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from qmedoid.cli._cut import listed
 from qmedoid.cli._output import note, print_json, reading_bar, shown
 from qmedoid.cli.options import (
     OUTPUT,
@@ -19,6 +18,8 @@ from qmedoid.cli.options import (
     TargetName,
     Text,
     argument,
+    flag,
+    listed,
     option,
 )
 from qmedoid.exceptions import ParameterError
@@ -33,6 +34,7 @@ from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
+    from qmedoid.estimators.comparison import Comparison
 
 # Rows of a table that baselines are fitted to at most.
 _COMPARED_ROWS = 100_000
@@ -54,32 +56,30 @@ class ReportOptions(ReadingOptions):
         None
     )
     output: Annotated[
-        Path | None,
-        option(OUTPUT, "Page to write. Default: the model's name with .html.", "--output", "-o", metavar="FILE"),
+        Path | None, option(OUTPUT, "FILE", "Page to write. Default: the model's name with .html.", "--output", "-o")
     ] = None
     target: TargetName = None
     all_rows: AllRows = False
     cost: Annotated[
-        Number, option(POINT, "What a missed positive costs, in false alerts: shows costs too.", metavar="RATIO")
+        Number, option(POINT, "RATIO", "What a missed positive costs, in false alerts: shows costs too.")
     ] = None
     baselines: Annotated[
-        bool, option(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
+        bool, flag(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
     ] = False
     stability: Annotated[
         int | None,
-        option(RESULTS, "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2,
-               metavar="N"),
-    ] = None  # fmt: skip
-    ignore: Annotated[
-        Names, option(RESULTS, "Code of a check to leave out, such as QM103 (repeatable).", metavar="CODE")
+        option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
     ] = None
+    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM103 (repeatable).")] = (
+        None
+    )
     max_size: Annotated[
-        float, option(RESULTS, "Size from which on the page leaves the live model out, in megabytes.", metavar="MB")
+        float, option(RESULTS, "MB", "Size from which on the page leaves the live model out, in megabytes.")
     ] = 3.0
     live: Annotated[
-        bool, option(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
+        bool, flag(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
     ] = True
-    rows: Annotated[bool, option(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
+    rows: Annotated[bool, flag(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
 
 
 def run(options: ReportOptions) -> None:
@@ -91,13 +91,15 @@ def run(options: ReportOptions) -> None:
         check_output(output)
     loaded = load_file(options.model)
     looked = _looked(loaded.model, options)
-    names = {"model": Path(options.model).name, "sha256": loaded.sha256, "command": _command(options, output),
-             "table": None if options.table is None else Path(options.table).name}  # fmt: skip
+    names = {
+        "model": Path(options.model).name,
+        "sha256": loaded.sha256,
+        "command": _command(options, output),
+        "table": None if options.table is None else Path(options.table).name,
+    }
     baselines = _baselines(loaded.model, looked) if options.baselines else None
     stability = _stability(loaded.model, looked, options.stability) if options.stability is not None else None
-    summary = summarize(
-        loaded.model, looked, names=names, settings=settings, baselines=baselines, stability=stability
-    )  # fmt: skip
+    summary = summarize(loaded.model, looked, names=names, settings=settings, baselines=baselines, stability=stability)
     written = None if output is None else write_report(summary, output, max_bytes=settings.max_bytes)
     if options.json:
         print_json(without_document(summary, written))
@@ -143,9 +145,13 @@ def _settings(options: ReportOptions) -> ReportSettings:
         asked = "--baselines" if options.baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
     return ReportSettings(
-        cost=options.cost, rows=options.rows, live=options.live, max_bytes=int(options.max_size * 1e6), ignore=ignore,
+        cost=options.cost,
+        rows=options.rows,
+        live=options.live,
+        max_bytes=int(options.max_size * 1e6),
+        ignore=ignore,
         all_rows=options.all_rows,
-    )  # fmt: skip
+    )
 
 
 def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
@@ -154,9 +160,14 @@ def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
     most = {"most": _COMPARED_ROWS} if options.baselines else {}
     with reading_bar("looking") as progress:
         return look_at_file(
-            model, options.table, target=options.target, on_mismatch=options.on_mismatch, on_progress=progress,
-            delimiter=options.delimiter, decimal=options.decimal, **most,
-        )  # fmt: skip
+            model,
+            options.table,
+            target=options.target,
+            on_mismatch=options.on_mismatch,
+            on_progress=progress,
+            **options.dialect,
+            **most,
+        )
 
 
 def _command(options: ReportOptions, output: Path | None) -> str:
@@ -193,17 +204,21 @@ def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> d
     return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 
 
-def report_fit(options: "FitOptions", model: Path, held_out: Any, baselines: ReportBaselinesDict | None) -> Report:
+def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "Comparison | None") -> Report:
     """The page of a model that was just fitted, on its held-out rows if there are some."""
     assert options.report is not None
-    loaded = load_file(model)
-    # What differs from the training rows was said by the fit.
-    looked = None if held_out is None else look_at_data(
-        loaded.model, held_out, target=options.target, on_mismatch="warn"
-    )  # fmt: skip
+    loaded, looked, baselines = load_file(model), None, None
+    if held_out is not None:  # what differs from the training rows was said by the fit
+        looked = look_at_data(loaded.model, held_out, target=options.target, on_mismatch="warn")
+    if comparison is not None:
+        from qmedoid.estimators.report_fits import comparison_table
+
+        about = f"Fits of the same training rows, on the {comparison.n_rows:,} rows that were held out."
+        baselines = comparison_table(comparison, about)
     names = {
-        "model": model.name, "sha256": loaded.sha256,
+        "model": model.name,
+        "sha256": loaded.sha256,
         "table": None if looked is None else f"held-out rows of {Path(options.table).name}",
         "command": f"qmedoid fit {options.table} --target {options.target} -o {model} --report {options.report}",
-    }  # fmt: skip
+    }
     return write_report(summarize(loaded.model, looked, names=names, baselines=baselines), options.report)

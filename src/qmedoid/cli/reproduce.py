@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import qmedoid
-from qmedoid.cli.options import EVALUATION, LARGE, OUTPUT, Force, Options, Seed, argument, option
+from qmedoid.cli.options import EVALUATION, LARGE, OUTPUT, Force, Options, Seed, argument, flag, option
 from qmedoid.exceptions import MissingExtraError
 
 
@@ -28,19 +28,16 @@ class ReproduceOptions(Options):
             "Data set: heart, breast-cancer, wine, fraud or all; devices: decisions of simulated quantum devices.",
         ),
     ] = "all"
-    output: Annotated[
-        Path, option(OUTPUT, "Folder for tables, plots and the page.", "--output", "-o", metavar="FOLDER")
-    ] = Path("reproduction")
-    jobs: Annotated[int | None, option(LARGE, "Processes side by side. Default: one per core.", min=1, metavar="N")] = (
-        None
+    output: Annotated[Path, option(OUTPUT, "FOLDER", "Folder for tables, plots and the page.", "--output", "-o")] = (
+        Path("reproduction")
     )
+    jobs: Annotated[int | None, option(LARGE, "N", "Processes side by side. Default: one per core.", min=1)] = None
     seed: Seed = 0
     quick: Annotated[
-        bool, option(EVALUATION, "A smoke run: few splits or records, a sample of the frauds.", "--quick")
+        bool, flag(EVALUATION, "A smoke run: few splits or records, a sample of the frauds.", "--quick")
     ] = False
     cache: Annotated[
-        Path | None,
-        option(LARGE, "Folder of results that are done. Default: one in the user's cache.", metavar="FOLDER"),
+        Path | None, option(LARGE, "FOLDER", "Folder of results that are done. Default: one in the user's cache.")
     ] = None
     force: Force = False
 

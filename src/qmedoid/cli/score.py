@@ -6,9 +6,21 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
-from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell
-from qmedoid.cli.options import LARGE, OUTPUT, POINT, READING, RESULTS, CutOptions, Force, Names, Text, option
+from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
+from qmedoid.cli.options import (
+    LARGE,
+    OUTPUT,
+    POINT,
+    READING,
+    RESULTS,
+    CutOptions,
+    Force,
+    Names,
+    Text,
+    flag,
+    listed,
+    option,
+)
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
@@ -58,63 +70,58 @@ class ScoreOptions(CutOptions):
         str,
         option(
             OUTPUT,
+            "FILE",
             "File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
-            "--output", "-o", metavar="FILE",
+            "--output",
+            "-o",
         ),
-    ]  # fmt: skip
+    ]
     columns: Annotated[
-        Names,
-        option(RESULTS, "Columns to carry through, such as ids (repeatable, or with commas between).",
-               metavar="COLUMNS"),
-    ] = None  # fmt: skip
+        Names, option(RESULTS, "COLUMNS", "Columns to carry through, such as ids (repeatable, or with commas between).")
+    ] = None
     prevalence: Annotated[
         Text,
-        option(POINT, "Share of the positive class in this table, or 'estimate': probabilities are then for it.",
-               metavar="SHARE"),
-    ] = None  # fmt: skip
+        option(
+            POINT, "SHARE", "Share of the positive class in this table, or 'estimate': probabilities are then for it."
+        ),
+    ] = None
     safe_csv: Annotated[
-        bool,
-        option(OUTPUT, "Make texts safe that a spreadsheet would run as formulas.", "--safe-csv/--no-safe-csv"),
+        bool, flag(OUTPUT, "Make texts safe that a spreadsheet would run as formulas.", "--safe-csv/--no-safe-csv")
     ] = True
     force: Force = False
-    top: Annotated[
-        int | None, option(POINT, "Call this many records positive: the highest scores.", min=1, metavar="N")
-    ] = None
+    top: Annotated[int | None, option(POINT, "N", "Call this many records positive: the highest scores.", min=1)] = None
     add: Annotated[
         Names,
         option(
             RESULTS,
+            "WHAT",
             "Columns to add: probabilities, source, row, reasons, sentence, novelty, flags (repeatable, or with commas "
             "between).",
-            metavar="WHAT",
         ),
     ] = None
     reasons: Annotated[
-        int | None,
-        option(RESULTS, "Add this many reasons: the columns that contribute most. Default: 3.", min=1, metavar="N"),
+        int | None, option(RESULTS, "N", "Add this many reasons: the columns that contribute most. Default: 3.", min=1)
     ] = None
     explain: Annotated[
-        int | None, option(RESULTS, "Add this many reasons, and each decision in words.", min=1, metavar="N")
+        int | None, option(RESULTS, "N", "Add this many reasons, and each decision in words.", min=1)
     ] = None
     on_bad_row: Annotated[
         Literal["refuse", "flag", "skip"],
-        option(READING, "If a row cannot be read: refuse the table, flag the row, or skip it.", metavar="WHAT"),
+        option(READING, "WHAT", "If a row cannot be read: refuse the table, flag the row, or skip it."),
     ] = "refuse"
     bad_rows: Annotated[
-        Text,
-        option(READING, "File for the rows that are left out. Default: OUT with .bad-rows.csv.", metavar="FILE"),
+        Text, option(READING, "FILE", "File for the rows that are left out. Default: OUT with .bad-rows.csv.")
     ] = None
     resume: Annotated[
-        bool, option(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
+        bool, flag(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
     ] = False
-    shard: Annotated[
-        Text, option(LARGE, "Into a folder: score the K-th of N parts of the input files.", metavar="K/N")
-    ] = None
+    shard: Annotated[Text, option(LARGE, "K/N", "Into a folder: score the K-th of N parts of the input files.")] = None
     dask: Annotated[
         Text,
-        option(LARGE, "Into a folder: score files on Dask workers: local, or a scheduler such as tcp://host:8786.",
-               metavar="WHERE"),
-    ] = None  # fmt: skip
+        option(
+            LARGE, "WHERE", "Into a folder: score files on Dask workers: local, or a scheduler such as tcp://host:8786."
+        ),
+    ] = None
 
 
 def run(options: ScoreOptions) -> None:
@@ -188,7 +195,7 @@ def say_scored(
         _tell_scored(model, scored, novelty, drift, estimate)
         if options.top is not None and decision.operating is not None and scored.rows:
             tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)
-        elif options.top is None and asked_cut(options) is not None:
+        elif options.top is None and options.cut() is not None:
             tell_cut(model)
     if totals.bad_rows:
         place = f"written to {bad_rows_file}" if bad_rows_file else "flagged, without results"
@@ -224,7 +231,7 @@ def model_at_cut(
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
     the rate of the highest scores.
     """
-    point, prevalence = asked_cut(options), _asked_prevalence(options.prevalence)
+    point, prevalence = options.cut(), _asked_prevalence(options.prevalence)
     keep_pandas_away()
     file = load_file(options.model)
     prior, estimate = _prior(file.model, prevalence, options, settings)

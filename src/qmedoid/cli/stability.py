@@ -7,10 +7,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from qmedoid.cli._fitting import asked_method
-from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.cli._output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
-from qmedoid.estimators.stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
+from qmedoid.estimators.stability_report import (
+    DecisionStability,
+    GroupStability,
+    MedoidStability,
+    StabilityReport,
+    UnstableRow,
+)
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and medoids, that are printed one by one.
@@ -31,7 +37,7 @@ class StabilityOptions(TrainingOptions):
 
     max_rows: MaxRows = 20_000
     bootstraps: Annotated[
-        int, option(EVALUATION, "Number of bootstrap samples that are fitted, 2 or more.", min=2, metavar="N")
+        int, option(EVALUATION, "N", "Number of bootstrap samples that are fitted, 2 or more.", min=2)
     ] = 20
 
 
@@ -56,16 +62,24 @@ def _stability(options: StabilityOptions, method: Any, data: Labeled) -> Stabili
 
     groups = None if options.group_column is None else given_row_groups(data, options.group_column)
     classifier = MedoidClassifier(
-        method=method, positive=options.positive, roles=data.roles, date_order=options.date_order,
-        missing=asked_missing(options, data.table.column_names), random_state=options.seed,
-    )  # fmt: skip
+        method=method,
+        positive=options.positive,
+        roles=data.roles,
+        date_order=options.date_order,
+        missing=asked_missing(options, data.table.column_names),
+        random_state=options.seed,
+    )
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
-            classifier, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups=groups,
-            n_bootstraps=options.bootstraps, random_state=options.seed,
+            classifier,
+            data.table.drop_columns([options.target]),
+            np.array(data.target.to_pylist()),
+            groups=groups,
+            n_bootstraps=options.bootstraps,
+            random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
-        )  # fmt: skip
+        )
 
 
 def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: StabilityReport) -> StabilityReport:
@@ -79,40 +93,47 @@ def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: Stability
 
 def _decisions(found: DecisionStability) -> Iterator[Any]:
     yield "\nDecisions: a refit decides about rows that it did not have, and is compared with the fit of all rows."
-    figures = [("decisions that change", with_error(found.flip_rate, found.flip_error)),
-               ("rows that every refit decides alike", f"{found.never_flipped:.3f}")]  # fmt: skip
-    if found.mean_spread is not None:
-        figures.append(("spread of the probability (mean standard deviation)", f"{found.mean_spread:.3f}"))
-    yield grid(("", ""), figures)
+    spread = None if found.mean_spread is None else f"{found.mean_spread:.3f}"
+    figures = {
+        "decisions that change": with_error(found.flip_rate, found.flip_error),
+        "rows that every refit decides alike": f"{found.never_flipped:.3f}",
+        "spread of the probability (mean standard deviation)": spread,
+    }
+    yield facts(figures)
     if found.by_margin:
-        names = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
-        yield grid(("margin", "from", "to", "rows", "decisions that change"), [
+        fifths = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
+        rows = [
             (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
-            for name, part in zip(names, found.by_margin, strict=True)
-        ])  # fmt: skip
+            for name, part in zip(fifths, found.by_margin, strict=True)
+        ]
+        yield grid(("margin", "from", "to", "rows", "decisions that change"), rows)
     if found.least_stable:
         yield "The least stable rows:"
-        yield grid(("row", "class", "decision", "else", "share of refits", "refits", "margin"), [
-            (f"{one.row}", shown(one.label), shown(one.decided), shown(one.otherwise), f"{one.flip_rate:.2f}",
-             f"{one.n_votes}", "" if one.margin is None else f"{one.margin:.3g}")
-            for one in found.least_stable
-        ])  # fmt: skip
+        names = ("row", "class", "decision", "else", "share of refits", "refits", "margin")
+        yield grid(names, [_unstable(one) for one in found.least_stable])
+
+
+def _unstable(one: UnstableRow) -> tuple[str, ...]:
+    margin = "" if one.margin is None else f"{one.margin:.3g}"
+    labels = (shown(label) for label in (one.label, one.decided, one.otherwise))
+    return f"{one.row}", *labels, f"{one.flip_rate:.2f}", f"{one.n_votes}", margin
 
 
 def _groups(found: GroupStability | None) -> Iterator[Any]:
     if found is None:
         return
     yield "\nGroups of columns (1: the same groups; 0: no column in common)."
-    yield grid(("", ""), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
-                          ("agreement of two refits", f"{found.between_refits:.3f}"),
-                          ("pairs of one group that stay together", f"{found.pairs_kept:.3f}"),
-                          ("the same by chance", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
+    figures = {
+        "agreement of a refit with the fit of all rows": found.with_full_fit,
+        "agreement of two refits": found.between_refits,
+        "pairs of one group that stay together": found.pairs_kept,
+        "the same by chance": found.pairs_by_chance,
+    }
+    yield facts({name: f"{value:.3f}" for name, value in figures.items()})
     order = np.argsort(-found.best_match, kind="stable")
-    yield grid(("group", "found again", "best match"), [
-        (shown(", ".join(found.names(found.groups[place]))), f"{found.kept[place]:.2f}",
-         f"{found.best_match[place]:.2f}")
-        for place in order[:_LISTED]
-    ])  # fmt: skip
+    named = [(shown(", ".join(found.names(found.groups[place]))), place) for place in order[:_LISTED]]
+    rows = [(name, f"{found.kept[place]:.2f}", f"{found.best_match[place]:.2f}") for name, place in named]
+    yield grid(("group", "found again", "best match"), rows)
     if len(order) > _LISTED:
         yield f"{len(order) - _LISTED:,} more groups are less alike."
 
@@ -121,15 +142,25 @@ def _medoids(found: MedoidStability | None) -> Iterator[Any]:
     if found is None:
         return
     yield f"\nMedoids: {found.n_medoids:,} (a distance of 1 is that between two rows of the class)."
-    yield grid(("", ""), [("chosen again, if the sample has the row", f"{found.mean_kept:.3f}"),
-                          ("if not, distance to the nearest new medoid", f"{found.mean_moved:.3f}"),
-                          ("the same if medoids were drawn at random", f"{found.by_chance.mean():.3f}")])  # fmt: skip
+    figures = {
+        "chosen again, if the sample has the row": found.mean_kept,
+        "if not, distance to the nearest new medoid": found.mean_moved,
+        "the same if medoids were drawn at random": found.by_chance.mean(),
+    }
+    yield facts({name: f"{value:.3f}" for name, value in figures.items()})
     order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")
-    yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), [
-        (f"{found.rows[place]}", shown(found.classes[place]), f"{found.present[place]}", _known(found.kept[place], 2),
-         _known(found.moved[place]), f"{found.by_chance[place]:.3f}")
+    rows = [
+        (
+            f"{found.rows[place]}",
+            shown(found.classes[place]),
+            f"{found.present[place]}",
+            _known(found.kept[place], 2),
+            _known(found.moved[place]),
+            f"{found.by_chance[place]:.3f}",
+        )
         for place in order[:_LISTED]
-    ])  # fmt: skip
+    ]
+    yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), rows)
     if len(order) > _LISTED:
         yield f"{len(order) - _LISTED:,} more medoids are chosen again less often."
 
