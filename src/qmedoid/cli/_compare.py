@@ -18,7 +18,7 @@ from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.targets import label_codes
 
 if TYPE_CHECKING:
-    from qmedoid.estimators.comparison import Comparison, Fold, Spread
+    from qmedoid.estimators.comparison import ComparedFold, Comparison, Spread
 
 # Progress of a fold when our fit is done.
 _FIT_SHARE = 0.9
@@ -26,12 +26,12 @@ _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "ma
            "fit_seconds": "fit s"}  # fmt: skip
 
 
-def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Fold", list[str]]:
+def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["ComparedFold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
-    from qmedoid.estimators.comparison import OURS, Fold, Outcome, run_baselines
+    from qmedoid.estimators.comparison import OURS, ComparedFold, run_baselines
 
     judged, columns = fit.judged.known(), fit.model.contract.columns
-    outcomes, notes = {OURS: Outcome(judged.probabilities, fit.seconds)}, list[str]()
+    outcomes, notes = {OURS: (judged.probabilities, fit.seconds)}, list[str]()
     if options.compare:
         codes = label_codes(fit.train.target, fit.model.decision.classes)
         found, notes = run_baselines(columns, fit.train.table, judged.table, codes, options.seed, limit.allows)
@@ -41,7 +41,7 @@ def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Fo
     groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
     if given is not None and given in here:
         groups = equal_rows(cell_codes(judged.table, [given]))
-    return Fold(outcomes, judged.codes, groups), notes
+    return ComparedFold(outcomes, judged.codes, groups), notes
 
 
 def compare_fit(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Comparison", list[str]]:
@@ -86,7 +86,7 @@ def cross_validate(
     """
     from qmedoid.estimators.comparison import compared
 
-    done, confusion, notes = list["Fold"](), list[list[list[int]]](), list[str]()
+    done, confusion, notes = list["ComparedFold"](), list[list[list[int]]](), list[str]()
     with progress_bar() as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)
         warnings.simplefilter("always", InterruptedWarning)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -28,34 +28,8 @@ MOST_NAMED = 5
 _BINS = 20
 
 
-class ColumnFacts(NamedTuple):
-    """Facts about a column of the table, from its sampled rows.
-
-    Attributes
-    ----------
-    alone : float or None
-        ROC-AUC of the class by this column alone, on rows that its bins were not made of; of more than two classes the
-        mean of one against the rest. None without classes.
-    missing : tuple of (int, int)
-        Missing cells and rows of each class.
-    is_constant : bool
-        Whether all cells that are not missing are the same.
-    moved : float or None
-        Largest difference of the cumulative shares of the first and the last third of the rows.
-    missing_rows, rows : int
-        Missing cells of all rows.
-    """
-
-    alone: float | None
-    missing: tuple[tuple[int, int], ...]
-    is_constant: bool
-    moved: float | None
-    missing_rows: int
-    rows: int
-
-
 @dataclass(frozen=True)
-class Facts:
+class ReportFacts:
     """What findings look at: a summary, the model and the table that it is of, and the importances of columns."""
 
     summary: Mapping[str, Any]
@@ -83,8 +57,14 @@ class Facts:
         return {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
 
     @cached_property
-    def columns(self) -> dict[str, ColumnFacts]:
-        """Facts about the columns of the table, of many about the most important ones."""
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """Facts about the columns of the table from its sampled rows, of many about the most important ones.
+
+        ``"alone"`` is the ROC-AUC of the class by this column alone (see `told_alone`), ``"missing"`` the missing cells
+        and rows of each class, ``"is_constant"`` whether all cells that are not missing are the same, ``"moved"`` the
+        largest difference of the cumulative shares of the first and the last third of the rows; ``"missing_rows"`` and
+        ``"rows"`` count cells.
+        """
         if self.model is None or self.looked is None:
             return {}
         places = list(self.model.layout.used)
@@ -125,15 +105,18 @@ def _values(model: TableModel, sample: Sample, place: int) -> Array:
     return values / 86_400e6 if column.kind == "date" else values
 
 
-def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> ColumnFacts:
+def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
     values, codes, n_classes = _values(model, sample, place), sample.codes, len(model.decision.classes)
     absent, labeled = np.isnan(values), codes >= 0
     known = values[~absent]
-    by_class = tuple((int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes))
-    return ColumnFacts(
-        told_alone(values[labeled], codes[labeled], n_classes), by_class,
-        len(known) > 0 and bool((known == known[0]).all()), moved(values[order]), int(absent.sum()), len(values),
-    )  # fmt: skip
+    return {
+        "alone": told_alone(values[labeled], codes[labeled], n_classes),
+        "missing": [(int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes)],
+        "is_constant": len(known) > 0 and bool((known == known[0]).all()),
+        "moved": moved(values[order]),
+        "missing_rows": int(absent.sum()),
+        "rows": len(values),
+    }
 
 
 def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
@@ -178,12 +161,8 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 """In the order of the page."""
 
 
-class Verdict(NamedTuple):
-    """What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
-
-    status: Status
-    why: str
-    do: str = ""
+Verdict = tuple[Status, str, str]
+"""What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
 
 
 def named(names: Iterable[object]) -> str:
@@ -193,31 +172,26 @@ def named(names: Iterable[object]) -> str:
 
 def passed(why: str) -> Verdict:
     """Nothing was found."""
-    return Verdict("passed", why)
+    return "passed", why, ""
 
 
 def not_applicable(why: str) -> Verdict:
     """It cannot be evaluated."""
-    return Verdict("not applicable", why)
+    return "not applicable", why, ""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A coded finding: what it is called where it is found, and what holds where it is not."""
-
-    title: str
-    holds: str
-    evaluate: Callable[[Facts], Verdict]
+Evaluate = Callable[[ReportFacts], Verdict]
+FINDINGS: dict[str, tuple[str, str, Evaluate]] = {}
+"""By code: what a finding is called where it is found, what holds where it is not, and the function that decides."""
 
 
-FINDINGS: dict[str, Finding] = {}
-
-
-def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
+def finding(
+    code: str, title: str, holds: str
+) -> Callable[[Callable[[ReportFacts], Verdict]], Callable[[ReportFacts], Verdict]]:
     """Register a function of the facts under a code."""
 
-    def register(evaluate: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
-        FINDINGS[code] = Finding(title, holds, evaluate)
+    def register(evaluate: Evaluate) -> Evaluate:
+        FINDINGS[code] = title, holds, evaluate
         return evaluate
 
     return register
@@ -232,15 +206,15 @@ def check_codes(codes: Iterable[str]) -> None:
             )
 
 
-def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
+def evaluate_findings(facts: ReportFacts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
     """All findings, problems first; those of equal status by their code."""
     check_codes(ignore)
     found = list[ReportFindingDict]()
     for code in sorted(FINDINGS):
-        one = FINDINGS[code]
-        verdict = (
-            Verdict("ignored", "It was ignored, as requested (--ignore).") if code in ignore else one.evaluate(facts)
-        )
-        title = one.title if verdict.status in ("problem", "tip") else one.holds
-        found.append({"code": code, "status": verdict.status, "title": title, "why": verdict.why, "do": verdict.do})
+        title, holds, evaluate = FINDINGS[code]
+        status, why, do = evaluate(facts)
+        if code in ignore:
+            status, why, do = "ignored", "It was ignored, as requested (--ignore).", ""
+        title = title if status in ("problem", "tip") else holds
+        found.append({"code": code, "status": status, "title": title, "why": why, "do": do})
     return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))
