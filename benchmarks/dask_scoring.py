@@ -70,7 +70,7 @@ def measure(model: Path, inputs: Path, out: Path) -> dict[str, tuple[float, str]
     task = ScoreTask(str(model), load_file(model).sha256, Cut(), ScoreSettings(("id",)))
 
     def tasks() -> tuple[ScoreTask, ...]:
-        return plan_scoring(task, str(inputs), out, force=True).tasks
+        return plan_scoring(task, str(inputs), out, force=True)[0]
 
     command = [sys.executable, "-m", "qmedoid", "score", str(model), str(inputs), "-o", f"{out}/", "--columns", "id"]
     found = {"command": timed(lambda: subprocess.run(command, check=True, capture_output=True), out)}

@@ -22,7 +22,7 @@ from benchmarks.studies.cells import hold_out, load_data
 from qmedoid import MedoidClassifier
 from qmedoid.quantum.devices import BlockSampler, Device, as_device
 from qmedoid.quantum.devices.blocks import device_noise
-from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.devices.sampling import CircuitBatch
 from qmedoid.quantum.measurement import MeasurementPlan
 from qmedoid.quantum.measurement.running import run_jobs
 
@@ -83,7 +83,7 @@ def row(
     }
 
 
-def looped(batches: list[Batch], sampler: Any, count: int) -> tuple[float, float]:
+def looped(batches: list[CircuitBatch], sampler: Any, count: int) -> tuple[float, float]:
     """Seconds of some circuits, each sent by its own call of ``run``."""
     pubs = [(circuit, values[[place]], shots) for circuit, values, shots in (one.pub for one in batches)
             for place in range(len(values))]  # fmt: skip

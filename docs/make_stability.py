@@ -17,8 +17,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
-from qmedoid.cli.options import StabilityOptions
-from qmedoid.cli.stability import run
+from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.datasets import LOADERS, load_dataset, locate
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error

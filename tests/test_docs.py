@@ -66,17 +66,14 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
 @pytest.mark.parametrize("page", [page for page in PAGES if SHELL_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
 def test_commands_of_the_shell_can_be_called_so(page):
     """Commands that no script runs still name options that exist, with values of the right kind."""
-    from typer.main import get_command
+    from qmedoid.cli.app import COMMANDS, load_command
 
-    from qmedoid.cli.app import app
-
+    names = {name for commands in COMMANDS.values() for name in commands}
     for block in SHELL_BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in re.findall(r"^ *qmedoid (.*)$", block.replace("\\\n", " "), flags=re.MULTILINE):
-            group, words = get_command(app), shlex.split(line, comments=True)
-            while hasattr(group, "commands"):
-                name, *words = words
-                group = group.commands[name]
-            group.make_context(name, words)
+            words = shlex.split(line, comments=True)
+            name = next(name for name in (" ".join(words[:2]), words[0]) if name in names)
+            load_command(name).make_context(name, words[len(name.split()) :])
 
 
 @pytest.fixture
@@ -270,16 +267,14 @@ def test_the_commands_print_what_the_pages_show(docs_scripts, plain, monkeypatch
 
 
 def test_every_command_and_option_is_told():
-    from typer.main import get_command
-
-    from qmedoid.cli.app import app
+    from qmedoid.cli.app import COMMANDS, load_command
 
     page = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("command-line", "saved-models"))
-    for name, command in get_command(app).commands.items():
+    for name in (name for commands in COMMANDS.values() for name in commands if " " not in name):
         assert f"`{name} " in page or f"`{name}`" in page, f"The command {name} is not told."
         if name == "demo":  # a show of its own, with --help
             continue
-        for parameter in command.params:
+        for parameter in load_command(name).params:
             spelt = "|".join(map(re.escape, [*parameter.opts, *parameter.secondary_opts]))
             told = re.search(rf"(?<![\w-])({spelt})(?![\w-])", page)
             assert told or parameter.param_type_name == "argument", f"{name} {spelt} is not told."
@@ -300,18 +295,15 @@ def test_documented_defaults_are_those_of_the_code(name):
 
 
 def test_defaults_in_the_tables_of_the_pages_are_those_of_the_code():
-    from typer.main import get_command
-
-    from qmedoid.cli.app import app
+    from qmedoid.cli.app import load_command
 
     evidence = defaults_of(qmedoid.EvidenceClassifier)
     shown = table_defaults(DOCS / "evidence.md")
     assert shown == {name: evidence[name] for name in shown}
-    commands = get_command(app).commands
     options = {
         option: one.default
-        for command in (commands["circuit"].commands["run"], commands["fit"])
-        for one in command.params
+        for name in ("circuit run", "fit")
+        for one in load_command(name).params
         for option in one.opts
     }
     shown = table_defaults(DOCS / "command-line.md")

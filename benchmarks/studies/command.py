@@ -14,7 +14,7 @@ from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
 from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
-from qmedoid.cli.more_options import ReproduceOptions
+from qmedoid.cli.reproduce import ReproduceOptions
 
 # What a frame adds to the width of a cell.
 _FRAME = 3

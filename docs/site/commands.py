@@ -6,7 +6,7 @@ from typing import Any
 from typer.main import get_command
 
 from qmedoid.cli._help import EXIT_CODES, meaning, panels, short, spelled, usage
-from qmedoid.cli.app import app
+from qmedoid.cli.app import app, load_command
 
 
 def markdown() -> str:
@@ -34,7 +34,8 @@ def _commands(group: Any, before: str = "qmedoid") -> Iterator[tuple[str, Any]]:
         if hasattr(command, "commands"):
             yield from _commands(command, f"{before} {name}")
         else:
-            yield f"{before} {name}", command
+            full = f"{before} {name}"
+            yield full, load_command(full.removeprefix("qmedoid "))
 
 
 def _section(name: str, command: Any) -> Iterator[str]:

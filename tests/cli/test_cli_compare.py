@@ -11,7 +11,7 @@ from small_tables import small_table, write
 from qmedoid.cli._compare import folds_of, judged_fold
 from qmedoid.cli._fitting import Judged, OneFit
 from qmedoid.cli._training_rows import read_labeled, time_order
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.fit import FitOptions
 from qmedoid.estimators import comparison
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError

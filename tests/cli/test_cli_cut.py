@@ -113,15 +113,15 @@ def test_top_of_equal_scores_and_of_pipes(cli, two, tmp_path):
 
 def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
     from qmedoid.metrics.thresholds import threshold_at_count
-    from qmedoid.tables import _csv
+    from qmedoid.tables import text_files
     from qmedoid.tables.evaluating import top_in_file
     from qmedoid.tables.score_settings import ScoreSettings
 
     model = qmedoid.load(two.model).model
     decided = qmedoid.load(two.model).decide(two.table)
     log_odds = decided.scores[:, 1] - decided.scores[:, 0]
-    monkeypatch.setattr(_csv, "_BLOCK", 500)
-    monkeypatch.setattr(_csv, "_SAMPLE", 500)
+    monkeypatch.setattr(text_files, "_BLOCK", 500)
+    monkeypatch.setattr(text_files, "_SAMPLE", 500)
     for count in (1, 3, 20):
         found = top_in_file(model, str(two.file), count, ScoreSettings())
         assert found == (threshold_at_count(log_odds, count), 90)

@@ -5,7 +5,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.cli._option_kinds import share
+from qmedoid.cli.options import share
 from qmedoid.spelling import number_of
 
 

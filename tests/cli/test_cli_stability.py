@@ -7,8 +7,7 @@ import pytest
 from small_tables import replaced, small_table, write
 
 from qmedoid import MedoidClassifier
-from qmedoid.cli.options import StabilityOptions
-from qmedoid.cli.stability import run
+from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError, ParameterError
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import ParameterError
 from qmedoid.optimize.descent import (
     DescentResult,
+    DescentStep,
     Record,
-    Step,
     _combination,
     candidate_subsets,
     coordinate_descent,
@@ -384,5 +384,5 @@ def test_members_named_twice_are_one_member():
 
 def test_step_knows_what_it_tried():
     found = descend(ToyObjective(), sizes=(2,), max_passes=1)
-    assert found.trace[0] == Step(2, 0, None, None, found.trace[0].score, accepted=True)
+    assert found.trace[0] == DescentStep(2, 0, None, None, found.trace[0].score, accepted=True)
     assert {step.anchor for step in found.trace[1:]} == {0, 1, 2}

@@ -180,7 +180,7 @@ def test_a_column_that_no_decision_depends_on_is_found():
     summary = summarize(plain_model(), settings=ReportSettings(live=False))
     assert FINDINGS[UNREAD][2](ReportFacts(summary))[0] == "passed"
     columns = [{**one, "read": one["name"] != "x2"} for one in summary["columns"]]
-    status, why, _ = FINDINGS[UNREAD][2](ReportFacts({**summary, "columns": columns}))
+    status, why = FINDINGS[UNREAD][2](ReportFacts({**summary, "columns": columns}))
     assert status == "tip"
     assert "'x2'" in why
 

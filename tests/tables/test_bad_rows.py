@@ -14,7 +14,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Numbers
 from qmedoid.saved import SavedModel
-from qmedoid.tables import _csv
+from qmedoid.tables import text_files
 from qmedoid.tables.evaluating import estimate_in_file
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.score_settings import ScoreSettings
@@ -59,8 +59,8 @@ def broken_lines(n=60, seed=0, newline="\n"):
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("block", [300, 1 << 20])
 def test_no_row_is_lost_and_none_moves(model, tmp_path, monkeypatch, block, newline):
-    monkeypatch.setattr(_csv, "_BLOCK", block)
-    monkeypatch.setattr(_csv, "_SAMPLE", min(block, 1 << 18))
+    monkeypatch.setattr(text_files, "_BLOCK", block)
+    monkeypatch.setattr(text_files, "_SAMPLE", min(block, 1 << 18))
     text, records, reasons, lines = broken_lines(newline=newline)
     (tmp_path / "t.csv").write_bytes(text.encode())
     file, out, aside = (str(tmp_path / name) for name in ("t.csv", "o.parquet", "bad.csv"))
@@ -232,5 +232,5 @@ def test_records_of_a_text_are_found_as_they_are_written(tmp_path):
         assert batch.to_pydict() == {"a": ["1", "x\ny", None, None, "8"], "b": ["2", "3", None, None, "9"]}
         assert sorted(source.origin.malformed(len(batch))) == [2, 3]
         written = source.origin.written(range(5))
-        assert [one.text for one in written] == ["1,2", '"x\ny",3', "4", "5,6,7", '"8","9"']
-        assert [one.line for one in written] == [2, 4, 6, 8, 9]
+        assert [text for _, text in written] == ["1,2", '"x\ny",3', "4", "5,6,7", '"8","9"']
+        assert [line for line, _ in written] == [2, 4, 6, 8, 9]

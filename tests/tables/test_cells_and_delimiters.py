@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.model.contract import Column, Levels
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
+from qmedoid.tables.detect import DELIMITERS, detect_dialect
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import infer_columns

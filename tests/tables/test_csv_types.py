@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.tables._detect import Bytes
-from qmedoid.tables._text_types import infer_types
+from qmedoid.tables.detect import Bytes
 from qmedoid.tables.source import open_table
+from qmedoid.tables.text_types import infer_types
 
 CELLS = {
     "whole": ["1", "-20", " 3", "4 ", "9007199254740993"],
@@ -73,6 +73,6 @@ def test_text_is_opened_once_and_never_written_out(tmp_path, monkeypatch, max_ro
     for name in ("write_csv", "CSVWriter"):
         monkeypatch.setattr(pyarrow.csv, name, None)
     with open_table(path) as source:
-        table = source.read(max_rows).table
+        table = source.read(max_rows)[0]
     assert table.schema.types == [pa.float64(), pa.int64(), pa.string(), pa.date32()]
     assert opened == [path]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
+from qmedoid.tables.detect import DELIMITERS, detect_dialect
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import open_table
 
@@ -26,7 +26,7 @@ def write(path, content):
 
 def read(path, **options):
     with open_table(path, **options) as source:
-        return source.read().table.to_pydict(), source.notes
+        return source.read()[0].to_pydict(), source.notes
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_decimal_commas_beside_a_word_are_numbers(file):
     """So that the column is one of numbers, with cells that are none, as it would be with points."""
     text = "a;b\n" + "3,25;x\n4,5;y\n" * 10 + "n.v.;0,5 l\n"
     with open_table(write(file, text)) as source:
-        for read_ in (source.read(), source.read(max_rows=100)):
-            inferred = infer_columns(read_.table)
+        for read_, _ in (source.read(), source.read(max_rows=100)):
+            inferred = infer_columns(read_)
             assert [(column.kind, column.spelling) for column in inferred.columns] == [
                 ("number", "1234,5"), ("category", "")]  # fmt: skip
             assert "1 of 21 cells are not numbers, such as 'n.v.'" in next(iter(inferred.notes.values()))
@@ -91,7 +91,7 @@ def test_thousands_are_not_taken_for_decimals_unasked(file):
     write(file, "a;b\n1,234;1\n12,345;2\n")
     assert read(file)[0]["a"] == ["1,234", "12,345"]
     with open_table(file) as source, pytest.raises(DataError, match=r"'a' holds '1,234'.*--decimal"):
-        infer_columns(source.read().table)
+        infer_columns(source.read()[0])
     assert read(file, decimal=",")[0]["a"] == [1.234, 12.345]
     # No thousands begin with a zero.
     assert read(write(file, "a;b\n0,234;1\n12,345;2\n"))[0]["a"] == [0.234, 12.345]
@@ -119,7 +119,7 @@ def test_encodings_of_long_files(file, encoding):
     with open_table(file) as source:
         for _ in range(2):
             assert sum(batch["ort"].to_pylist().count("Zürich") for batch in source.batches()) == 100_000
-        assert source.read().table["ort"].to_pylist() == ["Zürich"] * 100_000
+        assert source.read()[0]["ort"].to_pylist() == ["Zürich"] * 100_000
         assert len(source.notes) == (encoding != "utf-8")
 
 
@@ -145,7 +145,7 @@ def test_large_numbers_and_dates(file):
         "i,f,d,t,z\n99999999999999999999,1e308,2024-02-29,2024-02-29 10:00:00,2024-02-29T10:00:00+02:00\n1,inf,,,\n",
     )
     with open_table(file) as source:
-        table = source.read().table
+        table = source.read()[0]
     # A float would lose digits of the first.
     assert table["i"].to_pylist() == ["99999999999999999999", "1"]
     assert table["f"].to_pylist() == [1e308, float("inf")]
@@ -158,7 +158,7 @@ def test_mixed_types_are_text_even_if_the_first_part_is_numbers(file):
     write(file, "a,b\n" + "1,2\n" * 400_000 + "x,3\n")
     with open_table(file) as source:
         assert source.schema.types == [pa.int64(), pa.int64()]
-        table = source.read().table
+        table = source.read()[0]
         assert (table["a"].type, table["b"].type) == (pa.string(), pa.int64())
         assert table["a"][0].as_py() == "1"
         with pytest.raises(CellTypeError, match=r"column 'a', row 400001: .*'x'"):
@@ -192,7 +192,7 @@ def test_header_only_and_one_row(file):
     with open_table(write(file, "a,b\n")) as source:
         assert source.names == ("a", "b")
         assert list(source.batches()) == []
-        assert source.read().table.num_rows == source.read(max_rows=3).table.num_rows == 0
+        assert source.read()[0].num_rows == source.read(max_rows=3)[0].num_rows == 0
     assert read(write(file, "a,b\n1,2"))[0] == {"a": [1], "b": [2]}
 
 
@@ -239,8 +239,8 @@ def test_zero_bytes_late(file):
 
 
 def test_quote_never_closed(file, monkeypatch):
-    monkeypatch.setattr("qmedoid.tables._csv._BLOCK", 1 << 12)
-    monkeypatch.setattr("qmedoid.tables._csv._LONGEST_RECORD", 1 << 14)
+    monkeypatch.setattr("qmedoid.tables.text_files._BLOCK", 1 << 12)
+    monkeypatch.setattr("qmedoid.tables.text_files._LONGEST_RECORD", 1 << 14)
     write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 400_000)
     with open_table(file) as source, pytest.raises(DataError, match="never closed"):
         list(source.batches())
@@ -264,12 +264,12 @@ def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
     values = [cell for value in values for cell in ('5" pipe', value)] if stray else values
     path = write(tmp_path_factory.mktemp("blocks") / "t.csv", "n,v\n" + "".join(f"1,{value}\n" for value in values))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qmedoid.tables._csv._SAMPLE", 16)
-        patch.setattr("qmedoid.tables._csv._BLOCK", size)
+        patch.setattr("qmedoid.tables.text_files._SAMPLE", 16)
+        patch.setattr("qmedoid.tables.text_files._BLOCK", size)
         with open_table(path, delimiter=",") as source:
             batches = list(source.batches(types={"n": pa.int64(), "v": pa.string()}))
     with open_table(path) as source:
-        whole = source.read().table["v"].cast(pa.string()).to_pylist()
+        whole = source.read()[0]["v"].cast(pa.string()).to_pylist()
     assert [cell for batch in batches for cell in batch["v"].to_pylist()] == whole
     assert len(whole) == len(values)
 
@@ -284,12 +284,12 @@ def test_3000_columns(file):
     write(file, ",".join(names) + "\n" + "\n".join(",".join([str(row)] * 3000) for row in range(20)) + "\n")
     with open_table(file) as source:
         assert source.names == tuple(names)
-        assert source.read().table.shape == (20, 3000)
+        assert source.read()[0].shape == (20, 3000)
 
 
 def test_long_records(file):
     write(file, "a,b\n" + "".join(f'{i},"{"x" * 3_000_000}"\n' for i in range(3)))
-    for read_all in (lambda s: s.read().table, lambda s: pa.Table.from_batches(s.batches())):
+    for read_all in (lambda s: s.read()[0], lambda s: pa.Table.from_batches(s.batches())):
         with open_table(file) as source:
             table = read_all(source)
         assert table["a"].to_pylist() == [0, 1, 2]
@@ -318,8 +318,8 @@ def test_point_beside_decimal_commas_is_no_decimal_sign(file):
     """It parts thousands; where a whole column is read strictly, such a cell is not a number."""
     write(file, "a;b\n" + "3,25;1.234\n" * 19 + "1.234;2.345\n")
     with open_table(file, decimal=",") as source:
-        for rows in (source.read(), source.read(max_rows=100)):
-            inferred = infer_columns(rows.table)
+        for rows, _ in (source.read(), source.read(max_rows=100)):
+            inferred = infer_columns(rows)
             assert [column.spelling for column in inferred.columns] == ["1.234,5", "1.234"]
             assert "'1.234' is 1234" in next(iter(inferred.notes.values()))
         with pytest.raises(CellTypeError):
@@ -343,11 +343,11 @@ def test_whole_numbers_with_leading_zeros_stay_texts(file, cells_, is_text):
     write(file, "z,n\n" + "".join(f"{cell},{place}\n" for place, cell in enumerate(cells_)))
     with open_table(file) as source:
         assert (source.schema.field("z").type == pa.string()) is is_text
-        for rows in (source.read(), source.read(max_rows=10)):
-            assert (rows.table.schema.field("z").type == pa.string()) is is_text
-            assert rows.table["n"].type == pa.int64()
+        for rows, _ in (source.read(), source.read(max_rows=10)):
+            assert (rows.schema.field("z").type == pa.string()) is is_text
+            assert rows["n"].type == pa.int64()
             if is_text:
-                found = [cell and cell.strip() for cell in rows.table["z"].to_pylist()]
+                found = [cell and cell.strip() for cell in rows["z"].to_pylist()]
                 assert found == [cell.strip() or None for cell in cells_]
 
 
@@ -355,7 +355,7 @@ def test_leading_zeros_that_show_late_are_seen_where_texts_are_drawn_from(file):
     write(file, "z,n\n" + "".join(f"{10_000 + k},{k}\n" for k in range(60_000)) + "00123,1\n")
     with open_table(file) as source:
         assert source.schema.field("z").type == pa.int64()
-        assert source.read(max_rows=100_000).table["z"].type == pa.string()
+        assert source.read(max_rows=100_000)[0]["z"].type == pa.string()
 
 
 def test_blanks_after_commas_are_no_part_of_anything(file):
@@ -367,7 +367,7 @@ def test_blanks_after_commas_are_no_part_of_anything(file):
     for content in (text, text.replace(", ", ",").replace(" ,", ",").replace(" \n", "\n")):
         with open_table(write(file, content)) as source:
             assert source.names == ("a", "b", "day", "t", "c")
-            table = source.read().table
+            table = source.read()[0]
             inferred = infer_columns(table)
             assert [column.kind for column in inferred.columns] == ["number", "number", "date", "category", "category"]
             assert [column.missing for column in inferred.columns] == [False] * 4 + [True]

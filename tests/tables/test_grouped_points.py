@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from qmedoid.tables import cells
-from qmedoid.tables._text_types import ENOUGH_CELLS, grouped_example
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
+from qmedoid.tables.text_types import ENOUGH_CELLS, grouped_example
 
 COUNTS = [1275, 2128, 20628, 935_000, 1500, 7001, 88_888, 4000]
 DOUBT = "may part thousands"
@@ -26,7 +26,7 @@ def from_csv(columns, folder, **dialect):
     lines = [";".join(columns), *(";".join(row) for row in zip(*columns.values(), strict=True))]
     file.write_text("\n".join(lines) + "\n")
     with open_table(file, **dialect) as source:
-        return source.read(max_rows=1000).table
+        return source.read(max_rows=1000)[0]
 
 
 def from_texts(columns, _folder, **_dialect):

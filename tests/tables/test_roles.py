@@ -104,7 +104,7 @@ def test_text_file_gives_the_cells_of_categories_as_they_are_written(tmp_path):
     (tmp_path / "t.csv").write_text("version,x\n1.10,1\n1.1,2\n2.0,3\n")
     for max_rows in (None, 10):
         with open_table(tmp_path / "t.csv") as source:
-            table = source.read(max_rows=max_rows, texts=["version"]).table
+            table = source.read(max_rows=max_rows, texts=["version"])[0]
         assert table["version"].to_pylist() == ["1.10", "1.1", "2.0"]
         assert table["x"].type == pa.int64()
 

@@ -93,7 +93,7 @@ def write(path, content):
 
 def whole(where, **options):
     with open_table(where) as source:
-        return source.read(**options).table
+        return source.read(**options)[0]
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
@@ -109,7 +109,7 @@ def test_every_format_and_packing_holds_the_same_table(tmp_path, table, suffix, 
         assert source.n_rows == (N if suffix in (".parquet", ".feather") else None)
         assert source.is_text == (suffix == ".csv")
         assert source.notes == []
-        assert source.read().table.equals(table)
+        assert source.read()[0].equals(table)
         assert pa.Table.from_batches(source.batches()).equals(table)
         assert source.bytes_read == len(content)
 
@@ -165,9 +165,9 @@ def test_dictionaries_are_decoded_in_batches_and_stay_categories_to_fit_on(tmp_p
             assert source.schema.types == [pa.string(), pa.string()]
             if suffix != ".arrows":
                 assert pa.Table.from_batches(source.batches()) == pa.table({"t": texts, "l": texts})
-            for rows in (source.read(), source.read(max_rows=4)):
-                assert rows.table.schema.types == [declared, pa.string()]
-                assert rows.table.to_pydict() == {"t": texts.to_pylist(), "l": texts.to_pylist()}
+            for rows, _ in (source.read(), source.read(max_rows=4)):
+                assert rows.schema.types == [declared, pa.string()]
+                assert rows.to_pydict() == {"t": texts.to_pylist(), "l": texts.to_pylist()}
 
 
 def test_folder_and_pattern_are_the_files_in_order(tmp_path, table):
@@ -235,7 +235,7 @@ def test_named_pipe(tmp_path, table, suffix):
         open_table(tmp_path / "pipe") as source,
     ):
         assert source.n_bytes is None
-        assert source.read().table.equals(table)
+        assert source.read()[0].equals(table)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -307,9 +307,9 @@ def test_sample_is_uniform(tmp_path):
 
 def test_sampled_texts_have_the_types_of_the_whole(tmp_path):
     write(tmp_path / "t.csv", b"a;b\n" + b"1,5;x\n;\n2,5;NA\n" * 5)
-    sample = open_table(tmp_path / "t.csv").read(max_rows=7).table
+    sample = open_table(tmp_path / "t.csv").read(max_rows=7)[0]
     assert sample.schema.types == [pa.float64(), pa.string()]
-    single = open_table(write(tmp_path / "u.csv", b"a\n" + b"1\nNA\n" * 5)).read(max_rows=10).table
+    single = open_table(write(tmp_path / "u.csv", b"a\n" + b"1\nNA\n" * 5)).read(max_rows=10)[0]
     assert single.to_pydict() == {"a": [1, None] * 5}
 
 

@@ -35,7 +35,7 @@ def reference():
 
 def read(path, **options):
     with open_table(path, **options) as source:
-        return source.read(max_rows=1000).table
+        return source.read(max_rows=1000)[0]
 
 
 def changed_columns(found):

@@ -15,9 +15,9 @@ from qmedoid.model.contract import DATE_SPELLINGS, Contract, is_spelling
 from qmedoid.model.storage.forms import read
 from qmedoid.schema import RefusedError
 from qmedoid.tables import cells
-from qmedoid.tables._dates import find_dates
-from qmedoid.tables._numbers import find_spelling
+from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.numbers import find_spelling
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import label_codes
 
@@ -122,7 +122,7 @@ def test_thousands_of_a_german_export_are_thousands(tmp_path, decimals):
     path.write_text("\n".join(";".join(row) for row in [["a", "b", "y"], *rows]))
     for options in ({}, {"max_rows": 100}):
         with open_table(path) as source:
-            table = source.read(**options).table
+            table = source.read(**options)[0]
         if decimals:
             assert infer_columns(table).columns[0].spelling == "1.234"
         else:
@@ -186,7 +186,7 @@ def test_long_whole_numbers_are_not_equal_because_their_floats_are(kind, tmp_pat
     longer = [10**19 + 7 * row for row in range(40)]
     path.write_text("\n".join(["order_id,b", *(f"{one},{row % 3}" for row, one in enumerate(longer))]))
     with open_table(path) as source:
-        table = source.read(max_rows=100).table
+        table = source.read(max_rows=100)[0]
     assert len(table["order_id"].unique()) == 40
     assert "order_id" in infer_columns(table).left_out
     assert only([2**60, 2**60 + 1] * 15)[1].count("digits") == 1
@@ -217,7 +217,7 @@ def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"a": nested}), path)
     with open_table(path) as source:
-        assert infer_columns(source.read(max_rows=5).table).left_out
+        assert infer_columns(source.read(max_rows=5)[0]).left_out
 
 
 def test_time_column_may_hold_dates_with_the_day_first():

@@ -47,8 +47,8 @@ def test_estimate_of_a_file_is_that_of_its_rows(model, file, tmp_path):
 def test_table_that_is_read_again_is_counted_once(model, file, tmp_path, monkeypatch):
     """A cell that is no number turns up late: the file is read from its beginning, with texts as they are."""
     table, path = file
-    monkeypatch.setattr("qmedoid.tables._csv._BLOCK", 2**12)
-    monkeypatch.setattr("qmedoid.tables._csv._SAMPLE", 2**11)
+    monkeypatch.setattr("qmedoid.tables.text_files._BLOCK", 2**12)
+    monkeypatch.setattr("qmedoid.tables.text_files._SAMPLE", 2**11)
     cells = [str(value) for value in table["x1"].to_pylist()]
     cells[-1] = "oops"
     pyarrow.csv.write_csv(table.set_column(0, "x1", pa.array(cells)), path)

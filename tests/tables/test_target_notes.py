@@ -7,7 +7,7 @@ from qmedoid.tables.targets import seldom_note, target_notes
 
 
 def messages(labels, counts):
-    return [note.message for note in target_notes(labels, counts)]
+    return [message for _, message in target_notes(labels, counts)]
 
 
 def test_target_without_oddities_has_no_note():

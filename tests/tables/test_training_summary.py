@@ -8,7 +8,7 @@ import pytest
 
 from qmedoid import MedoidClassifier
 from qmedoid.model.contract import Levels
-from qmedoid.tables._text_kinds import rows_per_day
+from qmedoid.tables.text_kinds import rows_per_day
 
 
 @pytest.fixture(scope="module")

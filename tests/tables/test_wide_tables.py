@@ -12,7 +12,7 @@ from qmedoid.geometry.scaling import _FEW_ROWS
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.model.fit_novelty import fit_novelty
-from qmedoid.tables import _csv, cells, number_blocks
+from qmedoid.tables import cells, number_blocks, text_files
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.kinds import infer_alike, infer_columns
 from qmedoid.tables.source import open_table
@@ -139,10 +139,10 @@ def test_a_text_file_is_the_same_converted_some_columns_at_a_time(monkeypatch, t
     path = tmp_path / "table.csv"
     frame().to_csv(path, index=False)
     with open_table(path) as source:
-        table, schema = source.read().table, source.schema
-    monkeypatch.setattr(_csv, "_COLUMNS_AT_ONCE", 3)
+        table, schema = source.read()[0], source.schema
+    monkeypatch.setattr(text_files, "_COLUMNS_AT_ONCE", 3)
     with open_table(path) as source:
-        again = source.read().table
+        again = source.read()[0]
         assert source.schema.equals(schema)
     assert again.equals(table)
     assert again.schema.equals(table.schema, check_metadata=True)

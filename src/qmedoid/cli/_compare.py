@@ -10,7 +10,6 @@ from qmedoid.arrays import Codes
 from qmedoid.cli._fitting import Fitting, OneFit
 from qmedoid.cli._output import grid, plain_console, progress_bar
 from qmedoid.cli._training_rows import Labeled, given_row_groups, time_order
-from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import equal_rows, group_folds, row_groups
@@ -18,6 +17,7 @@ from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.targets import label_codes
 
 if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import ComparedFold, Comparison, Spread
 
 # Progress of a fold when our fit is done.
@@ -26,7 +26,7 @@ _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "ma
            "fit_seconds": "fit s"}  # fmt: skip
 
 
-def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["ComparedFold", list[str]]:
+def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["ComparedFold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
     from qmedoid.estimators.comparison import OURS, ComparedFold, run_baselines
 
@@ -44,7 +44,7 @@ def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Co
     return ComparedFold(outcomes, judged.codes, groups), notes
 
 
-def compare_fit(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Comparison", list[str]]:
+def compare_fit(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["Comparison", list[str]]:
     """A model and the baselines on its held-out rows, and sentences on baselines that lack."""
     from qmedoid.estimators.comparison import compared
 
@@ -52,7 +52,7 @@ def compare_fit(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Co
     return compared([fold]), notes
 
 
-def folds_of(train: Labeled, learnt: Sequence[str], options: FitOptions) -> list[tuple[Codes, Codes]]:
+def folds_of(train: Labeled, learnt: Sequence[str], options: "FitOptions") -> list[tuple[Codes, Codes]]:
     """Rows to fit and rows to judge by of each fold of ``--cv``, split as ``--test`` splits: groups kept together.
 
     In an order of time the rows are cut into one block more than there are folds, and every block but the first is

@@ -5,20 +5,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._training_rows import Labeled, given_row_groups, row_weights
-from qmedoid.cli.options import FitOptions, PointOptions
+from qmedoid.cli.options import PointOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
-from qmedoid.tables._text_types import Grouped, grouped_columns
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -31,6 +30,10 @@ from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.text_types import grouped_columns, median_size
+
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
 
 # Classes that are named where another was asked for.
 _CLASSES = 10
@@ -38,7 +41,7 @@ _CLASSES = 10
 _OF_THE_CALL = ("output", "report", "json", "quiet", "verbose", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
 
 
-def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
+def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read.
 
     Its fit is `shown` on a terminal.
@@ -189,7 +192,7 @@ class Fitting(NamedTuple):
     `totals` are the rows of every label in the whole table, where the rows of a fit are a sample of it.
     """
 
-    options: FitOptions
+    options: "FitOptions"
     roles: dict[str, Role]
     inferred: Inferred
     validation: Labeled | None
@@ -226,7 +229,7 @@ class Fitting(NamedTuple):
         training = model.training
         if training is not None and options.time_column is not None:
             times = train.table[options.time_column]
-            from qmedoid.tables._text_kinds import rows_per_day
+            from qmedoid.tables.text_kinds import rows_per_day
 
             training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
         # Medoids are numbered by their rows in the file, not among the training rows.
@@ -250,7 +253,7 @@ class Fitting(NamedTuple):
         return OneFit(model, train, seconds, held_out_report(model, judged)[2])
 
 
-def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
+def _validation(train: Labeled, valid: Labeled, options: "FitOptions") -> dict[str, Any]:
     """Validation rows with the labels of the training rows, however their file spells them."""
     labels = tuple(dict.fromkeys(train.target.to_pylist()))
     codes = label_codes(valid.target, labels)
@@ -266,7 +269,7 @@ def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str
     return {"X_val": valid.table.drop_columns([options.target]), "y_val": np.array(labels)[codes]}
 
 
-def _positive(data: Labeled, options: FitOptions) -> Any:
+def _positive(data: Labeled, options: "FitOptions") -> Any:
     """The positive class as the table spells it."""
     if options.positive is None:
         return None
@@ -293,7 +296,7 @@ def held_out_report(
     decided, _ = decide_batch(model, table, issues, tally)
     # Columns in which every point may part thousands, by their names in training.
     grouped = {
-        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
+        difference.renames.get(name, name): (example, median_size(read(data.table[name], "number").values))
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from qmedoid.cli._option_kinds import PANELS
+from qmedoid.cli.options import PANELS
 from qmedoid.spelling import did_you_mean
 
 WRONG_CALL: Any = typer.BadParameter.__mro__[2]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,13 +21,15 @@ from qmedoid.cli._training_rows import (
     fit_roles,
     takes_numbers,
 )
-from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
 from qmedoid.spelling import number_of
 from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import refuse_quantity
+
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
 
 # Bytes of a text that is fitted as a whole, packed or not, without a look at its rows.
 _SMALL = 2**22
@@ -45,7 +47,7 @@ class Asked(NamedTuple):
 
 
 @contextmanager
-def asked_passes(options: FitOptions, output: Path) -> Iterator[Asked | None]:
+def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
     from qmedoid.large.counting import count_rows
     from qmedoid.large.fit_sample import PassSettings
@@ -132,7 +134,7 @@ def _check_first_rows(table: Any, notes: Sequence[str], roles: Mapping[str, Role
             iter(source.batches(types=dict.fromkeys(source.names, pa.string()) if table.reading.as_text else {})), None
         )
     if first is not None and table.reading.as_text:
-        from qmedoid.tables._text_types import infer_types
+        from qmedoid.tables.text_types import infer_types
 
         units = find_units(infer_types(pa.table(first), table.reading.decimal, ()), roles)
         if units is not None:
@@ -144,7 +146,7 @@ def parts_folder(output: Path) -> Path:
     return output.with_name(output.name + ".parts")
 
 
-def _test_share(options: FitOptions) -> float:
+def _test_share(options: "FitOptions") -> float:
     """The share of the rows that is held out; what a fit in passes has not is refused."""
     test = share_or_file("--test", options.test)
     if isinstance(test, str):
@@ -163,7 +165,7 @@ def _test_share(options: FitOptions) -> float:
 
 
 @contextmanager
-def _runner(options: FitOptions, table: Any, folder: Any, on_rows: Any) -> Iterator[Any]:
+def _runner(options: "FitOptions", table: Any, folder: Any, on_rows: Any) -> Iterator[Any]:
     if options.dask is not None:
         from qmedoid.extras import require_dask
 
@@ -198,7 +200,7 @@ def _bar() -> Iterator[Any]:
         yield on_rows
 
 
-def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLimit) -> Any:
+def run_passes(asked: Asked, classifier: Any, options: "FitOptions", limit: TimeLimit) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
     from qmedoid.large.fit import fit_in_passes
     from qmedoid.large.fit_sample import Sampled
@@ -224,7 +226,7 @@ def run_passes(asked: Asked, classifier: Any, options: FitOptions, limit: TimeLi
     return fit_in_passes(classifier, asked.runner, asked.counted, asked.settings, fit_sample)
 
 
-def _asked_of(options: FitOptions) -> str:
+def _asked_of(options: "FitOptions") -> str:
     """Options that change the model, as text."""
     left = ("output", "report", "json", "memory", "resume", "dask", "table")
     asked: Mapping[str, Any] = {name: value for name, value in vars(options).items() if name not in left}

@@ -3,17 +3,19 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._fitting import Judged
 from qmedoid.cli._output import grid, plain_console, print_metrics, print_operating, shown
-from qmedoid.cli.options import FitOptions
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import alert_ceiling, verdict
+
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
 
 # Classes whose figures are shown one by one without --verbose.
 _FEW_CLASSES = range(3, 11)
@@ -42,7 +44,7 @@ def areas_of(judged: Judged | None) -> Areas:
     }
 
 
-def fit_verdict(model: TableModel, options: FitOptions, confusion: Sequence[Sequence[int]] | None) -> list[str]:
+def fit_verdict(model: TableModel, options: "FitOptions", confusion: Sequence[Sequence[int]] | None) -> list[str]:
     """How good a model is, from its test rows, else from cross-validation, and what its alert rate cannot reach.
 
     The confusion matrix is that of the folds of ``--cv``, if there are some.
@@ -82,7 +84,7 @@ def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
 
 
 def print_outcome(
-    model: TableModel, options: FitOptions, sentences: Sequence[str], areas: Areas, *, in_passes: bool = False
+    model: TableModel, options: "FitOptions", sentences: Sequence[str], areas: Areas, *, in_passes: bool = False
 ) -> None:
     """Print the verdict, figures of test rows beside those of cross-validation, and the operating point."""
     console, operating = plain_console(), model.decision.operating
@@ -186,7 +188,7 @@ def _out_of_fold(model: TableModel, operating: OperatingSummary | None) -> dict[
     return {"confusion": [[tn, fp], [fn, tp]], "roc_auc": None if area is None else area.value}
 
 
-def _second_name(options: FitOptions, in_passes: bool) -> str:
+def _second_name(options: "FitOptions", in_passes: bool) -> str:
     if in_passes:
         return "training rows that only\ncalibrated the model"
     return "cross-validation\nof the training rows" if options.valid is None else "validation rows"
@@ -213,7 +215,7 @@ def _print_classes(report: Mapping[str, Any]) -> None:
     console.print(table if fits else grid(names, rows))
 
 
-def next_commands(options: FitOptions, output: Path) -> list[str]:
+def next_commands(options: "FitOptions", output: Path) -> list[str]:
     """Commands that come after a fit, with the names of its files and a comment each."""
     table = "TABLE" if options.table == "-" else _file(options.table)
     model, base = _file(str(output)), output.name.removesuffix(".qmedoid")

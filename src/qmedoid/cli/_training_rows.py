@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._output import note
-from qmedoid.cli.options import FitOptions, TableOptions, TrainingOptions
+from qmedoid.cli.options import TableOptions, TrainingOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.spelling import did_you_mean
@@ -21,6 +21,9 @@ from qmedoid.tables.roles import ROLES, Role, check_roles, find_units, in_roles,
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels, refuse_quantity
+
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
 
 Rows = npt.NDArray[np.int64]
 MOST_ROWS = 5_000_000
@@ -224,7 +227,7 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
     """Row numbers in the order of a time column; rows of one time keep their order."""
     import pyarrow.compute as pc
 
-    from qmedoid.tables._text_kinds import moments_of_text
+    from qmedoid.tables.text_kinds import moments_of_text
 
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
@@ -270,7 +273,7 @@ def row_weights(data: Labeled, name: str) -> Array:
 
 
 def split_table(
-    data: Labeled, options: FitOptions, learnt: Sequence[str], valid: float, test: float
+    data: Labeled, options: "FitOptions", learnt: Sequence[str], valid: float, test: float
 ) -> tuple[Labeled, Labeled | None, Labeled | None, Any]:
     """Split a table by shares into training, validation and test rows, with the groups of the training rows, if given.
 

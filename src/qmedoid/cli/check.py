@@ -1,18 +1,34 @@
 """``qmedoid check``: how the columns of a table are read and why, and what is odd about it, before any fit."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
 from qmedoid.cli._training_rows import asked_missing, asked_roles, read_rows
-from qmedoid.cli.options import CheckOptions
+from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, option
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(TableOptions):
+    """Show how each column would be read, and what is odd about it.
+
+    Run it before a fit: it names columns that give the target away, identifiers, texts among numbers, and rows that
+    occur twice. It writes nothing.
+    """
+
+    most_used = ("target", "ignore", "missing", "category", "number", "strict", "json")
+    examples = ("qmedoid check patients.csv --target outcome",)
+
+    target: Annotated[Text, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")] = None
+    strict: Annotated[bool, option(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
 
 
 def run(options: CheckOptions) -> int:

@@ -2,12 +2,13 @@
 
 import base64
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid.cli._output import print_json
 from qmedoid.cli.documents import CircuitExportDict
-from qmedoid.cli.more_options import CircuitExportOptions
+from qmedoid.cli.options import DEVICE, OUTPUT, Force, Model, ReadingOptions, Text, argument, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_file
@@ -17,6 +18,48 @@ from qmedoid.tables.scoring import TableReading
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitExportOptions(ReadingOptions):
+    """Draw a circuit, or write it for other tools.
+
+    What is written says how its outcomes become a probability or a distance.
+    """
+
+    most_used = ("format", "output", "row", "which", "medoid", "measure", "json")
+    examples = (
+        "qmedoid circuit export patients.qmedoid",
+        "qmedoid circuit export patients.qmedoid new.csv --row 3 --format qasm",
+    )
+
+    model: Model
+    table: Annotated[
+        Text, argument("TABLE", "Table with the record whose angles are put in. Default: they stay open.")
+    ] = None
+    row: Annotated[int | None, option(DEVICE, "Row of the table, counted from 0.", min=0, metavar="N")] = None
+    format: Annotated[
+        Literal["qpy", "qasm", "qasm2", "text"],
+        option(
+            OUTPUT,
+            "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing).",
+            metavar="FORMAT",
+        ),
+    ] = "text"
+    which: Annotated[
+        Literal["auto", "variational", "swap-test", "interference"],
+        option(DEVICE, "Circuit: variational (the trained one), swap-test, interference (a cheaper test) or auto.",
+               metavar="CIRCUIT"),
+    ] = "auto"  # fmt: skip
+    medoid: Annotated[
+        int | None, option(DEVICE, "Medoid for the SWAP test: its training row, as explain shows it.", min=0,
+                           metavar="ROW"),
+    ] = None  # fmt: skip
+    measure: Annotated[bool, option(DEVICE, "Measure the qubits of the trained circuit.", "--measure")] = False
+    output: Annotated[
+        str, option(OUTPUT, "File to write, or - for standard output.", "--output", "-o", metavar="FILE")
+    ] = "-"
+    force: Force = False
 
 
 def export(options: CircuitExportOptions) -> None:

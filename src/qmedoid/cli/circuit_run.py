@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
 
 from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, reading_bar, shown, tell
 from qmedoid.cli.documents import CircuitPlanCommandDict
-from qmedoid.cli.more_options import CircuitPlanOptions, CircuitRunOptions, MeasureOptions
+from qmedoid.cli.options import DEVICE, OUTPUT, READING, Model, ReadingOptions, Seed, Table, option
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.quantum.documents import CircuitRunDict
@@ -24,6 +27,98 @@ if TYPE_CHECKING:
 _LISTED = 10
 _REGISTERS = {"column": "a test for each column", "group": "a test for each group of columns",
               "paper": "the paper's test for each group of columns"}  # fmt: skip
+
+
+def shot_count(text: str) -> int | str:
+    """A number of shots, or ``auto``: the parser of the option.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is neither.
+    """
+    # A default is parsed, too, and may be a number.
+    if str(text) == "auto":
+        return "auto"
+    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
+        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions(ReadingOptions):
+    """How the records of a table are measured on a quantum device."""
+
+    model: Model
+    table: Table
+    backend: Annotated[
+        str,
+        option(DEVICE, "Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
+               metavar="NAME"),
+    ] = "simulator"  # fmt: skip
+    shots: Annotated[
+        Any,
+        option(DEVICE, "Shots of each circuit; auto takes more for small margins.", parser=shot_count,
+               metavar="N|auto"),
+    ] = 4096  # fmt: skip
+    budget: Annotated[
+        int | None,
+        option(DEVICE, "Mean shots of a circuit that --shots auto keeps to. Default: 4096.", min=1, metavar="SHOTS"),
+    ] = None
+    circuit: Annotated[
+        Literal["interference", "compact_swap"],
+        option(DEVICE, "Circuit of a test: interference, or the paper's compact_swap.", metavar="CIRCUIT"),
+    ] = "interference"
+    register: Annotated[
+        Literal["column", "group", "paper"],
+        option(DEVICE, "A test for each column (one qubit), for each group of columns, or as in the paper.",
+               metavar="HOW"),
+    ] = "column"  # fmt: skip
+    refine: Annotated[
+        Literal["device", "simulated"],
+        option(DEVICE, "Where a trained circuit runs: on the device too, or exactly simulated.", metavar="WHERE"),
+    ] = "device"
+    n_qubits: Annotated[int, option(DEVICE, "Maximum number of qubits.", min=1, metavar="N")] = 100
+    calibrate: Annotated[
+        bool,
+        option(DEVICE, "Run known pairs in every job, to undo what noise does.", "--calibrate/--no-calibrate"),
+    ] = True
+    circuits_per_job: Annotated[
+        int, option(DEVICE, "Circuits of a job, without those of known pairs.", min=1, metavar="N")
+    ] = 100
+    limit: Annotated[int | None, option(READING, "Measure only this many first rows.", min=1, metavar="N")] = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitPlanOptions(MeasureOptions):
+    """Say what a measurement would take; no circuit runs.
+
+    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
+    """
+
+    most_used = ("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json")
+    examples = ("qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitRunOptions(MeasureOptions):
+    """Measure the records of a table on a device, into a folder.
+
+    A run that was stopped goes on when the same command is called again.
+    """
+
+    most_used = ("output", "backend", "shots", "limit", "max_circuits", "dry_run", "json")
+    examples = ("qmedoid circuit run patients.qmedoid new.csv --limit 20 -o run",)
+
+    output: Annotated[
+        Path,
+        option(OUTPUT, "Folder of the run; the same one goes on with it.", "--output", "-o", metavar="FOLDER"),
+    ]
+    max_circuits: Annotated[
+        int | None, option(DEVICE, "Refuse to run more circuits than this, known pairs included.", min=1, metavar="N")
+    ] = None
+    dry_run: Annotated[bool, option(DEVICE, "Print the plan, and run nothing.", "--dry-run")] = False
 
 
 class _Asked(NamedTuple):

@@ -1,17 +1,55 @@
 """``qmedoid data``: the data sets of the paper."""
 
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
 from qmedoid.cli._output import grid, note, plain_console, print_json, tell
-from qmedoid.cli.more_options import DataFetchOptions, DataListOptions, DataWhereOptions
+from qmedoid.cli.options import OUTPUT, Force, Options, Text, argument, option
 from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage.atomic import check_unchanged
 from qmedoid.tables.writing import check_output, open_sink
+
+_Name = Annotated[str, argument("NAME", "Name of the data set.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataListOptions(Options):
+    """List the data sets, and where each comes from."""
+
+    examples = ("qmedoid data list",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataWhereOptions(Options):
+    """Print the path of a data set's file on this machine."""
+
+    examples = ("qmedoid data where heart",)
+
+    name: _Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFetchOptions(Options):
+    """Write a data set to a file.
+
+    One that is not on this machine is downloaded and checked first.
+    """
+
+    most_used = ("output", "force", "json")
+    examples = ("qmedoid data fetch heart -o heart.csv",)
+
+    name: _Name
+    output: Annotated[
+        Text,
+        option(OUTPUT, "File to write, CSV or Parquet. Default: NAME.csv, or NAME.parquet for a large one.",
+               "--output", "-o", metavar="FILE"),
+    ] = None  # fmt: skip
+    force: Force = False
 
 
 def list_sets(options: DataListOptions) -> None:

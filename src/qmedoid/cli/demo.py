@@ -5,9 +5,9 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.text import Text
@@ -16,8 +16,8 @@ from qmedoid.arrays import Array, Flags
 from qmedoid.cli._fitting import Fitting, held_out_report, make_classifier, timed
 from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
 from qmedoid.cli._training_rows import read_labeled, split_table
-from qmedoid.cli.more_options import DemoOptions
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.fit import FitOptions
+from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
@@ -37,6 +37,23 @@ _STRIPS, _WIDTH = 10, 80
 _SQUARES, _LETTERS = "□■", ".#"
 # Of either class; both can be read on a light and on a dark ground.
 _COLORS = ("#3b8fd6", "#d9602a")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """Fit a shipped table, explain a decision and write a report.
+
+    918 patients, with and without heart disease.
+    """
+
+    most_used = ("output", "seed", "json")
+    examples = ("qmedoid demo",)
+
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Folder of the files. Default: qmedoid-demo.", "--output", "-o", metavar="FOLDER"),
+    ] = None
+    seed: Annotated[int, option(EVALUATION, "Seed of the split and of the fit.", min=0, metavar="N")] = 0
 
 
 def run(options: DemoOptions) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
-from qmedoid.cli.more_options import DiffOptions
+from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, option
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
@@ -29,6 +30,25 @@ _METRICS = (
     "alert_rate",
     "training_rows",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions(ReadingOptions):
+    """Show what changed from one model to another.
+
+    With a table, also how many of its records the two models decide otherwise, and which columns are the reason.
+    """
+
+    most_used = ("exit_code", "json")
+    examples = ("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv",)
+
+    old: Annotated[Path, argument("OLD", "File of a saved model.")]
+    new: Annotated[Path, argument("NEW", "File of the model that came after it.")]
+    table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None
+    exit_code: Annotated[
+        bool,
+        option(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code"),
+    ] = False
 
 
 def run(options: DiffOptions) -> int:

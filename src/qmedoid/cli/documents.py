@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from qmedoid.estimators.documents import ComparisonDict
 from qmedoid.model.documents import BudgetDict, Cell, Label, OperatingDict, PageDict, TrainingRowDict
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
-from qmedoid.report.diff_documents import ComparisonDict
 from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict
 
 

@@ -1,13 +1,14 @@
 """``qmedoid evaluate``: decisions about a table compared with its classes."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Annotated, Literal, cast
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
 from qmedoid.cli._output import note, plain_console, print_json, print_metrics, reading_bar, shown
 from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import EvaluateOptions
+from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
@@ -17,6 +18,31 @@ from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.writing import NAMES, check_output
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(CutOptions):
+    """Compare a model's decisions with the true classes.
+
+    Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
+    good as it was.
+    """
+
+    most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
+    examples = (
+        "qmedoid evaluate patients.qmedoid labeled.csv",
+        "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
+    )
+
+    target: TargetName = None
+    all_rows: AllRows = False
+    budgets: Budgets = None
+    on_bad_row: Annotated[
+        Literal["refuse", "skip"],
+        option(READING, "If a row cannot be read: refuse the table, or skip the row.", metavar="WHAT"),
+    ] = "refuse"
+    bad_rows: BadRows = None
+    force: Force = False
 
 
 def run(options: EvaluateOptions) -> None:

@@ -1,15 +1,16 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from qmedoid.cli._cut import listed
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
-from qmedoid.cli.options import ExplainOptions
+from qmedoid.cli.options import OUTPUT, RESULTS, Model, Names, ReadingOptions, Row, Table, Text, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
@@ -31,6 +32,39 @@ _GROUPS, _COLUMNS = 8, 4
 Titled = tuple[str, Any]
 # Effects up to this size are rounding.
 _NOTHING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(ReadingOptions):
+    """Say why a row got its class: what each column contributes.
+
+    The contributions add up exactly to the decision. Also shows similar real rows, and the smallest change that
+    would lead to another class.
+    """
+
+    most_used = ("row", "top", "html", "svg", "known", "fixed", "json")
+    examples = (
+        "qmedoid explain patients.qmedoid new.csv --row 3",
+        "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
+    )
+
+    model: Model
+    table: Table
+    row: Row
+    top: Annotated[
+        int, option(RESULTS, "Columns, groups and rows that are listed; 0 lists all.", min=0, metavar="N")
+    ] = 10
+    fixed: Annotated[
+        Names, option(RESULTS, "Columns that cannot change, such as age (with commas between).", metavar="COLUMNS")
+    ] = None
+    html: Annotated[Path | None, option(OUTPUT, "Page to write, without scripts.", metavar="FILE")] = None
+    svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
+    known: Annotated[
+        Text,
+        option(RESULTS, "Table, such as the fitted one, of which the rows most like this one are shown.",
+               metavar="TABLE"),
+    ] = None  # fmt: skip
+    verbose: Annotated[bool, option(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
 
 
 def run(options: ExplainOptions) -> None:

@@ -1,16 +1,49 @@
 """``qmedoid export``: a model in another language."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.documents import ExportDict
-from qmedoid.cli.more_options import ExportOptions
+from qmedoid.cli.options import OUTPUT, Force, Model, Options, Text, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load
 
 LARGE = 5_000_000
 """Bytes of a file from which on its size is noted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Options):
+    """Write a model as JavaScript, SQL or ONNX, to deploy it.
+
+    What is written scores records without Python.
+    """
+
+    most_used = ("format", "output", "dialect", "table", "force", "json")
+    examples = (
+        "qmedoid export patients.qmedoid --format sql --dialect postgres",
+        "qmedoid export patients.qmedoid --format onnx -o patients.onnx",
+    )
+
+    model: Model
+    format: Annotated[
+        Literal["js", "sql", "onnx"],
+        option(OUTPUT, "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph).", metavar="FORMAT"),
+    ]
+    dialect: Annotated[
+        Literal["duckdb", "sqlite", "postgres"] | None,
+        option(OUTPUT, "Database that the SQL is for: duckdb, sqlite or postgres. Default: duckdb.", metavar="NAME"),
+    ] = None
+    table: Annotated[Text, option(OUTPUT, "Table that the SQL selects from. Default: records.", metavar="NAME")] = None
+    force: Force = False
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "File to write. Default: the model's name with the format's ending.", "--output", "-o",
+               metavar="FILE"),
+    ] = None  # fmt: skip
 
 
 def run(options: ExportOptions) -> None:

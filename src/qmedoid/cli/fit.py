@@ -4,9 +4,9 @@ import math
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
@@ -24,7 +24,19 @@ from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
 from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_outcome
 from qmedoid.cli._output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, read_labeled, row_weights, split_table
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.options import (
+    EVALUATION,
+    LARGE,
+    LEARNED,
+    MODEL,
+    OUTPUT,
+    MaxRows,
+    Number,
+    PointOptions,
+    Text,
+    TrainingOptions,
+    option,
+)
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.storage.atomic import check_target
@@ -40,6 +52,91 @@ from qmedoid.tables.roles import IDENTIFIERS
 
 # Columns of one reason that are named one by one.
 _MANY = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(PointOptions, TrainingOptions):
+    """Learn from a table, say how good the model is, save it.
+
+    A quarter of the rows is held out: the model never sees them, and they say how good it is. Two classes or more
+    (multiclass). For imbalanced classes set the threshold, such as with --alert-rate.
+    """
+
+    most_used = ("target", "output", "positive", "alert_rate", "ignore", "test", "compare", "report")
+    examples = (
+        "qmedoid fit patients.csv --target outcome",
+        "qmedoid fit payments.parquet --target fraud --alert-rate 1% --compare",
+    )
+
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Model file. Default: the table's name with .qmedoid.", "--output", "-o", metavar="FILE"),
+    ] = None
+    test: Annotated[
+        str, option(EVALUATION, "Held-out rows: a share of the rows, a file, or 0 for none.", metavar="SHARE|FILE")
+    ] = "0.25"
+    valid: Annotated[
+        Text,
+        option(EVALUATION, "Rows to choose the settings by: a share or a file. Default: cross-validation.",
+               metavar="SHARE|FILE"),
+    ] = None  # fmt: skip
+    time_column: Annotated[
+        Text,
+        option(EVALUATION, "Hold out the last rows by this column, which is not learned from.", metavar="COLUMN"),
+    ] = None
+    weight_column: Annotated[
+        Text,
+        option(LEARNED, "Sample weights: how many rows each row counts as; 0 leaves it out.", metavar="COLUMN"),
+    ] = None
+    class_weight: Annotated[
+        Literal["balanced"] | None,
+        option(LEARNED, "For imbalanced classes: weight the rows so that every class counts as much as the others.",
+               metavar="balanced"),
+    ] = None  # fmt: skip
+    paper: Annotated[
+        bool, option(MODEL, "Method and circuit of the paper, but for what docs/findings.md lists.", "--paper")
+    ] = False
+    refine: Annotated[
+        str,
+        option(MODEL, "When a trained circuit decides: auto, always, never, or a share of the records.",
+               metavar="WHEN"),
+    ] = "auto"  # fmt: skip
+    raw_rows: Annotated[
+        bool, option(MODEL, "Keep medoids as readable rows in the model file.", "--raw-rows/--no-raw-rows")
+    ] = True
+    circuits: Annotated[bool, option(OUTPUT, "Write the circuits too, as QPY and OpenQASM 3.", "--circuits")] = False
+    compare: Annotated[
+        bool, option(EVALUATION, "Fit plain baselines to the same rows, and compare on the held-out ones.", "--compare")
+    ] = False
+    report: Annotated[
+        Path | None,
+        option(OUTPUT, "Page to write: the model, and what it shows on the held-out rows.", metavar="FILE"),
+    ] = None
+    cv: Annotated[
+        int | None,
+        option(EVALUATION, "Also fit and evaluate this many folds of the training rows (cross-validation), 2 or more.",
+               min=2, metavar="FOLDS"),
+    ] = None  # fmt: skip
+    max_rows: MaxRows = None
+    memory: Annotated[
+        Text,
+        option(LARGE, "Fit a table in passes that needs more memory than this, such as 2GB. Default: 4GB.",
+               metavar="SIZE"),
+    ] = None  # fmt: skip
+    resume: Annotated[
+        bool, option(LARGE, "Go on where a fit in passes was stopped; keep what passes have finished.", "--resume")
+    ] = False
+    dask: Annotated[
+        Text,
+        option(LARGE, "Run passes on Dask workers: local, or a scheduler such as tcp://host:8786.", metavar="WHERE"),
+    ] = None
+    time_limit: Annotated[
+        Number,
+        option(LARGE, "Leave out what would end later: trees, neighbors, circuit, baselines, folds.",
+               metavar="SECONDS"),
+    ] = None  # fmt: skip
+    quiet: Annotated[bool, option(OUTPUT, "Print the name of the model file, and errors.", "--quiet", "-q")] = False
+    verbose: Annotated[bool, option(OUTPUT, "Print all figures, and tables of classes.", "--verbose", "-v")] = False
 
 
 def default_output(table: str) -> Path:

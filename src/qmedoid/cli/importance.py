@@ -1,11 +1,12 @@
 """``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.documents import ImportanceDict
-from qmedoid.cli.more_options import EffectOptions, ImportanceOptions
+from qmedoid.cli.options import OUTPUT, RESULTS, Force, Model, ReadingOptions, Table, Text, argument, option
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
@@ -17,6 +18,43 @@ from qmedoid.model.storage.model_file import load_model
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.scoring import TableReading, decide_batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportanceOptions(ReadingOptions):
+    """Show how much each column counts (feature importance).
+
+    The mean absolute contribution of each column to the decisions, about the training rows or about a table.
+    """
+
+    most_used = ("json",)
+    examples = ("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv")
+
+    model: Model
+    table: Annotated[Text, argument("TABLE", "Table of other rows. Default: the training rows.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectOptions(ReadingOptions):
+    """Show what the values of one column add to the decisions."""
+
+    most_used = ("column", "toward", "bins", "plot", "json")
+    examples = ("qmedoid effect patients.qmedoid new.csv --column age --plot age.svg",)
+
+    model: Model
+    table: Table
+    column: Annotated[str, option(RESULTS, "Column to show.", metavar="COLUMN")]
+    toward: Annotated[
+        Text, option(RESULTS, "Class that values speak for or against. Default: the positive one.", metavar="CLASS")
+    ] = None
+    bins: Annotated[
+        int, option(RESULTS, "Number of bins of a number or a date, of about equally many rows.", min=1, metavar="N")
+    ] = 10
+    plot: Annotated[
+        Path | None,
+        option(OUTPUT, "Picture to write, an SVG file.", metavar="FILE"),
+    ] = None
+    force: Force = False
 
 
 def run(options: ImportanceOptions) -> None:

@@ -1,6 +1,7 @@
 """``qmedoid inspect``: what a saved model is."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from qmedoid.cli._cut import listed, print_budgets
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
-from qmedoid.cli.more_options import InspectOptions
+from qmedoid.cli.options import Budgets, Model, Options
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
@@ -16,6 +17,21 @@ from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(Options):
+    """Show what is in a saved model, and how good it was.
+
+    Prints the model card: how it decides, which columns it needs, what it showed on held-out rows, which training
+    rows are in the file.
+    """
+
+    most_used = ("budgets", "json")
+    examples = ("qmedoid inspect patients.qmedoid", "qmedoid inspect patients.qmedoid --budgets 100,1%")
+
+    model: Model
+    budgets: Budgets = None
 
 
 def run(options: InspectOptions) -> None:

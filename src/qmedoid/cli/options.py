@@ -1,43 +1,119 @@
-"""Commands that fit and decide: what their options are called, what they mean, and their defaults.
-
-A class is a command: its docstring is the help, and its fields are the arguments and options.
-"""
+"""What options are made of: panels of the help, kinds of values, and options that several commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from qmedoid.cli._option_kinds import (
-    EVALUATION,
-    LARGE,
-    LEARNED,
-    MODEL,
-    OUTPUT,
-    POINT,
-    READING,
-    RESULTS,
-    AllRows,
-    BadRows,
-    Budgets,
-    Decimal,
-    Delimiter,
-    Force,
-    MaxRows,
-    MissedCost,
-    Model,
+import typer
+
+from qmedoid.spelling import number_of
+
+LEARNED = "What is learned from"
+POINT = "Operating point (threshold)"
+MODEL = "Model"
+EVALUATION = "Evaluation"
+RESULTS = "What the results hold"
+DEVICE = "Device and circuits"
+READING = "How the table is read"
+LARGE = "Large tables and limited time"
+OUTPUT = "Output"
+PANELS = (LEARNED, POINT, MODEL, EVALUATION, RESULTS, DEVICE, READING, LARGE, OUTPUT)
+"""Panels of options in the order of the help; a first one has those that a command is used with most."""
+
+
+def option(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option of a panel; without names it is called like its field."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument, by its place in the call."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
+def share(text: str) -> float:
+    """A share, written as a number (0.05) or as a percentage (5%): the parser of options that take one.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text writes no number between 0 and 1.
+    """
+    # A default is parsed, too, and may be a number.
+    number = number_of(str(text))
+    if number is None or not 0.0 <= number <= 1.0:
+        is_percent = number is not None and 1.0 < number <= 100.0 and "%" not in str(text)
+        meant = f" {number:g} percent is {number:g}%." if is_percent else ""
+        raise typer.BadParameter(
+            f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
+        )
+    return number
+
+
+def share_option(panel: str, help: str) -> Any:
+    """An option that takes a share."""
+    return option(panel, help, parser=share, metavar="SHARE")
+
+
+Text = str | None
+Number = float | None
+Names = list[str] | None
+Table = Annotated[
+    str,
+    argument("TABLE", "CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe."),
+]
+Model = Annotated[Path, argument("MODEL", "File of a saved model.")]
+Row = Annotated[int, option(RESULTS, "Row of the table, counted from 0.", min=0, metavar="N")]
+Output = Annotated[Path, option(OUTPUT, "File of the new model.", "--output", "-o", metavar="FILE")]
+Delimiter = Annotated[
+    Text, option(READING, "Sign between the cells of a CSV file (detected by default).", metavar="SIGN")
+]
+Decimal = Annotated[Text, option(READING, "Decimal sign of a CSV file (detected by default).", metavar="SIGN")]
+Force = Annotated[bool, option(OUTPUT, "Overwrite a file that another program or command wrote.", "--force")]
+Seed = Annotated[int, option(MODEL, "Seed of everything random.", min=0, max=2**31 - 1, metavar="N")]
+MaxRows = Annotated[
+    int | None,
+    option(LEARNED, "Use this many rows at most: a random sample of a longer table.", min=2, metavar="N"),
+]
+Budgets = Annotated[
     Names,
-    Number,
-    Options,
-    ReadingOptions,
-    Row,
-    Seed,
-    Table,
-    TargetName,
-    Text,
-    argument,
-    option,
-    share_option,
-)
+    option(RESULTS, "Precision and recall of so many alerts, such as 10,100,1% (repeatable).", metavar="ALERTS"),
+]
+OnMismatch = Annotated[
+    Literal["error", "warn"],
+    option(READING, "If the table breaks the model's contract: stop, or go on with a note.", metavar="error|warn"),
+]
+TargetName = Annotated[
+    Text, option(READING, "Column of the true classes, if its name is another than in the fit.", metavar="COLUMN")
+]
+AllRows = Annotated[
+    bool, option(EVALUATION, "Count rows too that the fit has seen. Default: only new rows.", "--all-rows")
+]
+MissedCost = Annotated[
+    Number, option(POINT, "Lowest cost, if a missed positive costs this many false alerts.", metavar="RATIO")
+]
+BadRows = Annotated[Text, option(READING, "File for the rows that are left out. Default: none.", metavar="FILE")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What all commands share."""
+
+    most_used: ClassVar[tuple[str, ...]] = ()
+    """Options of the first panel of the help, by their fields; eight at most."""
+    examples: ClassVar[tuple[str, ...]]
+    """Calls that end the help."""
+
+    json: Annotated[bool, option(OUTPUT, "Print one JSON document instead of text.", "--json")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(Options):
+    """How a table is read that a model decides about."""
+
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,21 +151,6 @@ class TableOptions(Options):
             metavar="ORDER",
         ),
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions(TableOptions):
-    """Show how each column would be read, and what is odd about it.
-
-    Run it before a fit: it names columns that give the target away, identifiers, texts among numbers, and rows that
-    occur twice. It writes nothing.
-    """
-
-    most_used = ("target", "ignore", "missing", "category", "number", "strict", "json")
-    examples = ("qmedoid check patients.csv --target outcome",)
-
-    target: Annotated[Text, option(LEARNED, "Column that holds the classes.", metavar="COLUMN")] = None
-    strict: Annotated[bool, option(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,23 +195,6 @@ class TrainingOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StabilityOptions(TrainingOptions):
-    """Refit samples of the rows, and count decisions that change.
-
-    Fits bootstrap samples of a table, and shows how often decisions, groups of columns and medoids are others than in
-    the fit of all rows.
-    """
-
-    most_used = ("target", "bootstraps", "positive", "ignore", "method", "max_rows", "seed", "json")
-    examples = ("qmedoid stability patients.csv --target outcome",)
-
-    max_rows: MaxRows = 20_000
-    bootstraps: Annotated[
-        int, option(EVALUATION, "Number of bootstrap samples that are fitted, 2 or more.", min=2, metavar="N")
-    ] = 20
-
-
-@dataclass(frozen=True, kw_only=True)
 class PointOptions(Options):
     """Where records are separated."""
 
@@ -162,168 +206,6 @@ class PointOptions(Options):
     min_precision: Annotated[Number, share_option(POINT, "Best recall with at least this precision.")] = None
     min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall.")] = None
     cost: MissedCost = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions(ReadingOptions):
-    """Say why a row got its class: what each column contributes.
-
-    The contributions add up exactly to the decision. Also shows similar real rows, and the smallest change that
-    would lead to another class.
-    """
-
-    most_used = ("row", "top", "html", "svg", "known", "fixed", "json")
-    examples = (
-        "qmedoid explain patients.qmedoid new.csv --row 3",
-        "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
-    )
-
-    model: Model
-    table: Table
-    row: Row
-    top: Annotated[
-        int, option(RESULTS, "Columns, groups and rows that are listed; 0 lists all.", min=0, metavar="N")
-    ] = 10
-    fixed: Annotated[
-        Names, option(RESULTS, "Columns that cannot change, such as age (with commas between).", metavar="COLUMNS")
-    ] = None
-    html: Annotated[Path | None, option(OUTPUT, "Page to write, without scripts.", metavar="FILE")] = None
-    svg: Annotated[Path | None, option(OUTPUT, "Picture of the contributions to write.", metavar="FILE")] = None
-    known: Annotated[
-        Text,
-        option(RESULTS, "Table, such as the fitted one, of which the rows most like this one are shown.",
-               metavar="TABLE"),
-    ] = None  # fmt: skip
-    verbose: Annotated[bool, option(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions(ReadingOptions):
-    """Write one page: how good a model is, and what decides.
-
-    Any browser opens it without a network: figures, a slider of the threshold, what columns contribute, checks, and
-    the model itself, which scores records in the page.
-    """
-
-    most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
-    examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
-
-    model: Model
-    table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
-        None
-    )
-    output: Annotated[
-        Path | None,
-        option(OUTPUT, "Page to write. Default: the model's name with .html.", "--output", "-o", metavar="FILE"),
-    ] = None
-    target: TargetName = None
-    all_rows: AllRows = False
-    cost: Annotated[
-        Number, option(POINT, "What a missed positive costs, in false alerts: shows costs too.", metavar="RATIO")
-    ] = None
-    baselines: Annotated[
-        bool, option(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
-    ] = False
-    stability: Annotated[
-        int | None,
-        option(RESULTS, "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2,
-               metavar="N"),
-    ] = None  # fmt: skip
-    ignore: Annotated[
-        Names, option(RESULTS, "Code of a check to leave out, such as QM103 (repeatable).", metavar="CODE")
-    ] = None
-    max_size: Annotated[
-        float, option(RESULTS, "Size from which on the page leaves the live model out, in megabytes.", metavar="MB")
-    ] = 3.0
-    live: Annotated[
-        bool, option(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
-    ] = True
-    rows: Annotated[bool, option(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitOptions(PointOptions, TrainingOptions):
-    """Learn from a table, say how good the model is, save it.
-
-    A quarter of the rows is held out: the model never sees them, and they say how good it is. Two classes or more
-    (multiclass). For imbalanced classes set the threshold, such as with --alert-rate.
-    """
-
-    most_used = ("target", "output", "positive", "alert_rate", "ignore", "test", "compare", "report")
-    examples = (
-        "qmedoid fit patients.csv --target outcome",
-        "qmedoid fit payments.parquet --target fraud --alert-rate 1% --compare",
-    )
-
-    output: Annotated[
-        Path | None,
-        option(OUTPUT, "Model file. Default: the table's name with .qmedoid.", "--output", "-o", metavar="FILE"),
-    ] = None
-    test: Annotated[
-        str, option(EVALUATION, "Held-out rows: a share of the rows, a file, or 0 for none.", metavar="SHARE|FILE")
-    ] = "0.25"
-    valid: Annotated[
-        Text,
-        option(EVALUATION, "Rows to choose the settings by: a share or a file. Default: cross-validation.",
-               metavar="SHARE|FILE"),
-    ] = None  # fmt: skip
-    time_column: Annotated[
-        Text,
-        option(EVALUATION, "Hold out the last rows by this column, which is not learned from.", metavar="COLUMN"),
-    ] = None
-    weight_column: Annotated[
-        Text,
-        option(LEARNED, "Sample weights: how many rows each row counts as; 0 leaves it out.", metavar="COLUMN"),
-    ] = None
-    class_weight: Annotated[
-        Literal["balanced"] | None,
-        option(LEARNED, "For imbalanced classes: weight the rows so that every class counts as much as the others.",
-               metavar="balanced"),
-    ] = None  # fmt: skip
-    paper: Annotated[
-        bool, option(MODEL, "Method and circuit of the paper, but for what docs/findings.md lists.", "--paper")
-    ] = False
-    refine: Annotated[
-        str,
-        option(MODEL, "When a trained circuit decides: auto, always, never, or a share of the records.",
-               metavar="WHEN"),
-    ] = "auto"  # fmt: skip
-    raw_rows: Annotated[
-        bool, option(MODEL, "Keep medoids as readable rows in the model file.", "--raw-rows/--no-raw-rows")
-    ] = True
-    circuits: Annotated[bool, option(OUTPUT, "Write the circuits too, as QPY and OpenQASM 3.", "--circuits")] = False
-    compare: Annotated[
-        bool, option(EVALUATION, "Fit plain baselines to the same rows, and compare on the held-out ones.", "--compare")
-    ] = False
-    report: Annotated[
-        Path | None,
-        option(OUTPUT, "Page to write: the model, and what it shows on the held-out rows.", metavar="FILE"),
-    ] = None
-    cv: Annotated[
-        int | None,
-        option(EVALUATION, "Also fit and evaluate this many folds of the training rows (cross-validation), 2 or more.",
-               min=2, metavar="FOLDS"),
-    ] = None  # fmt: skip
-    max_rows: MaxRows = None
-    memory: Annotated[
-        Text,
-        option(LARGE, "Fit a table in passes that needs more memory than this, such as 2GB. Default: 4GB.",
-               metavar="SIZE"),
-    ] = None  # fmt: skip
-    resume: Annotated[
-        bool, option(LARGE, "Go on where a fit in passes was stopped; keep what passes have finished.", "--resume")
-    ] = False
-    dask: Annotated[
-        Text,
-        option(LARGE, "Run passes on Dask workers: local, or a scheduler such as tcp://host:8786.", metavar="WHERE"),
-    ] = None
-    time_limit: Annotated[
-        Number,
-        option(LARGE, "Leave out what would end later: trees, neighbors, circuit, baselines, folds.",
-               metavar="SECONDS"),
-    ] = None  # fmt: skip
-    quiet: Annotated[bool, option(OUTPUT, "Print the name of the model file, and errors.", "--quiet", "-q")] = False
-    verbose: Annotated[bool, option(OUTPUT, "Print all figures, and tables of classes.", "--verbose", "-v")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,105 +225,3 @@ class CutOptions(ReadingOptions):
         None
     )
     cost: MissedCost = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreOptions(CutOptions):
-    """Predict: a class and a score for each row of a table.
-
-    The table may be larger than the memory. Each run also says whether the share of alerts, and the values, are like
-    those of the training rows: that is how to monitor a model.
-    """
-
-    most_used = ("output", "columns", "add", "reasons", "threshold", "alert_rate", "top", "on_mismatch")
-    examples = (
-        "qmedoid score patients.qmedoid new.csv -o decisions.csv",
-        "qmedoid score patients.qmedoid new.csv -o out.csv --columns id --add reasons",
-    )
-
-    output: Annotated[
-        str,
-        option(
-            OUTPUT,
-            "File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
-            "--output", "-o", metavar="FILE",
-        ),
-    ]  # fmt: skip
-    columns: Annotated[
-        Names,
-        option(RESULTS, "Columns to carry through, such as ids (repeatable, or with commas between).",
-               metavar="COLUMNS"),
-    ] = None  # fmt: skip
-    prevalence: Annotated[
-        Text,
-        option(POINT, "Share of the positive class in this table, or 'estimate': probabilities are then for it.",
-               metavar="SHARE"),
-    ] = None  # fmt: skip
-    safe_csv: Annotated[
-        bool,
-        option(OUTPUT, "Make texts safe that a spreadsheet would run as formulas.", "--safe-csv/--no-safe-csv"),
-    ] = True
-    force: Force = False
-    top: Annotated[
-        int | None, option(POINT, "Call this many records positive: the highest scores.", min=1, metavar="N")
-    ] = None
-    add: Annotated[
-        Names,
-        option(
-            RESULTS,
-            "Columns to add: probabilities, source, row, reasons, sentence, novelty, flags (repeatable, or with commas "
-            "between).",
-            metavar="WHAT",
-        ),
-    ] = None
-    reasons: Annotated[
-        int | None,
-        option(RESULTS, "Add this many reasons: the columns that contribute most. Default: 3.", min=1, metavar="N"),
-    ] = None
-    explain: Annotated[
-        int | None, option(RESULTS, "Add this many reasons, and each decision in words.", min=1, metavar="N")
-    ] = None
-    on_bad_row: Annotated[
-        Literal["refuse", "flag", "skip"],
-        option(READING, "If a row cannot be read: refuse the table, flag the row, or skip it.", metavar="WHAT"),
-    ] = "refuse"
-    bad_rows: Annotated[
-        Text,
-        option(READING, "File for the rows that are left out. Default: OUT with .bad-rows.csv.", metavar="FILE"),
-    ] = None
-    resume: Annotated[
-        bool, option(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
-    ] = False
-    shard: Annotated[
-        Text, option(LARGE, "Into a folder: score the K-th of N parts of the input files.", metavar="K/N")
-    ] = None
-    dask: Annotated[
-        Text,
-        option(LARGE, "Into a folder: score files on Dask workers: local, or a scheduler such as tcp://host:8786.",
-               metavar="WHERE"),
-    ] = None  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(CutOptions):
-    """Compare a model's decisions with the true classes.
-
-    Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
-    good as it was.
-    """
-
-    most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
-    examples = (
-        "qmedoid evaluate patients.qmedoid labeled.csv",
-        "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
-    )
-
-    target: TargetName = None
-    all_rows: AllRows = False
-    budgets: Budgets = None
-    on_bad_row: Annotated[
-        Literal["refuse", "skip"],
-        option(READING, "If a row cannot be read: refuse the table, or skip the row.", metavar="WHAT"),
-    ] = "refuse"
-    bad_rows: BadRows = None
-    force: Force = False

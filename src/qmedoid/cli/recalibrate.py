@@ -1,6 +1,7 @@
 """``qmedoid recalibrate``: probabilities and operating point of a saved model from new labels."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.more_options import RecalibrateOptions
+from qmedoid.cli.options import Model, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target
@@ -24,6 +25,23 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
 from qmedoid.tables.scoring import TableReading
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibrateOptions(PointOptions, ReadingOptions):
+    """Fit probabilities and threshold to newly labeled rows.
+
+    For a model that is in use while the frequency of the classes changes: everything else stays as it was, and the
+    new model names the old one.
+    """
+
+    most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
+    examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
+
+    model: Model
+    table: Table
+    output: Output
+    target: TargetName = None
 
 
 def run(options: RecalibrateOptions) -> None:

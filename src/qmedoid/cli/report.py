@@ -1,12 +1,26 @@
 """``qmedoid report``: a model, and what it decides about a table, as one page."""
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from qmedoid.cli._cut import listed
 from qmedoid.cli._output import note, print_json, reading_bar, shown
-from qmedoid.cli.options import FitOptions, ReportOptions
+from qmedoid.cli.options import (
+    OUTPUT,
+    POINT,
+    RESULTS,
+    AllRows,
+    Model,
+    Names,
+    Number,
+    ReadingOptions,
+    TargetName,
+    Text,
+    argument,
+    option,
+)
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.model.table import TableModel
@@ -17,8 +31,55 @@ from qmedoid.report.reading import Looked, look_at_data, look_at_file
 from qmedoid.report.summary import Report, check_output, summarize, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
+if TYPE_CHECKING:
+    from qmedoid.cli.fit import FitOptions
+
 # Rows of a table that baselines are fitted to at most.
 _COMPARED_ROWS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(ReadingOptions):
+    """Write one page: how good a model is, and what decides.
+
+    Any browser opens it without a network: figures, a slider of the threshold, what columns contribute, checks, and
+    the model itself, which scores records in the page.
+    """
+
+    most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
+    examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
+
+    model: Model
+    table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
+        None
+    )
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "Page to write. Default: the model's name with .html.", "--output", "-o", metavar="FILE"),
+    ] = None
+    target: TargetName = None
+    all_rows: AllRows = False
+    cost: Annotated[
+        Number, option(POINT, "What a missed positive costs, in false alerts: shows costs too.", metavar="RATIO")
+    ] = None
+    baselines: Annotated[
+        bool, option(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
+    ] = False
+    stability: Annotated[
+        int | None,
+        option(RESULTS, "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2,
+               metavar="N"),
+    ] = None  # fmt: skip
+    ignore: Annotated[
+        Names, option(RESULTS, "Code of a check to leave out, such as QM103 (repeatable).", metavar="CODE")
+    ] = None
+    max_size: Annotated[
+        float, option(RESULTS, "Size from which on the page leaves the live model out, in megabytes.", metavar="MB")
+    ] = 3.0
+    live: Annotated[
+        bool, option(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
+    ] = True
+    rows: Annotated[bool, option(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
 
 
 def run(options: ReportOptions) -> None:
@@ -132,7 +193,7 @@ def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> d
     return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 
 
-def report_fit(options: FitOptions, model: Path, held_out: Any, baselines: ReportBaselinesDict | None) -> Report:
+def report_fit(options: "FitOptions", model: Path, held_out: Any, baselines: ReportBaselinesDict | None) -> Report:
     """The page of a model that was just fitted, on its held-out rows if there are some."""
     assert options.report is not None
     loaded = load_file(model)

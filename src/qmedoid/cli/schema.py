@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from qmedoid.cli import documents
 from qmedoid.cli._output import grid, plain_console, print_json, shown
-from qmedoid.cli.more_options import SchemaOptions
+from qmedoid.cli.options import Names, Options, argument
 from qmedoid.estimators.documents import RecalibrateDict, StabilityDict
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
@@ -45,6 +46,18 @@ DOCUMENTS: dict[str, Any] = {
 }
 """The document of each command, and that of an error."""
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaOptions(Options):
+    """Print the JSON Schema of what a command prints with --json.
+
+    Without a command, it lists the schemas.
+    """
+
+    examples = ("qmedoid schema score",)
+
+    command: Annotated[Names, argument("COMMAND", "Command, such as score or data list; or error.")] = None
 
 
 def names() -> list[str]:

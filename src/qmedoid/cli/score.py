@@ -2,13 +2,13 @@
 
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
 from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell
-from qmedoid.cli.options import ScoreOptions
+from qmedoid.cli.options import LARGE, OUTPUT, POINT, READING, RESULTS, CutOptions, Force, Names, Text, option
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
@@ -32,6 +32,83 @@ _MANY = 10
 # What is said of a drift, by its names in JSON.
 _EXPECTED = {"expected_alert_rate": "expected", "expected_low": "low", "expected_high": "high",
              "standard_errors": "standard_errors", "drift": "direction"}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(CutOptions):
+    """Predict: a class and a score for each row of a table.
+
+    The table may be larger than the memory. Each run also says whether the share of alerts, and the values, are like
+    those of the training rows: that is how to monitor a model.
+    """
+
+    most_used = ("output", "columns", "add", "reasons", "threshold", "alert_rate", "top", "on_mismatch")
+    examples = (
+        "qmedoid score patients.qmedoid new.csv -o decisions.csv",
+        "qmedoid score patients.qmedoid new.csv -o out.csv --columns id --add reasons",
+    )
+
+    output: Annotated[
+        str,
+        option(
+            OUTPUT,
+            "File to write, CSV or Parquet by its ending; - for CSV on a pipe; FOLDER/ for a file per input.",
+            "--output", "-o", metavar="FILE",
+        ),
+    ]  # fmt: skip
+    columns: Annotated[
+        Names,
+        option(RESULTS, "Columns to carry through, such as ids (repeatable, or with commas between).",
+               metavar="COLUMNS"),
+    ] = None  # fmt: skip
+    prevalence: Annotated[
+        Text,
+        option(POINT, "Share of the positive class in this table, or 'estimate': probabilities are then for it.",
+               metavar="SHARE"),
+    ] = None  # fmt: skip
+    safe_csv: Annotated[
+        bool,
+        option(OUTPUT, "Make texts safe that a spreadsheet would run as formulas.", "--safe-csv/--no-safe-csv"),
+    ] = True
+    force: Force = False
+    top: Annotated[
+        int | None, option(POINT, "Call this many records positive: the highest scores.", min=1, metavar="N")
+    ] = None
+    add: Annotated[
+        Names,
+        option(
+            RESULTS,
+            "Columns to add: probabilities, source, row, reasons, sentence, novelty, flags (repeatable, or with commas "
+            "between).",
+            metavar="WHAT",
+        ),
+    ] = None
+    reasons: Annotated[
+        int | None,
+        option(RESULTS, "Add this many reasons: the columns that contribute most. Default: 3.", min=1, metavar="N"),
+    ] = None
+    explain: Annotated[
+        int | None, option(RESULTS, "Add this many reasons, and each decision in words.", min=1, metavar="N")
+    ] = None
+    on_bad_row: Annotated[
+        Literal["refuse", "flag", "skip"],
+        option(READING, "If a row cannot be read: refuse the table, flag the row, or skip it.", metavar="WHAT"),
+    ] = "refuse"
+    bad_rows: Annotated[
+        Text,
+        option(READING, "File for the rows that are left out. Default: OUT with .bad-rows.csv.", metavar="FILE"),
+    ] = None
+    resume: Annotated[
+        bool, option(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
+    ] = False
+    shard: Annotated[
+        Text, option(LARGE, "Into a folder: score the K-th of N parts of the input files.", metavar="K/N")
+    ] = None
+    dask: Annotated[
+        Text,
+        option(LARGE, "Into a folder: score files on Dask workers: local, or a scheduler such as tcp://host:8786.",
+               metavar="WHERE"),
+    ] = None  # fmt: skip
 
 
 def run(options: ScoreOptions) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._output import keeps, note, reading_bar, tell
-from qmedoid.cli.options import ScoreOptions
-from qmedoid.cli.score import model_at_cut, say_scored, score_settings
+from qmedoid.cli.score import ScoreOptions, model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask
 from qmedoid.large.result_folder import BAD_ROWS
-from qmedoid.large.shards import PartResult, PartTotals, ScorePlan, ScoreTask, plan_scoring, score_part
+from qmedoid.large.shards import PartResult, PartTotals, ScoreTask, plan_scoring, score_part
 
 if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
@@ -32,22 +31,23 @@ def run_folder(options: ScoreOptions) -> None:
     settings = score_settings(options)
     file, cut, estimate, expected = model_at_cut(options, settings)
     task = ScoreTask(str(options.model.absolute()), file.sha256, cut, settings)
-    plan = plan_scoring(task, options.table, options.output, shard=shard, resume=options.resume, force=options.force)
+    how = {"resume": options.resume, "force": options.force}
+    tasks, finish = plan_scoring(task, options.table, options.output, shard=shard, **how)
     totals = PartTotals.none(file.model)
     try:
         with reading_bar("scoring") as progress:
             run_tasks: RunTasks = _run_here if options.dask is None else partial(_run_on_dask, options.dask)
-            for part in run_tasks(plan.tasks, progress):
+            for part in run_tasks(tasks, progress):
                 totals.add(part)
-                keeps(_done(totals, plan))
+                keeps(_done(totals, len(tasks)))
     except QMedoidError:
         if totals.scored + totals.skipped:
-            note(f"{_done(totals, plan)}.")
+            note(f"{_done(totals, len(tasks))}.")
         raise
-    files = {"shard": options.shard, **plan.finish(totals)}
+    files = {"shard": options.shard, **finish(totals)}
     keeps(f"{options.output} was written before")
     totals.now.difference.raise_or_warn("warn")
-    aside = str(plan.folder / BAD_ROWS) if options.on_bad_row == "skip" else None
+    aside = str(Path(options.output) / BAD_ROWS) if options.on_bad_row == "skip" else None
     say_scored(options, file.model, totals.now, totals, aside, estimate, expected, files)
     if not options.json:
         _tell_files(options.output, files, totals.rows)
@@ -113,8 +113,8 @@ def _score_on_worker(_: None, task: ScoreTask) -> PartResult:
     return score_part(task)
 
 
-def _done(totals: PartTotals, plan: ScorePlan) -> str:
-    return f"{totals.scored + totals.skipped:,} of {len(plan.tasks):,} files are done, and --resume goes on from there"
+def _done(totals: PartTotals, n_files: int) -> str:
+    return f"{totals.scored + totals.skipped:,} of {n_files:,} files are done, and --resume goes on from there"
 
 
 def _tell_files(output: str, files: dict[str, Any], rows: int) -> None:

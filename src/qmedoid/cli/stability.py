@@ -1,15 +1,15 @@
 """``qmedoid stability``: how much a model changes when the rows change."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from qmedoid.cli._fitting import asked_method
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
-from qmedoid.cli.options import StabilityOptions
+from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
 from qmedoid.estimators._stability_report import DecisionStability, StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
@@ -17,6 +17,23 @@ from qmedoid.tables.arrow import keep_pandas_away
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
 _FIFTHS = ("smallest", "small", "middle", "large", "largest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityOptions(TrainingOptions):
+    """Refit samples of the rows, and count decisions that change.
+
+    Fits bootstrap samples of a table, and shows how often decisions, groups of columns and medoids are others than in
+    the fit of all rows.
+    """
+
+    most_used = ("target", "bootstraps", "positive", "ignore", "method", "max_rows", "seed", "json")
+    examples = ("qmedoid stability patients.csv --target outcome",)
+
+    max_rows: MaxRows = 20_000
+    bootstraps: Annotated[
+        int, option(EVALUATION, "Number of bootstrap samples that are fitted, 2 or more.", min=2, metavar="N")
+    ] = 20
 
 
 def run(options: StabilityOptions) -> None:

@@ -161,16 +161,15 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         """The class code of every row; the class of interest is chosen where nobody said."""
         labels, codes = class_codes(y, n_rows)
         counts = self._counts_of(labels, np.bincount(codes)).tolist()
-        for note in target_notes(labels.tolist(), counts):
-            self._note(note.message)
+        for _, message in target_notes(labels.tolist(), counts):
+            self._note(message)
         point, place = self.operating_point, None
         if self.positive is not None:
             place = place_of(self.positive, labels)
         elif point is not None and len(labels) == 2:
             asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
-            choice = choose_positive(labels.tolist(), counts, asked)
-            self._note(choice.note, warned=not choice.is_plain)
-            place = choice.place
+            place, why, is_plain = choose_positive(labels.tolist(), counts, asked)
+            self._note(why, warned=not is_plain)
         self._against_rest = None
         if place is not None and len(labels) > 2:
             self._against_rest = labels[place]

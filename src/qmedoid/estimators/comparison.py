@@ -20,13 +20,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
 from qmedoid.estimators._raw_reading import read_table
+from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
 from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.metrics.classification import evaluate, pr_auc, roc_auc
 from qmedoid.model.contract import Column
-from qmedoid.report.diff_documents import ComparedMethodDict, ComparisonDict
 from qmedoid.tables import cells
 from qmedoid.tables.targets import label_codes
 
@@ -78,14 +78,14 @@ class MethodFigures(NamedTuple):
     figures: Mapping[str, Spread | None]
     difference: PairedDifference | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ComparedMethodDict:
         """The figures as plain values."""
-        return {
-            "name": self.name,
-            **{name: None if spread is None else spread.mean for name, spread in self.figures.items()},
-            "errors": {name: None if spread is None else spread.error for name, spread in self.figures.items()},
-            "log_loss_difference": None if self.difference is None else self.difference._asdict(),
-        }
+        means = {name: None if spread is None else spread.mean for name, spread in self.figures.items()}
+        errors = {name: None if spread is None else spread.error for name, spread in self.figures.items()}
+        difference = None if self.difference is None else self.difference._asdict()
+        return cast(
+            "ComparedMethodDict", {"name": self.name, **means, "errors": errors, "log_loss_difference": difference}
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Comparison:
         return {
             "rows": self.n_rows,
             "folds": self.n_folds,
-            "methods": [cast("ComparedMethodDict", one.as_dict()) for one in self.methods],
+            "methods": [one.as_dict() for one in self.methods],
             "verdict": self.verdict(),
         }
 

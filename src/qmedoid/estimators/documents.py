@@ -120,3 +120,30 @@ class RecalibrateDict(RecalibrationDict):
 
     model: Annotated[str, "File of the new model."]
     novelty: Annotated[NoveltyDict, "Whether the labeled rows are unlike the training rows."]
+
+
+class LossDifferenceDict(TypedDict):
+    mean: Annotated[float, "Mean over rows."]
+    error: Annotated[float, "Standard error of the mean."]
+    low: Annotated[float, "Lower end of the 95 % interval."]
+    high: Annotated[float, "Upper end of the 95 % interval."]
+
+
+class ComparedMethodDict(TypedDict):
+    name: Annotated[str, "Name of the method."]
+    log_loss: Annotated[float | None, "Log-loss, the mean over folds."]
+    roc_auc: Annotated[float | None, "ROC-AUC, the mean over folds."]
+    pr_auc: Annotated[float | None, "PR-AUC of two classes, the mean over folds."]
+    macro_f1: Annotated[float | None, "Macro-F1, the mean over folds."]
+    fit_seconds: Annotated[float | None, "Seconds of a fit, the mean over folds."]
+    errors: Annotated[dict[str, float | None], "Standard errors of these means; null with one fold."]
+    log_loss_difference: Annotated[LossDifferenceDict | None, "Log-loss minus ours, paired by rows; null for ours."]
+
+
+class ComparisonDict(TypedDict):
+    """Methods that were judged by the same rows, ours first."""
+
+    rows: Annotated[int, "Rows that judge."]
+    folds: Annotated[int, "Folds that they are in."]
+    methods: Annotated[list[ComparedMethodDict], "The methods with their figures."]
+    verdict: Annotated[str, "Whether a plain baseline wins, in one sentence."]

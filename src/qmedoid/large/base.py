@@ -22,7 +22,7 @@ from qmedoid.model.contract import Column
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
-from qmedoid.tables._numbers import comma_numbers
+from qmedoid.tables.numbers import comma_numbers
 from qmedoid.tables.row_hashes import Bits, mixed
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, label_codes

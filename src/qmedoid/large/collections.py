@@ -5,6 +5,7 @@ partitions times model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -20,8 +21,8 @@ from qmedoid.large.runner import OnRows, Runner, TableFacts
 from qmedoid.large.shared import Shared
 from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._binary import MemoryFile
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
+from qmedoid.tables.binary_files import MemoryFile
 from qmedoid.tables.source import TableSource
 
 
@@ -123,14 +124,12 @@ def lazy_values(
         An array for an array; for a frame a series or a frame with its index.
     """
     rows = by_rows(data)
-    node = _node(owner)
+    values = partial(_values, method=method, how=dict(how), nothing=nothing)
     if isinstance(rows, dd.DataFrame):
-        empty = _framed(nothing, names, nothing_of(rows))
-        return rows.map_partitions(_frame_of, node, method, dict(how), names, nothing, meta=empty, **_AS_IT_IS)
-    if nothing.ndim == 1:
-        return rows.map_blocks(_array_of, node, method, dict(how), nothing, drop_axis=1, meta=nothing)
-    chunks = (rows.chunks[0], (nothing.shape[1],))
-    return rows.map_blocks(_array_of, node, method, dict(how), nothing, chunks=chunks, meta=nothing)
+        return lazy_frame(rows, owner, partial(_framed_values, values=values, names=names), ())
+    # With a column for every class, or without columns.
+    shape = {"chunks": (rows.chunks[0], (nothing.shape[1],))} if nothing.ndim > 1 else {"drop_axis": 1}
+    return rows.map_blocks(_with_owner, _node(owner), values, {}, meta=nothing, **shape)
 
 
 def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Sequence[str], **how: Any) -> Any:
@@ -158,19 +157,12 @@ def _with_owner(part: Any, shared: Shared, function: Callable[..., Any], how: Ma
     return function(shared.value(), part, **how)
 
 
-def _array_of(part: Any, shared: Shared, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
-    return getattr(shared.value(), method)(part, **how) if len(part) else nothing
+def _values(owner: Any, part: Any, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
+    return getattr(owner, method)(part, **how) if len(part) else nothing
 
 
-def _frame_of(
-    part: Any,
-    shared: Shared,
-    method: str,
-    how: Mapping[str, Any],
-    names: str | Sequence[Any],
-    nothing: npt.NDArray[Any],
-) -> Any:
-    return _framed(_array_of(part, shared, method, how, nothing), names, part)
+def _framed_values(owner: Any, part: Any, values: Callable[..., Any], names: str | Sequence[Any]) -> Any:
+    return _framed(values(owner, part), names, part)
 
 
 def _framed(values: npt.NDArray[Any], names: str | Sequence[Any], part: Any) -> Any:

@@ -73,21 +73,13 @@ class Counted(NamedTuple):
         return {text: wanted if meant == wanted else "" for text, meant in self.classes.items()}
 
     def sides(self, positive: Any) -> dict[str, int]:
-        """Rows of every class; of more than two those of the positive one, where there is one, and of the rest."""
-        found: dict[str, int] = {}
+        """Rows of every side; of more than two classes those of the positive one come first, if there is one."""
+        side_of = self.side_of(positive)
+        first = [label_spelling(positive)] if "" in side_of.values() else []
+        found = dict.fromkeys([*first, *side_of.values()], 0)
         for text, count in self.counts.items():
-            found[self.classes[text]] = found.get(self.classes[text], 0) + count
-        if positive is None or len(found) <= 2:
-            return found
-        wanted = label_spelling(positive)
-        return {wanted: found.get(wanted, 0), "": sum(found.values()) - found.get(wanted, 0)}
-
-    def texts_of(self, side: str, positive: Any) -> frozenset[str]:
-        """The texts of a side."""
-        sides = self.sides(positive)
-        others = {self.classes[text] for text in self.counts} - set(sides)
-        named = {side} if side else others
-        return frozenset(text for text, meant in self.classes.items() if meant in named)
+            found[side_of[text]] += count
+        return found
 
 
 def count_rows(runner: Runner, target: str) -> Counted:

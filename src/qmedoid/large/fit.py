@@ -189,7 +189,8 @@ class _Fit:
         is_asked = method == "rare" or isinstance(method, rare)
         if not (is_asked or (method == "auto" and rare.suits(counts))):
             return frozenset()
-        return self.counted.texts_of(min(sides, key=lambda side: sides[side]), self.owner.positive)
+        rare_side = min(sides, key=lambda side: sides[side])
+        return frozenset(text for text, side in self.counted.side_of(self.owner.positive).items() if side == rare_side)
 
     def _kind(self) -> CalibrationKind:
         method = self.owner.method

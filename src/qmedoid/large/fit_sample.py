@@ -91,7 +91,7 @@ def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.
     """Raw rows in the types that their cells have in common."""
     table = raw
     if facts.reading.as_text:
-        from qmedoid.tables._text_types import infer_types
+        from qmedoid.tables.text_types import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)

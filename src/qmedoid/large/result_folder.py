@@ -13,7 +13,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
-from qmedoid.tables._detect import SUFFIXES
+from qmedoid.tables.detect import SUFFIXES
 
 FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""
@@ -66,7 +66,9 @@ class ResultFacts:
     def name(self) -> str:
         """The file name of results of this input content by this recipe."""
         made_of = json.dumps([self.input, self.digest, self.recipe], sort_keys=True)
-        stem = re.sub(r"[^\w.+=,@ ()-]", "-", _without_ending(self.input)).strip("._- ")
+        plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", self.input, flags=re.IGNORECASE)
+        plain = next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
+        stem = re.sub(r"[^\w.+=,@ ()-]", "-", plain).strip("._- ")
         while len(stem.encode()) > _LONGEST:
             stem = stem[:-1]
         return f"{stem or 'table'}-{hashlib.blake2b(made_of.encode(), digest_size=8).hexdigest()}.parquet"
@@ -93,11 +95,6 @@ def result_facts(file: Path) -> ResultFacts | None:
     except (OSError, pa.ArrowException, ValueError, TypeError):
         return None
     return facts if facts is not None and facts.name == file.name else None
-
-
-def _without_ending(name: str) -> str:
-    plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", name, flags=re.IGNORECASE)
-    return next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
 
 
 @dataclass
@@ -173,7 +170,8 @@ class ResultFolder:
                 )
             gone += again
         for name in gone:
-            self.remove(name)
+            remove_result(self.path, name)
+            self.facts.pop(name, None)
         return gone
 
     def _of_others(self, recipe: Mapping[str, Any], inputs: Collection[str]) -> dict[str, list[str]]:
@@ -188,11 +186,6 @@ class ResultFolder:
             elif facts.input not in known:
                 odd.setdefault("their input is not among those given", []).append(name)
         return odd
-
-    def remove(self, name: str) -> None:
-        """Remove the results of an input, and the rows of it that were set aside."""
-        remove_result(self.path, name)
-        self.facts.pop(name, None)
 
     def write_manifest(self, recipe: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
         """Write what the folder holds now, and return it; others may write to the folder at the same time.

@@ -23,8 +23,8 @@ from qmedoid.exceptions import DataError, OutputError, ParameterError
 from qmedoid.kernels._backend import thread_count
 from qmedoid.large.base import Pass, RawReading, Summary, facts_of, file_digest, merge
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
-from qmedoid.tables._binary import BinaryFile
-from qmedoid.tables._detect import Bytes
+from qmedoid.tables.binary_files import BinaryFile
+from qmedoid.tables.detect import Bytes
 from qmedoid.tables.source import TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20

@@ -5,7 +5,7 @@ depend on, so that a task that runs twice, or is killed and runs again, leaves t
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,43 +174,6 @@ class PartTotals:
             self.now.add(part.scored, facts.input)
 
 
-@dataclass(frozen=True)
-class ScorePlan:
-    """What is to be done for a folder of results.
-
-    Attributes
-    ----------
-    recipe : dict
-        What all results depend on.
-    folder : Path
-    inputs : tuple of str
-        Names of all inputs, those of other shards among them.
-    tasks : tuple of ScoreTask
-        Those of this shard; a task whose results are there does nothing.
-    removed : int
-        Results that did not belong to the folder, and were removed.
-    """
-
-    recipe: dict[str, Any]
-    folder: Path
-    inputs: tuple[str, ...]
-    tasks: tuple[ScoreTask, ...]
-    removed: int
-
-    def finish(self, totals: PartTotals) -> dict[str, Any]:
-        """Write the manifest when all tasks are done; returned is what was done, for JSON."""
-        manifest = ResultFolder(self.folder).write_manifest(self.recipe, self.inputs)
-        return {
-            "inputs": len(self.inputs),
-            "scored": totals.scored,
-            "skipped": totals.skipped,
-            "removed": self.removed + totals.removed,
-            "missing": len(manifest["missing"]),
-            "rows_scored": totals.now.rows,
-            "manifest": str(self.folder / MANIFEST),
-        }
-
-
 def plan_scoring(
     task: ScoreTask,
     where: str,
@@ -219,8 +182,11 @@ def plan_scoring(
     shard: tuple[int, int] = (1, 1),
     resume: bool = False,
     force: bool = False,
-) -> ScorePlan:
+) -> tuple[tuple[ScoreTask, ...], Callable[[PartTotals], dict[str, Any]]]:
     """Look at the inputs and at the folder of results, refuse what does not fit, and list what is to be done.
+
+    Returns the tasks of the shard, of which those whose results are there do nothing, and what is called when all are
+    done: it writes the manifest, and returns what was done, for JSON.
 
     The task has the model, the cut and the settings of all tasks. The shard (K, N) has the inputs at the places K - 1,
     K - 1 + N, … of the sorted names: N of them have each input once. Several processes may work on one folder at the
@@ -245,7 +211,20 @@ def plan_scoring(
         replace(task, input=str(file.absolute()), name=name, present=results.of_input(name))
         for file, name in zip(files[part], names[part], strict=True)
     )
-    return ScorePlan(task.recipe(), folder, tuple(names), tasks, len(removed))
+
+    def finish(totals: PartTotals) -> dict[str, Any]:
+        manifest = results.write_manifest(task.recipe(), names)
+        return {
+            "inputs": len(names),
+            "scored": totals.scored,
+            "skipped": totals.skipped,
+            "removed": len(removed) + totals.removed,
+            "missing": len(manifest["missing"]),
+            "rows_scored": totals.now.rows,
+            "manifest": str(folder / MANIFEST),
+        }
+
+    return tasks, finish
 
 
 def _inputs(where: str, folder: Path) -> list[Path]:

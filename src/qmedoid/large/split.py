@@ -102,10 +102,7 @@ def read_cells(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> l
 
 def moments(column: pa.Array | pa.ChunkedArray, of: Column) -> Array:
     """Cells of a time column as numbers; NaN where one is missing."""
-    values = cells.read(column, of.kind, of.spelling).values
-    if of.kind != "date":
-        return values.astype(np.float64)
-    return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
+    return cells.floats(cells.read(column, of.kind, of.spelling).values)
 
 
 DEFAULT_MEMORY = 4 * 2**30

@@ -31,7 +31,7 @@ class ConfigurationObjective(Protocol):
         """Replace the subset of anchor number `anchor` for good."""
 
 
-class Step(NamedTuple):
+class DescentStep(NamedTuple):
     """One evaluation: the start of a size (`anchor` is None) or one candidate subset of one anchor."""
 
     size: int
@@ -72,7 +72,7 @@ class DescentResult:
     """Records by rising subset size, every evaluation in order, and whether the search was cut short."""
 
     records: list[Record] = field(default_factory=list)
-    trace: list[Step] = field(default_factory=list)
+    trace: list[DescentStep] = field(default_factory=list)
     interrupted: bool = False
 
     def ranked(self) -> list[Record]:
@@ -117,7 +117,7 @@ def coordinate_descent(
     """
     if not sizes:
         raise ParameterError("The range of subset sizes is empty: give at least one size k >= 1.")
-    search = _Search(objective, members, max_passes, candidate_budget, rng, progress)
+    search = _Descent(objective, members, max_passes, candidate_budget, rng, progress)
     search.total = len(sizes) * max_passes * len(members)
     result = search.result
     current: Configuration = tuple(tuple(group[:1]) for group in members)
@@ -157,7 +157,7 @@ def candidate_subsets(
 
 
 @dataclass
-class _Search:
+class _Descent:
     """The descent at one subset size after the other; counts the anchor visits done, of at most `total`."""
 
     objective: ConfigurationObjective
@@ -172,7 +172,7 @@ class _Search:
 
     def run(self, size: int, start: Configuration) -> tuple[Configuration, float]:
         best = self.objective.start(start)
-        self.result.trace.append(Step(size, 0, None, None, best, True))
+        self.result.trace.append(DescentStep(size, 0, None, None, best, True))
         current = list(start)
         try:
             for sweep in range(1, self.max_passes + 1):
@@ -204,7 +204,7 @@ class _Search:
         top = int(np.argmax(scores))
         accepted = bool(scores[top] > best)
         self.result.trace.extend(
-            Step(size, sweep, anchor, subset, float(score), accepted and i == top)
+            DescentStep(size, sweep, anchor, subset, float(score), accepted and i == top)
             for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
         )
         return (candidates[top], float(scores[top])) if accepted else (current, best)

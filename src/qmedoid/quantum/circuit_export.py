@@ -60,7 +60,7 @@ def circuit_of_record(
     """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     with refused_by_column(model, record, issues):
-        return export_circuit(model, record=Record(columns, row), **asked)
+        return export_circuit(model, record=CircuitRecord(columns, row), **asked)
 
 
 FORMAT = 1
@@ -71,7 +71,7 @@ WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class CircuitRecord:
     """One record whose angles are put into a circuit.
 
     Attributes
@@ -89,7 +89,7 @@ class Record:
 def export_circuit(
     model: TableModel,
     which: Which = "auto",
-    record: Record | None = None,
+    record: CircuitRecord | None = None,
     *,
     medoid: int | None = None,
     measure: bool = False,
@@ -101,7 +101,7 @@ def export_circuit(
     ----------
     model : TableModel
     which : {"auto", "variational", "swap-test", "interference"}
-    record : Record or None
+    record : CircuitRecord or None
         Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
     medoid : int or None
         Training row of the medoid that a SWAP test compares the record with.
@@ -156,7 +156,9 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: TableModel, trained: VariationalModel, record: Record | None) -> TrainedStepsDict:
+def _trained_description(
+    model: TableModel, trained: VariationalModel, record: CircuitRecord | None
+) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
     inputs: TrainedCircuitInputsDict = {
@@ -216,7 +218,10 @@ def _trained_description(model: TableModel, trained: VariationalModel, record: R
 
 
 def _record_values(
-    best: HybridModel | VariationalModel, trained: VariationalModel, record: Record, description: TrainedStepsDict
+    best: HybridModel | VariationalModel,
+    trained: VariationalModel,
+    record: CircuitRecord,
+    description: TrainedStepsDict,
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
 
@@ -278,7 +283,7 @@ def _plain(values: Array | None) -> list[float] | None:
 
 
 def _pair_circuit(
-    model: TableModel, kind: str, record: Record | None, medoid: int | None
+    model: TableModel, kind: str, record: CircuitRecord | None, medoid: int | None
 ) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
@@ -316,7 +321,7 @@ def _pair_circuit(
 
 
 def _compared(
-    model: TableModel, method: Part, record: Record, medoid: int | None
+    model: TableModel, method: Part, record: CircuitRecord, medoid: int | None
 ) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
     medoids, classes = method.rows, model.decision.classes

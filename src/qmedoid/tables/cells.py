@@ -5,7 +5,7 @@ small table of numbers takes to be scored: they are imported where a text turns 
 """
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
 
 Floats = npt.NDArray[np.float64]
+_NOTHING = pa.nulls(0, pa.string())  # made without a look for pandas, which is slow to import
 _LAST_SECOND = 2**63 // 10**6
 """Seconds from 1970 that microseconds can count to."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -104,8 +105,7 @@ def _holds(array: pa.Array, column: Column) -> Flags:
         found |= codes < len(column.missing_values)
     if column.missing_numbers:
         values = read(array, column.kind, column.spelling).values
-        if column.kind == "date":
-            values = np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
+        values = floats(values) if column.kind == "date" else values
         for number in column.missing_numbers:  # a number in single precision is compared in single precision
             found |= values == number
     return found
@@ -114,7 +114,7 @@ def _holds(array: pa.Array, column: Column) -> Flags:
 def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind):
-        from qmedoid.tables._numbers import numbers_of_text
+        from qmedoid.tables.numbers import numbers_of_text
 
         return numbers_of_text(array, spelling)
     if pa.types.is_boolean(kind):
@@ -128,13 +128,15 @@ def _numbers(array: pa.Array, spelling: str) -> Cells:
     return _all_right(_as_floats(array))
 
 
-@cache
-def _nothing_wrong() -> pa.Array:
-    return pa.array([], pa.string())
-
-
 def _all_right(values: npt.NDArray[Any]) -> Cells:
-    return Cells(values, _nothing_wrong())
+    return Cells(values, _NOTHING)
+
+
+def floats(values: npt.NDArray[Any]) -> Floats:
+    """Numbers, or dates in microseconds since 1970, in double precision; NaN where they are missing."""
+    if values.dtype.kind != "M":
+        return values.astype(np.float64)
+    return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
 
 
 def _as_floats(array: pa.Array) -> npt.NDArray[Any]:
@@ -164,7 +166,7 @@ def _truths(array: pa.Array) -> Cells:
 def _dates(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
-        from qmedoid.tables._dates import dates_spelt
+        from qmedoid.tables.dates import dates_spelt
 
         return dates_spelt(array, spelling)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -274,11 +276,7 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
             found = np.append(np.argsort(np.argsort(names)), -1)[codes]
             places[:, place] = found - found.min(initial=0)
             continue
-        values = read_as(given, column).values
-        cells = values.astype(np.float64)
-        if column.kind == "date":
-            cells = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-        places[:, place] = ranks(with_equal_cells(cells[:, None]))[:, 0]
+        places[:, place] = ranks(with_equal_cells(floats(read_as(given, column).values)[:, None]))[:, 0]
     return places, [column.kind == "category" for column in columns]
 
 
@@ -297,7 +295,7 @@ def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> 
     else:
         codes = _places(as_text(array), levels)
     unseen = codes == len(levels) + 1
-    return codes, texts(array.filter(pa.array(unseen))) if unseen.any() else pa.array([], pa.string())
+    return codes, texts(array.filter(pa.array(unseen))) if unseen.any() else _NOTHING
 
 
 def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:

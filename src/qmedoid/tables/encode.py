@@ -11,9 +11,9 @@ from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Nu
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
-from qmedoid.tables._text_types import Grouped, maybe_thousands
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
 from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
+from qmedoid.tables.text_types import maybe_thousands
 
 _HALFWAY = 1000.0**0.5
 """Between a number and a thousand times as much, in ratios."""
@@ -113,7 +113,7 @@ def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issue
 
 def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, issues: Issues) -> cells.Cells:
     """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
-    from qmedoid.tables._numbers import doubtful_points
+    from qmedoid.tables.numbers import doubtful_points
 
     doubtful = None
     if column.name not in issues.shows_points and maybe_thousands(read.values):
@@ -173,7 +173,7 @@ def _count(column: Column, wrong: pa.Array, n_missing: int, issues: Issues) -> N
     if len(wrong):
         respelt = None
         if column.kind in ("number", "date"):
-            from qmedoid.tables._numbers import in_other_spelling
+            from qmedoid.tables.numbers import in_other_spelling
 
             respelt = in_other_spelling(wrong, column)
         issues.column(column.name).add_wrong(wrong, respelt)
@@ -193,12 +193,12 @@ def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]
     return sizes
 
 
-def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, Grouped]) -> None:
+def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, tuple[str, float]]) -> None:
     """Note those columns of a table that would be more like the training rows if their points parted thousands."""
     sizes = training_sizes(model, range(len(model.contract.columns))) if grouped else {}
-    for name, one in grouped.items():
-        if sizes.get(name, 0.0) > one.size * _HALFWAY:
-            issues.column(name).grouped = one.example
+    for name, (example, size) in grouped.items():
+        if sizes.get(name, 0.0) > size * _HALFWAY:
+            issues.column(name).grouped = example
 
 
 def training_summary(

@@ -137,7 +137,11 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
     left_out, seen = report.get("left_out", {}).get("seen"), seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
     if left_out:
-        notes = [seen_left_out(left_out, report["rows"])]
+        rows = report["rows"]
+        notes = [
+            f"left out: {left_out:,} of {left_out + rows:,} rows, which were seen in fitting; these figures are of the "
+            f"other {rows:,} (--all-rows counts all)"
+        ]
     if report["absent"]:
         absent = some_of([repr(label) for label in report["absent"]], _NAMED)
         one = len(report["absent"]) == 1
@@ -150,14 +154,6 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
         note = seldom_note(model.decision.classes, Counts(tp, fp, fn, tn))
         notes += [] if note is None else [note]
     return notes
-
-
-def seen_left_out(seen: int, rows: int) -> str:
-    """How many rows a report leaves out because the fit has seen them."""
-    return (
-        f"left out: {seen:,} of {seen + rows:,} rows, which were seen in fitting; these figures are of the other "
-        f"{rows:,} (--all-rows counts all)"
-    )
 
 
 def _class_figures(metrics: ClassMetrics, code: int) -> ClassFiguresDict:
@@ -244,7 +240,7 @@ def _where_and_why(bad: BadRows, origin: Origin) -> str:
     """Where the first bad row of a batch is, and what is wrong with it."""
     place = int(bad.places[0])
     written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0].line:,}"
+    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
     return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
 
 

@@ -11,7 +11,6 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables._text_types import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
 from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, number_blocks, plain_columns
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name, is_number_type
@@ -22,9 +21,10 @@ from qmedoid.tables.sentinels import (
     missing_values_note,
     with_missing_values,
 )
+from qmedoid.tables.text_types import grouped_columns, grouped_note
 
 if TYPE_CHECKING:
-    from qmedoid.tables._text_kinds import Hints
+    from qmedoid.tables.text_kinds import Hints
 
 DateOrder = Literal["day-first", "month-first"]
 _DIFFERENT_DAYS = 10
@@ -112,7 +112,7 @@ def infer_columns(
         decimal = shown.decode()
     hints = None
     if any(cells.is_text(kind) for kind in {*table.schema.types}):  # Arrow's functions on texts are slow to import
-        from qmedoid.tables._text_kinds import Hints
+        from qmedoid.tables.text_kinds import Hints
 
         hints = Hints(table, decimal, date_order, unread)
     grouped = grouped_columns(table)
@@ -261,7 +261,7 @@ def _in_role(
         return EMPTY
     spelling, read, note = "", cells.read(array, role), None
     if hints is not None and cells.is_text(array.type):
-        from qmedoid.tables._text_kinds import read_text
+        from qmedoid.tables.text_kinds import read_text
 
         found = read_text(name, array, hints)
         if found.kind == role and found.read is not None:
@@ -286,7 +286,7 @@ def _in_role(
 
 
 def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> tuple[Column, str | None] | str:
-    from qmedoid.tables._text_kinds import read_text
+    from qmedoid.tables.text_kinds import read_text
 
     text = cells.texts(array)
     if text.null_count == len(text):

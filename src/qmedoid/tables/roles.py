@@ -247,7 +247,7 @@ def _head_of_numbers(column: pa.ChunkedArray) -> list[tuple[str | None, bool]]:
     """Of the first cells of a column of numbers the text, if one is no number, and whether it is; else nothing."""
     import pyarrow.compute as pc
 
-    from qmedoid.tables._numbers import look_like_numbers
+    from qmedoid.tables.numbers import look_like_numbers
 
     if not _are_numbers(_texts(column.slice(_MOST, _FEW)).drop_null(), fewest=0):
         return []
@@ -273,6 +273,6 @@ def _are_numbers(given: pa.Array, *, fewest: int) -> bool:
     """Whether there are enough cells, and nearly all of them are numbers in any spelling."""
     import pyarrow.compute as pc
 
-    from qmedoid.tables._numbers import look_like_numbers
+    from qmedoid.tables.numbers import look_like_numbers
 
     return len(given) >= fewest and (pc.sum(look_like_numbers(given)).as_py() or 0) >= _MOSTLY * len(given)

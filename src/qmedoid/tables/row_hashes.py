@@ -1,6 +1,6 @@
-"""Hashes of rows, by which a model knows the rows of its fit again."""
+"""Hashes of rows, by which a model knows the rows of its fit again; and columns whose cells are all equal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -18,6 +18,8 @@ from qmedoid.tables.number_blocks import number_blocks
 Bits = npt.NDArray[np.uint64]
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
+# Cells by which columns are compared before all of them are.
+_COMPARED = 50
 # Numbers of a table that are read once.
 _KEPT_NUMBERS = 2**23
 # What stands for a missing number; a NaN has many patterns of bits.
@@ -111,3 +113,27 @@ def _of_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Numbers as their bits: −0.0 is 0, and all that is no number is missing."""
     bits = (values.astype(np.float64) + 0.0).view(np.int64)
     return np.where(np.isnan(values), _MISSING, bits)
+
+
+def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:
+    """Groups of columns whose cells are equal in every row."""
+    alike: dict[Any, list[list[str]]] = {}
+    for name, digest in digests.items():
+        # Columns without a repeated cell have one partition; their first cells distinguish nearly all of them.
+        first = tuple(cells.texts(table[name].slice(0, _COMPARED)).to_pylist())
+        groups = alike.setdefault((digest, first), [])
+        equal = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
+        if equal is None:
+            groups.append([name])
+        else:
+            equal.append(name)
+    return [group for groups in alike.values() for group in groups if len(group) > 1]
+
+
+def _same_cells(one: pa.ChunkedArray, two: pa.ChunkedArray) -> bool:
+    if one.type == two.type and not pa.types.is_floating(one.type):
+        return bool(one.equals(two))
+    return bool(cells.texts(one).equals(cells.texts(two)))
+
+
+Codes = npt.NDArray[np.int32]

@@ -199,7 +199,7 @@ class TableReading:
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
     """Columns of numbers that were read as text, with a point instead of the decimal comma."""
-    from qmedoid.tables._numbers import comma_numbers
+    from qmedoid.tables.numbers import comma_numbers
 
     for name in numbers:
         place = batch.schema.get_field_index(name)

@@ -13,20 +13,12 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables._binary import BinaryFile, MemoryFile
-from qmedoid.tables._csv import TextFile
-from qmedoid.tables._detect import SUFFIXES, BlockRecords, Bytes, Written, format_of_name
-from qmedoid.tables._text_types import Grouped
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
+from qmedoid.tables.binary_files import BinaryFile, MemoryFile
+from qmedoid.tables.detect import SUFFIXES, BlockRecords, Bytes, format_of_name
+from qmedoid.tables.text_files import TextFile
 
 TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile
-
-
-class Rows(NamedTuple):
-    """Rows of a table, and their places in it (from 0)."""
-
-    table: pa.Table
-    rows: npt.NDArray[np.int64]
 
 
 def open_table(
@@ -90,8 +82,8 @@ class Origin(NamedTuple):
         ahead = self.first_row - self.block.first_row
         return {place - ahead: why for place, why in self.block.malformed.items() if 0 <= place - ahead < n_rows}
 
-    def written(self, places: Sequence[int]) -> list[Written] | None:
-        """Rows of the batch as they are written; None where they are not a text."""
+    def written(self, places: Sequence[int]) -> list[tuple[int, str]] | None:
+        """Rows of the batch by their lines (from 1) and as they are written; None where they are not a text."""
         if self.block is None:
             return None
         ahead = self.first_row - self.block.first_row
@@ -176,8 +168,8 @@ class TableSource:
 
     def read(
         self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()
-    ) -> Rows:
-        """Read the table, or a random sample of at most `max_rows` rows, in one pass and in the order of the table.
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The table, or a random sample of at most `max_rows` rows in its order, and their places in it (from 0).
 
         Memory grows with the sample only, and which rows are drawn does not depend on the format. Types of texts are
         inferred from all rows that are kept; columns in `texts`, and whole numbers with leading zeros, stay as they are
@@ -190,14 +182,14 @@ class TableSource:
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
-            from qmedoid.tables._text_types import infer_types
+            from qmedoid.tables.text_types import infer_types
 
             table = infer_types(table, self.decimal, texts)
         for name in self.declared_categories:
             table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
         if self._given_decimal is not None:
             table = table.replace_schema_metadata({DECIMAL: self._given_decimal})
-        return Rows(table, rows)
+        return table, rows
 
     @property
     def declared_categories(self) -> frozenset[str]:
@@ -205,8 +197,8 @@ class TableSource:
         declared = [file.categories for file in self._files if not isinstance(file, TextFile)]
         return frozenset(self.names).intersection(*declared) if declared else frozenset()
 
-    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
-        """Columns in which every point of the first rows may part thousands, where no other column shows points."""
+    def first_grouped(self, names: Sequence[str]) -> dict[str, tuple[str, float]]:
+        """A cell and the median size of columns in which every point may part thousands; no other shows points."""
         files = [file for file in self._files if isinstance(file, TextFile)]
         if self._given_decimal is not None or len(files) < len(self._files):
             return {}

@@ -7,7 +7,7 @@ What is odd about a target: a quantity, classes of one row, classes that differ 
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,19 +146,12 @@ _PAIRS = frozenset((("1", "0"), ("1", "-1"), ("y", "n"), ("t", "f"), ("+", "-"),
 _NEGATIONS = ("not_", "non_", "no_", "non")
 
 
-class PositiveChoice(NamedTuple):
-    """The class that an operating point is about: which of two labels, and why.
+def choose_positive(labels: Sequence[Any], counts: Sequence[int], about: str) -> tuple[int, str, bool]:
+    """Which of two classes (in rising order, with their rows) a parameter such as ``"alert_rate"`` is about.
 
-    It is plain where nobody is surprised: the second label, and neither words nor frequencies speak against it.
+    Returns its index, why, and whether nobody is surprised: it is the second label, and neither words nor frequencies
+    speak against it.
     """
-
-    place: int
-    note: str
-    is_plain: bool
-
-
-def choose_positive(labels: Sequence[Any], counts: Sequence[int], about: str) -> PositiveChoice:
-    """Which of two classes (in rising order, with their rows) a parameter such as ``"alert_rate"`` is about."""
     meant = meant_positive(labels)
     rarer = None if counts[0] == counts[1] else int(counts[1] < counts[0])
     place = 1 if meant is None and rarer is None else rarer if meant is None else meant
@@ -175,7 +168,7 @@ def choose_positive(labels: Sequence[Any], counts: Sequence[int], about: str) ->
         f"{about} is about the class {labels[place]!r}: {why}. If {labels[1 - place]!r} is meant, name it "
         "as the positive class (positive=, --positive)."
     )
-    return PositiveChoice(place, note, is_plain=place == 1 and rarer in (1, None))
+    return place, note, place == 1 and rarer in (1, None)
 
 
 def meant_positive(labels: Sequence[Any]) -> int | None:
@@ -210,14 +203,6 @@ _RANGES = "Make a column of a few ranges of it, such as low and high, and fit th
 _NAMED = 5
 
 
-class TargetNote(NamedTuple):
-    """Something odd about the classes of a target: a code that does not change, and what to do."""
-
-    code: str
-    severity: Literal["problem", "note"]
-    message: str
-
-
 def quantity(labels: Sequence[Any], counts: Sequence[int]) -> str | None:
     """What a target holds where it is a quantity, such as "50 different numbers, from 28 to 77"; None of classes.
 
@@ -240,14 +225,14 @@ def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> 
         )
 
 
-def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
-    """Notes about the classes of a target, by their rows."""
+def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str, str]]:
+    """Problems with the classes of a target, by their rows: codes that do not change, and what to do."""
     found = quantity(labels, counts)
     if found is not None:
         message = (
             f"the target holds {found}: that looks like a quantity, and each number is a class of its own. {_RANGES}"
         )
-        return [TargetNote("target_quantity", "problem", f"{message}.")]
+        return [("target_quantity", f"{message}.")]
     notes = []
     single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
     if single:
@@ -255,7 +240,7 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNot
         if len(single) > 1:
             which = f"{len(single):,} classes ({some_of(single, _NAMED)}) have"
         message = f"{which} one row only, so that none can be held out. Add rows, join classes, or leave such rows out."
-        notes.append(TargetNote("single_row", "problem", message))
+        notes.append(("single_row", message))
     spellings: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
@@ -266,7 +251,7 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNot
                 f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted "
                 f"as {len(alike)} classes. Write them alike if one class is meant."
             )
-            notes.append(TargetNote("class_spellings", "problem", message))
+            notes.append(("class_spellings", message))
     return notes
 
 

@@ -290,7 +290,7 @@ def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array
     """
     import pyarrow.compute as pc
 
-    from qmedoid.tables._numbers import POINT_MARK, in_other_spelling
+    from qmedoid.tables.numbers import POINT_MARK, in_other_spelling
 
     if column.spelling or column.kind != "number":
         return in_other_spelling(wrong, column) if column.kind in ("number", "date") else wrong.slice(0, 0)
@@ -351,8 +351,8 @@ def set_aside(sink: Sink, bad: BadRows, origin: Origin, records: pa.RecordBatch)
         lines = pa.nulls(len(places), pa.int64())
         texts = pa.array([json.dumps(one, ensure_ascii=False) for one in plain], pa.string())
     else:
-        lines = pa.array([one.line for one in written], pa.int64())
-        texts = pa.array([one.text for one in written], pa.string())
+        lines = pa.array([line for line, _ in written], pa.int64())
+        texts = pa.array([text for _, text in written], pa.string())
     columns = [pa.repeat(origin.source, len(places)), lines, pa.array(places + origin.first_row),
                bad.reasons.take(pa.array(places)), texts]  # fmt: skip
     sink.write(pa.record_batch(columns, schema=_SCHEMA))

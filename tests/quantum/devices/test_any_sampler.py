@@ -22,7 +22,7 @@ from qmedoid.exceptions import JobError, MissingExtraError, ModelError, Paramete
 from qmedoid.geometry.overlap import pair_overlaps
 from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.devices import BlockSampler, Device, Limits, as_device
-from qmedoid.quantum.devices.sampling import Batch, has_failed
+from qmedoid.quantum.devices.sampling import CircuitBatch, has_failed
 
 pytestmark = pytest.mark.filterwarnings("ignore:The SamplerV2 class is deprecated:DeprecationWarning")
 INTERFERENCE = form_named("interference")
@@ -36,7 +36,7 @@ def batches(device, *, n=3, d=1, shots=SHOTS, seed=0):
     made, chances = [], []
     for size in (n, 2):
         left, right = rng.normal(size=(2, size * pack.n_copies, d))
-        made.append(Batch(pack, INTERFERENCE.angles(left, right).reshape(size, -1), shots))
+        made.append(CircuitBatch(pack, INTERFERENCE.angles(left, right).reshape(size, -1), shots))
         chances.append(pair_overlaps(left, right).reshape(size, -1))
     return made, chances
 
@@ -109,7 +109,7 @@ def test_generic_devices_may_be_wide():
     pack = device.pack(INTERFERENCE, 1, 1000)
     assert pack.n_copies > 40
     rows = np.ones((pack.n_copies, 1))
-    (ones,) = device.run([Batch(pack, INTERFERENCE.angles(rows, -rows).reshape(1, -1), 100)])
+    (ones,) = device.run([CircuitBatch(pack, INTERFERENCE.angles(rows, -rows).reshape(1, -1), 100)])
     assert (ones > 80).all()
 
 
@@ -126,7 +126,7 @@ def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
     assert device.quality is not None
     pack = device.pack(INTERFERENCE, 1, 5)
     rows = np.ones((5, 1))
-    ones = device.run([Batch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
+    ones = device.run([CircuitBatch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
     assert (ones > 20).all()  # equal vectors read 0 but for noise
 
 
@@ -148,7 +148,7 @@ def test_jobs_differ_and_the_same_seed_repeats_them(make):
 def test_noise_of_jobs_is_independent():
     device = Device(n_qubits=50, seed=3)
     pack = device.pack(INTERFERENCE, 1, 50)
-    batch = Batch(pack, np.tile(INTERFERENCE.angles([[1.0]], [[2.0]]), (20, 50)), 200)
+    batch = CircuitBatch(pack, np.tile(INTERFERENCE.angles([[1.0]], [[2.0]]), (20, 50)), 200)
     counts = [device.run([batch, batch], seed=[job]) for job in range(2)]
     flat = [ones.ravel() for job in counts for ones in job]
     assert np.abs(np.corrcoef(flat) - np.eye(4)).max() < 0.12  # of 1,000 numbers
@@ -256,7 +256,7 @@ def test_bits_of_many_copies_are_counted_apart():
     device = Device(n_qubits=100)
     pack = device.pack(INTERFERENCE, 1, 37)
     x = np.where(np.arange(37) % 3 == 0, -1.0, 1.0)[:, None]
-    (ones,) = device.run([Batch(pack, INTERFERENCE.angles(np.ones((37, 1)), x).reshape(1, -1), 11)])
+    (ones,) = device.run([CircuitBatch(pack, INTERFERENCE.angles(np.ones((37, 1)), x).reshape(1, -1), 11)])
     np.testing.assert_array_equal(ones[0], np.where(np.arange(37) % 3 == 0, 11, 0))
 
 

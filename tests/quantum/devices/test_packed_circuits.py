@@ -18,7 +18,7 @@ from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.devices import BlockSampler, Device, Limits
 from qmedoid.quantum.devices import packs as packing
 from qmedoid.quantum.devices.quality import Quality
-from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.devices.sampling import CircuitBatch
 
 INTERFERENCE = form_named("interference")
 
@@ -53,13 +53,13 @@ def test_packed_copies_read_what_the_template_reads(guadalupe, form, d, on_devic
     assert pack.n_copies >= 2
     width, rng = 2 ** (d - 1).bit_length(), np.random.default_rng(d)
     left, right = (vectors(rng, 4 * pack.n_copies, d, width) for _ in range(2))
-    batch = Batch(pack, form.angles(left, right).reshape(4, -1), 1)
+    batch = CircuitBatch(pack, form.angles(left, right).reshape(4, -1), 1)
     chances = form.chance(pair_overlaps(left, right)).reshape(4, -1)
     np.testing.assert_allclose(shares(batch), chances, rtol=0, atol=1e-12)
     # Each copy reads what it reads alone: others do not reach it.
     alone = batch.angles.copy()
     alone[:, pack.n_angles :] = 0.3
-    np.testing.assert_allclose(shares(Batch(pack, alone, 1))[:, 0], chances[:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(shares(CircuitBatch(pack, alone, 1))[:, 0], chances[:, 0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -101,7 +101,9 @@ def test_reported_errors_tell_about_how_much_noise_leaves(guadalupe, d):
     pack = guadalupe.pack(INTERFERENCE, d, 2)
     rows = vectors(np.random.default_rng(0), 2 * 20, d, d)
     equal, opposite = (
-        shares(Batch(pack, INTERFERENCE.angles(rows, sign * rows).reshape(20, -1), 1), guadalupe.backend).mean(axis=0)
+        shares(CircuitBatch(pack, INTERFERENCE.angles(rows, sign * rows).reshape(20, -1), 1), guadalupe.backend).mean(
+            axis=0
+        )
         for sign in (1.0, -1.0)
     )
     np.testing.assert_allclose(opposite - equal, pack.shrink, atol=0.03)

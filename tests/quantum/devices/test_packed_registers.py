@@ -13,7 +13,7 @@ from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.devices import Device
 from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
-from qmedoid.quantum.devices.sampling import Batch, count_ones, count_states, state_counts
+from qmedoid.quantum.devices.sampling import CircuitBatch, count_ones, count_states, state_counts
 
 GENERIC = GenericBackendV2(8, seed=3, noise_info=True)
 
@@ -35,7 +35,7 @@ def test_packed_copies_have_the_states_of_the_simulator(n_qubits, n_inputs):
     pack = Device(n_qubits=10).trained_pack(ansatz, rotations, 3)
     assert (pack.n_copies, pack.n_angles, pack.n_bits) == (3, n_inputs, n_qubits)
     inputs = np.random.default_rng(1).normal(size=(4 * 3, n_inputs))
-    found = Device().chances(Batch(pack, inputs.reshape(4, -1), 1))
+    found = Device().chances(CircuitBatch(pack, inputs.reshape(4, -1), 1))
     expected = exact(ansatz, rotations, inputs).reshape(4, 3, -1)
     np.testing.assert_allclose(found, expected[..., 1] if n_qubits == 1 else expected, rtol=0, atol=1e-12)
 
@@ -49,14 +49,16 @@ def test_copies_on_a_device_compute_the_same_without_its_noise(n_copies):
     assert len({qubit for place in pack.qubits for qubit in place}) == 3 * n_copies
     assert (pack.shrink < 1.0).all()
     inputs = np.random.default_rng(2).normal(size=(5 * n_copies, 2))
-    found = Device().chances(Batch(pack, inputs.reshape(5, -1), 1)).reshape(-1, 8)
+    found = Device().chances(CircuitBatch(pack, inputs.reshape(5, -1), 1)).reshape(-1, 8)
     np.testing.assert_allclose(found, exact(ansatz, rotations, inputs), rtol=0, atol=1e-12)
 
 
 def test_counts_are_drawn_from_the_chances_of_a_copy():
     ansatz, rotations = circuit(2, 2)
     device = Device(n_qubits=6, seed=5)
-    batch = Batch(device.trained_pack(ansatz, rotations, 3), np.random.default_rng(3).normal(size=(2, 6)), 20_000)
+    batch = CircuitBatch(
+        device.trained_pack(ansatz, rotations, 3), np.random.default_rng(3).normal(size=(2, 6)), 20_000
+    )
     (counts,) = device.run([batch])
     assert batch.can_have(counts)
     chances = device.chances(batch)
@@ -67,7 +69,7 @@ def test_counts_are_drawn_from_the_chances_of_a_copy():
 def test_any_sampler_counts_states_in_the_same_order():
     ansatz, rotations = circuit(2, 1)
     device = Device(sampler=StatevectorSampler(seed=np.random.default_rng(0)), n_qubits=4)
-    batch = Batch(device.trained_pack(ansatz, rotations, 2), np.array([[0.4, -1.0]]), 40_000)
+    batch = CircuitBatch(device.trained_pack(ansatz, rotations, 2), np.array([[0.4, -1.0]]), 40_000)
     (counts,) = device.run([batch])
     np.testing.assert_allclose(counts / 40_000, Device().chances(batch), atol=0.015)
 
@@ -89,7 +91,7 @@ def test_states_are_counted_bit_by_bit():
 
 def test_counts_that_cannot_be_are_noticed():
     ansatz, rotations = circuit(2, 1)
-    batch = Batch(Device(n_qubits=4).trained_pack(ansatz, rotations, 2), np.zeros((1, 2)), 8)
+    batch = CircuitBatch(Device(n_qubits=4).trained_pack(ansatz, rotations, 2), np.zeros((1, 2)), 8)
     right = np.array([[[8, 0, 0, 0], [2, 2, 2, 2]]])
     assert batch.can_have(right)
     for wrong in (right[..., :2], right + 1, right - [0, 0, 0, 1], right - [1, 0, 0, 0], right * 2):

@@ -5,11 +5,11 @@ from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
 from qmedoid.quantum.devices import BlockSampler
-from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.devices.sampling import CircuitBatch
 from qmedoid.quantum.measurement import MeasurementPlan
 
 
-def exact_shares(batch: Batch, noise=None) -> Array:
+def exact_shares(batch: CircuitBatch, noise=None) -> Array:
     """Probability that each copy reads 1, shape (circuits, copies)."""
     sampler = BlockSampler(NoiseModel() if noise is None else noise, seed=0)
     circuit, angles, _ = batch.pub

@@ -18,7 +18,7 @@ _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 _ERA, _DAYS_TO_1970 = 146_097, 719_468
 
 
-class Cells(NamedTuple):
+class CellNodes(NamedTuple):
     """What is made of the inputs.
 
     Attributes
@@ -42,7 +42,7 @@ class Cells(NamedTuple):
     inputs: list[dict[str, str]]
 
 
-def read_cells(graph: Graph, flat: FlatModel) -> Cells:
+def read_cells(graph: Graph, flat: FlatModel) -> CellNodes:
     """The columns that a model reads, each an input."""
     table = flat.table
     first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
@@ -75,7 +75,7 @@ def read_cells(graph: Graph, flat: FlatModel) -> Cells:
         count = graph.sum([graph.cast(one, np.int64) for one in refused])
         is_refused = graph.add("Greater", count, graph.whole(0))
         is_refused = graph.add("Squeeze", is_refused, graph.whole([1]))
-    return Cells(x, place, is_refused, issues, inputs)
+    return CellNodes(x, place, is_refused, issues, inputs)
 
 
 _MEANING = {

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.export.onnx.cells import Cells
+from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.graph import (
     Graph,
     as_column,
@@ -25,7 +25,7 @@ _LOG_2 = float(np.log(2.0))
 _NEAREST, _POWER = 0.05, -3.0
 
 
-def evidence(graph: Graph, cells: Cells, model: EvidencePart) -> tuple[str, str]:
+def evidence(graph: Graph, cells: CellNodes, model: EvidencePart) -> tuple[str, str]:
     """Class scores and places of the nearest medoids, each (rows, C)."""
     plan = model.plan
     lines = _lines(graph, cells, plan)
@@ -42,7 +42,7 @@ def class_scores(graph: Graph, outputs: str, n_classes: int) -> str:
     return graph.add("Mul", outputs, graph.constant(factors))
 
 
-def _lines(graph: Graph, cells: Cells, plan: EvidencePlan) -> str:
+def _lines(graph: Graph, cells: CellNodes, plan: EvidencePlan) -> str:
     """Scaled columns times the roots of their weights, (rows, L)."""
     columns = plan.columns
     x = graph.columns(cells.x, [cells.place[column] for column in columns.used.tolist()])
@@ -110,7 +110,7 @@ def _nearest(graph: Graph, squared: str, plan: EvidencePlan) -> str:
     return side_by_side(graph, found)
 
 
-def _neighbor_term(graph: Graph, cells: Cells, model: EvidencePart) -> str:
+def _neighbor_term(graph: Graph, cells: CellNodes, model: EvidencePart) -> str:
     """What the nearest neighbors add to the outputs, (rows, K)."""
     neighbors, compared = model.neighbors, model.compared
     assert neighbors is not None

@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.onnx.cells import MISSING_MOMENT, Cells, described, read_cells
+from qmedoid.export.onnx.cells import MISSING_MOMENT, CellNodes, described, read_cells
 from qmedoid.export.onnx.evidence import evidence
 from qmedoid.export.onnx.graph import Graph, as_column, piecewise, rises
 from qmedoid.export.onnx.nearest_medoid import nearest_medoid
@@ -27,7 +27,7 @@ OUTPUTS = ("label", "probabilities", "margin", "scores", "nearest", "issues")
 """Names of the outputs; one that is the name of a column has ``qmedoid_`` before it."""
 
 
-def decide(graph: Graph, flat: FlatModel, cells: Cells, fused: str, nearest: str) -> list[str]:
+def decide(graph: Graph, flat: FlatModel, cells: CellNodes, fused: str, nearest: str) -> list[str]:
     """Add the outputs; their names."""
     decision, n_classes = flat.table.decision, len(flat.biases)
     scores = _calibrated(graph, flat, fused)
@@ -154,18 +154,18 @@ def onnx_file(flat: FlatModel) -> bytes:
     return made
 
 
-def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, Cells, Any], Any]:
+def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, CellNodes, Any], Any]:
     if type(part) not in known:
         raise ModelError(f"The method {part.name!r} cannot be written as ONNX.")
     return known[type(part)]
 
 
-_BASES: Mapping[type, Callable[[Graph, Cells, Any], tuple[str, str]]] = {
+_BASES: Mapping[type, Callable[[Graph, CellNodes, Any], tuple[str, str]]] = {
     EvidencePart: evidence,
     RarePart: rare,
     NearestPart: nearest_medoid,
 }
-_PARTS: Mapping[type, Callable[[Graph, Cells, Any], str]] = {
+_PARTS: Mapping[type, Callable[[Graph, CellNodes, Any], str]] = {
     ComparisonsPart: comparisons,
     NeighborsPart: neighbors,
 }

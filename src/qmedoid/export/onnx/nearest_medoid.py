@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qmedoid.export.onnx.cells import Cells
+from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.graph import Graph, as_column, first_nearest, scaled, side_by_side, squared_distances
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.scaling import Scaling
@@ -12,7 +12,7 @@ from qmedoid.methods.nearest.part import NearestPart
 _HALVINGS, _TERMS = 3, 14
 
 
-def nearest_medoid(graph: Graph, cells: Cells, model: NearestPart) -> tuple[str, str]:
+def nearest_medoid(graph: Graph, cells: CellNodes, model: NearestPart) -> tuple[str, str]:
     """Fusion scores and places of the nearest medoids, each (rows, C)."""
     features = _features(graph, cells, model)
     distances = graph.add("Sqrt", squared_distances(graph, features, model.medoids))
@@ -31,7 +31,7 @@ def nearest_medoid(graph: Graph, cells: Cells, model: NearestPart) -> tuple[str,
     return graph.add("Mul", scores, graph.constant(model.multipliers)), side_by_side(graph, places)
 
 
-def _features(graph: Graph, cells: Cells, model: NearestPart) -> str:
+def _features(graph: Graph, cells: CellNodes, model: NearestPart) -> str:
     """Standardized anchor features, (rows, A)."""
     used = model.columns
     place = {int(column): number for number, column in enumerate(used)}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.onnx.cells import Cells
+from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.evidence import class_scores, weighted
 from qmedoid.export.onnx.graph import Graph, as_column, by_rank, nearest, squared_distances
 from qmedoid.kernels.cells import N_VISITS
@@ -12,7 +12,7 @@ from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 
 
-def comparisons(graph: Graph, cells: Cells, model: ComparisonsPart) -> str:
+def comparisons(graph: Graph, cells: CellNodes, model: ComparisonsPart) -> str:
     """Class scores of trees, (rows, C): every tree is descended by its table of nodes."""
     trees, count = model.trees, len(model.outputs)
     place = np.vectorize(lambda column, own: cells.place[own] if column >= 0 else 0, otypes=[np.int64])
@@ -35,7 +35,7 @@ def comparisons(graph: Graph, cells: Cells, model: ComparisonsPart) -> str:
     return class_scores(graph, outputs, model.n_classes)
 
 
-def neighbors(graph: Graph, cells: Cells, model: NeighborsPart) -> str:
+def neighbors(graph: Graph, cells: CellNodes, model: NeighborsPart) -> str:
     """Class scores by the votes of the nearest rows, (rows, C)."""
     used = model.columns
     x = graph.columns(cells.x, [cells.place[column] for column in used.tolist()])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.onnx.cells import Cells
+from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.graph import Graph, as_column, nearest, scaled, search, side_by_side, squared_distances
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
@@ -12,7 +12,7 @@ from qmedoid.methods.rare.part import CLIP, RarePart
 _SMALLEST = 1e-300
 
 
-def rare(graph: Graph, cells: Cells, model: RarePart) -> tuple[str, str]:
+def rare(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
     """Class scores and places of the nearest prototypes, each (rows, 2)."""
     geometry = model.geometry
     x = _scaled(graph, graph.columns(cells.x, [cells.place[column] for column in model.columns.tolist()]), geometry)

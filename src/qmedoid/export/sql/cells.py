@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.sql.dialects import Dialect
+from qmedoid.export.sql.dialects import SqlDialect
 from qmedoid.export.sql.stages import RECORD, Stages
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, DatePart, Dates, Levels, Numbers
@@ -36,17 +36,17 @@ class Reading(Protocol):
         """A text that says what is wrong with the cell, empty where nothing is."""
 
 
-def cell_of(dialect: Dialect, column: Column) -> str:
+def cell_of(dialect: SqlDialect, column: Column) -> str:
     """The cell of a record."""
     return f"{RECORD}.{dialect.identifier(column.name)}"
 
 
-def text_of(dialect: Dialect, column: Column) -> str:
+def text_of(dialect: SqlDialect, column: Column) -> str:
     """The cell of a record as a text."""
     return f"CAST({cell_of(dialect, column)} AS {dialect.text})"
 
 
-def is_held(dialect: Dialect, column: Column, value: str) -> str:
+def is_held(dialect: SqlDialect, column: Column, value: str) -> str:
     """Whether a number is one of the missing values of its column; empty where the column has none."""
     # In a column of single precision it is the nearest of these.
     whole = [f"{number:.0f}" for number in column.missing_numbers] if column.kind == "date" else []
@@ -55,14 +55,14 @@ def is_held(dialect: Dialect, column: Column, value: str) -> str:
     return f"{value} IN ({','.join(listed)})" if listed else ""
 
 
-def is_word(dialect: Dialect, column: Column) -> str:
+def is_word(dialect: SqlDialect, column: Column) -> str:
     """Whether the text of a cell is one of the missing values of its column; empty where the column has none."""
     words = ",".join(dialect.string(value) for value in column.missing_values)
     text = dialect.exactly(dialect.trimmed(text_of(dialect, column)))
     return f"{text} IN ({words})" if words else ""
 
 
-def filled(dialect: Dialect, value: str, is_there: str, fill: float) -> tuple[str, bool]:
+def filled(dialect: SqlDialect, value: str, is_there: str, fill: float) -> tuple[str, bool]:
     """A value, or what fills it where it is not there; NULL where missing cells are refused."""
     if np.isnan(fill):
         return f"CASE WHEN {is_there} THEN {value} END", True
@@ -127,7 +127,7 @@ class NumberReading:
         )
 
 
-def _number(dialect: Dialect, column: Column) -> tuple[str, str]:
+def _number(dialect: SqlDialect, column: Column) -> tuple[str, str]:
     """A number, NULL where the cell is none, and 1 where the cell is blank."""
     cell, text = cell_of(dialect, column), dialect.trimmed(text_of(dialect, column))
     if dialect.name == "postgres":
@@ -229,7 +229,7 @@ class DateReading:
         return f"CASE WHEN {self._is_there} THEN '' WHEN {is_blank} THEN {missing} ELSE 'no date' END"
 
 
-def _moment(dialect: Dialect, cell: str, is_spelt: bool) -> str:
+def _moment(dialect: SqlDialect, cell: str, is_spelt: bool) -> str:
     """Microseconds since 1970 of a cell, NULL where it is no date."""
     if dialect.name == "postgres":
         return f"CAST(EXTRACT(EPOCH FROM {cell})*{_SECOND} AS bigint)"
@@ -248,22 +248,22 @@ def _of_day(moment: str) -> str:
     return f"((({moment}%{_DAY})+{_DAY})%{_DAY})"
 
 
-def _days(dialect: Dialect, moment: str) -> str:
+def _days(dialect: SqlDialect, moment: str) -> str:
     return f"CAST({moment} AS {dialect.double})/{dialect.number(_DAY)}"
 
 
-def _hour(dialect: Dialect, moment: str) -> str:
+def _hour(dialect: SqlDialect, moment: str) -> str:
     return f"CAST({_of_day(moment)} AS {dialect.double})/{dialect.number(_HOUR)}"
 
 
-def _weekday(dialect: Dialect, moment: str) -> str:
+def _weekday(dialect: SqlDialect, moment: str) -> str:
     """From Monday = 0: the first day of 1970 was a Thursday."""
     divided = "//" if dialect.name == "duckdb" else "/"
     whole = f"(({moment}-{_of_day(moment)}){divided}{_DAY})"
     return f"CAST((({whole}+3)%7+7)%7 AS {dialect.double})"
 
 
-def _month(dialect: Dialect, moment: str) -> str:
+def _month(dialect: SqlDialect, moment: str) -> str:
     if dialect.name == "duckdb":
         return f"CAST(MONTH(MAKE_TIMESTAMP({moment})) AS DOUBLE)"
     if dialect.name == "sqlite":
@@ -273,7 +273,7 @@ def _month(dialect: Dialect, moment: str) -> str:
     return f"CAST(EXTRACT(MONTH FROM {start}) AS double precision)"
 
 
-_PARTS: dict[DatePart, Callable[[Dialect, str], str]] = {
+_PARTS: dict[DatePart, Callable[[SqlDialect, str], str]] = {
     "days": _days,
     "hour": _hour,
     "weekday": _weekday,
@@ -373,7 +373,7 @@ def _spelt(level: str) -> str:
     return "0" if level == "-0" else level
 
 
-def _without_zeros(dialect: Dialect, text: str) -> str:
+def _without_zeros(dialect: SqlDialect, text: str) -> str:
     """A text without trailing zeros where it is a number with a point: what `_spelt` does."""
     if dialect.name == "sqlite":
         plain = " AND ".join(f"{text} NOT GLOB '{sign}'" for sign in ("*.*.*", "*[^-.0-9]*", "?*-*", "-.*", ".*"))
@@ -386,7 +386,7 @@ def _without_zeros(dialect: Dialect, text: str) -> str:
     return f"CASE WHEN {is_number} THEN CASE {shorter} WHEN '-0' THEN '0' ELSE {shorter} END ELSE {text} END"
 
 
-def _without_nan(dialect: Dialect, column: Column, text: str) -> str:
+def _without_nan(dialect: SqlDialect, column: Column, text: str) -> str:
     """A text, NULL where the cell is a number that is NaN."""
     cell = cell_of(dialect, column)
     if dialect.name == "duckdb":

@@ -20,7 +20,7 @@ _SMALLEST_EXPONENT = -600.0
 
 
 @dataclass(frozen=True)
-class Dialect:
+class SqlDialect:
     """One way to write SQL.
 
     Attributes
@@ -102,13 +102,13 @@ class Dialect:
 
 
 _DIALECTS = {
-    "duckdb": Dialect("duckdb", "DOUBLE", "VARCHAR", 10_000, '"C"'),
-    "sqlite": Dialect("sqlite", "REAL", "TEXT", 2000, "BINARY"),
-    "postgres": Dialect("postgres", "double precision", "text", 1664, '"C"'),
+    "duckdb": SqlDialect("duckdb", "DOUBLE", "VARCHAR", 10_000, '"C"'),
+    "sqlite": SqlDialect("sqlite", "REAL", "TEXT", 2000, "BINARY"),
+    "postgres": SqlDialect("postgres", "double precision", "text", 1664, '"C"'),
 }
 
 
-def dialect_of(name: str) -> Dialect:
+def dialect_of(name: str) -> SqlDialect:
     """The dialect of a name."""
     if name not in _DIALECTS:
         raise ParameterError(f"The 'dialect' parameter must be one of {list(DIALECTS)}. Got {name!r} instead.")
@@ -136,12 +136,12 @@ def joined(texts: Sequence[str]) -> str:
     return in_parts(texts, lambda some: f"({'||'.join(some)})")
 
 
-def smallest(dialect: Dialect, values: Sequence[str]) -> str:
+def smallest(dialect: SqlDialect, values: Sequence[str]) -> str:
     """The smallest of many values."""
     return in_parts(values, lambda some: dialect.least(*some))
 
 
-def largest(dialect: Dialect, values: Sequence[str]) -> str:
+def largest(dialect: SqlDialect, values: Sequence[str]) -> str:
     """The largest of many values."""
     return in_parts(values, lambda some: dialect.greatest(*some))
 
@@ -156,7 +156,7 @@ def choice(x: str, cuts: Sequence[str], results: Sequence[str]) -> str:
     return f"CASE WHEN {x}<{cuts[middle]} THEN {below} ELSE {above} END"
 
 
-def curve(dialect: Dialect, x: str, knots: Array, heights: Array, rises: Array) -> str:
+def curve(dialect: SqlDialect, x: str, knots: Array, heights: Array, rises: Array) -> str:
     """A function that is linear from each knot on, with its rise, and constant outside of them."""
     last = len(knots) - 1
     # Of knots in one place the last one counts.
@@ -171,6 +171,6 @@ def curve(dialect: Dialect, x: str, knots: Array, heights: Array, rises: Array) 
     return choice(x, [dialect.number(knots[place]) for place in kept], results)
 
 
-def times(dialect: Dialect, factor: float, value: str) -> str:
+def times(dialect: SqlDialect, factor: float, value: str) -> str:
     """A value times a number; the value alone where this is 1."""
     return value if factor == 1.0 else f"{dialect.number(factor)}*{value}"

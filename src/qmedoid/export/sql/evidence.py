@@ -47,7 +47,7 @@ class _Pair(NamedTuple):
     near: tuple[tuple[float, tuple[float, ...]], ...]
 
 
-class Evidence:
+class EvidenceStages:
     """The outputs of an evidence model, and the training row of the nearest medoid of each class.
 
     Attributes

@@ -10,8 +10,8 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.flat import FlatModel
 from qmedoid.export.sql.cells import DateReading, LevelReading, NumberReading, Reading
-from qmedoid.export.sql.dialects import Dialect, curve, dialect_of, joined, largest, times, total
-from qmedoid.export.sql.evidence import Evidence, trees
+from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, joined, largest, times, total
+from qmedoid.export.sql.evidence import EvidenceStages, trees
 from qmedoid.export.sql.nearest_medoid import NearestMedoid
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
 from qmedoid.kernels.ties import TIE
@@ -25,7 +25,7 @@ from qmedoid.model.contract import Column, Dates, Encoding, Levels
 _LOWEST = -1e300
 
 
-class Outcome(NamedTuple):
+class OutcomeColumns(NamedTuple):
     """Names of the columns of a decision, and the class as an expression.
 
     Attributes
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     prediction: str
 
 
-def outcome(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcome:
+def outcome(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
     """The decision by the outputs of the base and of every part; those without weight are empty."""
     return _of_two(flat, stages, outputs) if len(flat.biases) == 2 else _of_more(flat, stages, outputs)
 
@@ -76,7 +76,7 @@ def _straightened(flat: FlatModel, stages: Stages, straight: list[str], shift: A
     return moved
 
 
-def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcome:
+def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
     """The log-odds of the second class, and what follows from them."""
     dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
     number, slope = dialect.number, float(calibration.slope)
@@ -98,10 +98,10 @@ def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcom
         probabilities = [stages.add("p", share)]
     even = number(TIE if decision.cut is None and decision.probabilistic else 0.0)
     first, second = (dialect.label(label) for label in decision.classes)
-    return Outcome(probabilities, [], margin, f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END")
+    return OutcomeColumns(probabilities, [], margin, f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END")
 
 
-def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcome:
+def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
     """The score of every class, and what follows from them."""
     dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
     number, slope = dialect.number, float(calibration.slope)
@@ -131,7 +131,7 @@ def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outco
     stages.next()
     probabilities = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
     cases = " ".join(f"WHEN {c} THEN {dialect.label(label)}" for c, label in enumerate(decision.classes))
-    return Outcome(probabilities, scores, margin, f"CASE {code} {cases} END")
+    return OutcomeColumns(probabilities, scores, margin, f"CASE {code} {cases} END")
 
 
 def _first_place(stages: Stages, values: list[str], least: str) -> str:
@@ -232,11 +232,11 @@ def _encoded(
     return encoded, fragile, stages.add("i", joined(problems))
 
 
-def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> Evidence | NearestMedoid:
+def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> EvidenceStages | NearestMedoid:
     if isinstance(base, NearestPart):
         return NearestMedoid(base, stages, encoded)
     if isinstance(base, EvidencePart):
-        return Evidence(base, stages, encoded, counts)
+        return EvidenceStages(base, stages, encoded, counts)
     raise _refusal(base.name)
 
 
@@ -252,7 +252,7 @@ def _refusal(name: str) -> ModelError:
     return ModelError(f"{said}: export the model as js or onnx.")
 
 
-def _named(flat: FlatModel, dialect: Dialect, decided: Outcome, nearest: list[str]) -> dict[str, str]:
+def _named(flat: FlatModel, dialect: SqlDialect, decided: OutcomeColumns, nearest: list[str]) -> dict[str, str]:
     """Expressions of the outputs by the names of their columns."""
     classes = _class_names(flat, dialect)
     found = {"prediction": decided.prediction}
@@ -266,7 +266,7 @@ def _named(flat: FlatModel, dialect: Dialect, decided: Outcome, nearest: list[st
     return {_free(name, flat, dialect): text for name, text in found.items()}
 
 
-def _class_names(flat: FlatModel, dialect: Dialect) -> list[str]:
+def _class_names(flat: FlatModel, dialect: SqlDialect) -> list[str]:
     """Classes as parts of names: their texts where these are short and plain and all different, else their codes."""
     texts = [str(label) for label in flat.table.decision.classes]
     are_plain = all(0 < len(text.encode()) <= _LONGEST_CLASS and text.isprintable() for text in texts)
@@ -275,7 +275,7 @@ def _class_names(flat: FlatModel, dialect: Dialect) -> list[str]:
     return [str(code) for code in range(len(texts))]
 
 
-def _free(name: str, flat: FlatModel, dialect: Dialect) -> str:
+def _free(name: str, flat: FlatModel, dialect: SqlDialect) -> str:
     """A name for an output that no column of the training table has."""
     contract = flat.table.contract
     taken = {dialect.folded(one) for one in (*contract.names, *contract.left_out, contract.target or "")}
@@ -284,7 +284,7 @@ def _free(name: str, flat: FlatModel, dialect: Dialect) -> str:
     return name
 
 
-def _check_names(flat: FlatModel, dialect: Dialect) -> None:
+def _check_names(flat: FlatModel, dialect: SqlDialect) -> None:
     """Refuse columns that the database cannot tell apart."""
     seen: dict[str, str] = {}
     for place in flat.table.layout.used:
@@ -296,14 +296,14 @@ def _check_names(flat: FlatModel, dialect: Dialect) -> None:
             raise ModelError(f"The column {name!r} has a name that the statement needs: rename it and fit again.")
 
 
-def _table(name: str, dialect: Dialect) -> str:
+def _table(name: str, dialect: SqlDialect) -> str:
     parts = name.split(".")
     if not all(parts) or "\0" in name or dialect.folded(parts[-1]).startswith(STAGE):
         raise ParameterError(f"The 'table' parameter must be the name of a table. Got {name!r} instead.")
     return ".".join(dialect.identifier(part) for part in parts)
 
 
-def _header(flat: FlatModel, dialect: Dialect, table: str, outputs: list[str]) -> str:
+def _header(flat: FlatModel, dialect: SqlDialect, table: str, outputs: list[str]) -> str:
     """Comments that say what the statement is; names are written in ASCII, so that none ends its comment."""
     classes = ", ".join(json.dumps(label) for label in flat.table.decision.classes)
     lines = [

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from qmedoid.exceptions import ModelError
-from qmedoid.export.sql.dialects import Dialect
+from qmedoid.export.sql.dialects import SqlDialect
 
 _NAME = re.compile(r"\b[a-z]+[0-9]+\b")
 RECORD = "qmedoid_record"
@@ -20,7 +20,7 @@ class Stages:
     stage names it.
     """
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: SqlDialect) -> None:
         self.dialect = dialect
         self._stages: list[dict[str, str]] = [{}]
         self._counts: dict[str, int] = {}

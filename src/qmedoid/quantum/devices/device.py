@@ -25,7 +25,7 @@ from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, r
 from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
-    Batch,
+    CircuitBatch,
     Counts,
     check_seed,
     counts_of,
@@ -174,7 +174,7 @@ class Device:
         self.packs[key] = pack
         return pack
 
-    def submit(self, batches: Sequence[Batch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
+    def submit(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
         """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
         sampler, pubs = self._sampler(seed), [batch.pub for batch in batches]
         environment: Any = getattr(getattr(sampler, "options", None), "environment", None)
@@ -187,11 +187,11 @@ class Device:
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
 
-    def run(self, batches: Sequence[Batch], *, seed: Sequence[int] = ()) -> list[Counts]:
+    def run(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = ()) -> list[Counts]:
         """Run circuits as one job, and count how often each copy read 1, or of several bits each basis state."""
         return counts_of(self.submit(batches, seed=seed).result(), batches)
 
-    def chances(self, batch: Batch) -> Array:
+    def chances(self, batch: CircuitBatch) -> Array:
         """Probability that each copy reads 1, or each basis state: what infinitely many shots would show.
 
         Raises
@@ -236,7 +236,7 @@ class Device:
         found = [] if listed is None else listed(job_tags=[key], limit=10)
         return next((job for job in found if not has_failed(job)), None)
 
-    def seconds(self, batch: Batch) -> float:
+    def seconds(self, batch: CircuitBatch) -> float:
         """About how long the circuits of a batch take on the device."""
         delay = getattr(self.backend, "default_rep_delay", None)
         pause = _REP_DELAY if delay is None else float(delay)

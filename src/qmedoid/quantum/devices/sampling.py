@@ -92,7 +92,7 @@ _BLOCK_BITS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class CircuitBatch:
     """Circuits of one pack that run with the same number of shots.
 
     Attributes
@@ -125,7 +125,7 @@ class Batch:
         return self.pack.circuit, self.angles[:, self.pack.order], self.shots
 
 
-def counts_of(results: Any, batches: Sequence[Batch]) -> list[Counts]:
+def counts_of(results: Any, batches: Sequence[CircuitBatch]) -> list[Counts]:
     """How often each copy read 1, or of several bits each basis state, from the result of a job.
 
     Raises

@@ -190,7 +190,7 @@ def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
     return _lines(fitted, by_position, n_positions, scatter, spread, far)
 
 
-def _lines(fitted: "_Fit", by_position: bool, n_positions: int, scatter: float, spread: float, far: float) -> Lines:
+def _lines(fitted: "_LineFit", by_position: bool, n_positions: int, scatter: float, spread: float, far: float) -> Lines:
     change = np.stack([fitted.intercepts, fitted.slopes - 1.0], axis=1)
     wald = float(np.sum(change * np.linalg.solve(fitted.covariances, change[..., None])[..., 0]))
     # A slope that is not told from zero tells nothing of an overlap; its error bounds what dividing by it gives.
@@ -216,7 +216,7 @@ def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool
     return bool(np.all((count >= least) & (count * square - total**2 > 1e-9 * count**2)))
 
 
-def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple["_Fit", float]:
+def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple["_LineFit", float]:
     """Lines, and the variance about them beyond the shots.
 
     There is none where it is within one standard error. That is a low bar: errors that are a little too large do less
@@ -233,7 +233,7 @@ def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) 
     return fitted, scatter
 
 
-def _gain_by_chance(one: "_Fit", many: "_Fit") -> float:
+def _gain_by_chance(one: "_LineFit", many: "_LineFit") -> float:
     """How likely lines of all positions fit so much better than one line if that is all there is."""
     squares = [float(np.sum(one.weights * fit.residuals**2)) for fit in (one, many)]
     more, freedom = one.freedom - many.freedom, many.freedom
@@ -242,7 +242,7 @@ def _gain_by_chance(one: "_Fit", many: "_Fit") -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _LineFit:
     """Lines, and for every known pair its variance by shots, its weight and its distance from its line."""
 
     intercepts: Array
@@ -269,7 +269,7 @@ class _Fit:
         return leverages
 
 
-def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> _Fit:
+def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> _LineFit:
     """Lines by least squares; the weights are those of the shares that the lines themselves expect."""
     expected = exact
     for _ in range(_ROUNDS):
@@ -283,7 +283,7 @@ def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: 
         intercepts, slopes = (wss * wr - ws * wsr) / determinant, (w * wsr - ws * wr) / determinant
         expected = intercepts[place] + slopes[place] * exact
     covariances = np.stack([wss, -ws, -ws, w], axis=1).reshape(-1, 2, 2) / determinant[:, None, None]
-    return _Fit(intercepts, slopes, covariances, variances, weights, readings.overlaps - expected)
+    return _LineFit(intercepts, slopes, covariances, variances, weights, readings.overlaps - expected)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.quantum.circuits.compact_swap import CircuitForm
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
-from qmedoid.quantum.devices.sampling import Batch
+from qmedoid.quantum.devices.sampling import CircuitBatch
 from qmedoid.quantum.measurement.recorder import Tests
 from qmedoid.quantum.measurement.scatter import Directions, directions_of
 
@@ -30,7 +30,7 @@ class PackedBatch:
     ----------
     shape : int
         Place of the shape among those of the plan.
-    batch : Batch
+    batch : CircuitBatch
     tests : ndarray of shape (circuits, copies)
         Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
     known : ndarray of shape (circuits, copies), or (circuits, copies, K)
@@ -40,7 +40,7 @@ class PackedBatch:
     """
 
     shape: int
-    batch: Batch
+    batch: CircuitBatch
     tests: Codes
     known: Array
     directions: Directions | None = None
@@ -61,7 +61,7 @@ class Job:
     parts: tuple[PackedBatch, ...]
 
     @property
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[CircuitBatch]:
         """The circuits, as a device takes them."""
         return [part.batch for part in self.parts]
 
@@ -159,7 +159,7 @@ def make_jobs(shapes: Sequence[Shape], packing: Packing, *, after: int = 0) -> l
         for place, n_shots in sorted({(shape, n) for shape, n, _ in group}):
             own = np.stack([row[2] for row in group if row[:2] == (place, n_shots)])
             angles = tested_angles(own, shapes[place].angles)
-            batch = Batch(shapes[place].pack, angles, n_shots)
+            batch = CircuitBatch(shapes[place].pack, angles, n_shots)
             parts.append(PackedBatch(place, batch, own, np.full(own.shape, np.nan)))
         if packing.n_known:
             for place in sorted({shape for shape, _, _ in group}):
@@ -190,7 +190,7 @@ def tested_angles(numbers: Codes, angles: Array) -> Array:
 def _known(place: int, shape: Shape, count: int, shots: int, rng: np.random.Generator) -> PackedBatch:
     known = shape.known(count, rng)
     numbers = np.full((count, shape.pack.n_copies), -1, dtype=np.intp)
-    batch = Batch(shape.pack, known.angles.reshape(count, -1), shots)
+    batch = CircuitBatch(shape.pack, known.angles.reshape(count, -1), shots)
     exact = known.exact.reshape(*numbers.shape, *known.exact.shape[1:])
     return PackedBatch(place, batch, numbers, exact, known.directions)
 

@@ -17,7 +17,7 @@ from qmedoid.quantum.documents import PlanSummaryDict
 from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, expected_lines, guessed_lines
 from qmedoid.quantum.measurement.errors import Errors, decided_errors
 from qmedoid.quantum.measurement.packing import Job, PackedBatch
-from qmedoid.quantum.measurement.recorder import Answers, Asked, Call, Decide, Decided, Tests
+from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided, Recipe, Tests
 from qmedoid.quantum.measurement.result import MeasurementResult, decided_columns, joined, read_out, read_overlaps
 from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.measurement.trained import TrainedCircuit, TrainedReading, Values
@@ -60,13 +60,13 @@ def _known_pairs(parts: Sequence[PackedBatch], form: CircuitForm) -> tuple[Readi
     return Readings(overlaps, np.concatenate(shots), np.concatenate(positions), form.slope, form.at_zero), overlaps
 
 
-class Block(NamedTuple):
+class RecordBlock(NamedTuple):
     """Records that are measured with the same number of shots: their numbers, calls and how they are answered."""
 
     rows: Codes
     shots: int
     calls: tuple[Call, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[Recipe, ...]
 
 
 class CountStore(Protocol):
@@ -107,7 +107,7 @@ class MeasurementPlan:
     settings : MeasurementSettings
     decide : callable
         Decides about records with the distances of a SWAP test.
-    blocks : tuple of Block
+    blocks : tuple of RecordBlock
     tests : tuple of Tests
         Distinct tests, shape by shape.
     packs : tuple of Pack
@@ -129,7 +129,7 @@ class MeasurementPlan:
     device: Device
     settings: MeasurementSettings
     decide: Decide
-    blocks: tuple[Block, ...]
+    blocks: tuple[RecordBlock, ...]
     tests: tuple[Tests, ...]
     packs: tuple[Pack, ...]
     jobs: tuple[Job, ...]
@@ -264,7 +264,7 @@ class MeasurementPlan:
         padded, trained = np.append(values, 0.5), None if self.trained is None else self.trained.circuit
         reads = trained.exact if circuit is None and trained is not None else circuit
 
-        def decided(block: Block) -> Decided:
+        def decided(block: RecordBlock) -> Decided:
             answers = Answers(block.calls, _overlaps(block.asked, padded))  # test −1 is the last
             return decided_block(self.decide, trained, answers, block.rows, reads)
 
@@ -355,7 +355,7 @@ def decided_block(
     return trained.decide(swap_test, rows, trained.backend(rows, circuit))
 
 
-def shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> tuple[Codes, ...]:
+def shots_of(blocks: Sequence[RecordBlock], tests: Sequence[Tests]) -> tuple[Codes, ...]:
     """Shots of every test, shape by shape: the most that a record asks for which needs it."""
     shots = np.zeros(sum(map(len, tests)), dtype=np.int64)
     for block in blocks:
@@ -366,7 +366,7 @@ def shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> tuple[Codes, ..
     return tuple(np.split(shots, ends)[:-1])
 
 
-def _overlaps(asked: Sequence[Asked], values: Array) -> Callable[[int], Array]:
+def _overlaps(asked: Sequence[Recipe], values: Array) -> Callable[[int], Array]:
     return lambda place: asked[place].overlap(values)
 
 

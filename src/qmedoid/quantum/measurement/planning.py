@@ -13,7 +13,7 @@ from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.measurement.calibration import Lines
 from qmedoid.quantum.measurement.errors import shots_for
 from qmedoid.quantum.measurement.packing import make_jobs, shapes_of
-from qmedoid.quantum.measurement.plan import Block, MeasurementPlan, decided_block, put_together, shots_of
+from qmedoid.quantum.measurement.plan import MeasurementPlan, RecordBlock, decided_block, put_together, shots_of
 from qmedoid.quantum.measurement.recorder import Decide, Decided, Recorder, tests_of
 from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.measurement.trained import TrainedCircuit
@@ -94,7 +94,7 @@ class _Planner:
         blocks, start = [], 0
         for (rows, shots), recorder in zip(groups, recorders, strict=True):
             stop = start + len(recorder.calls)
-            blocks.append(Block(rows, shots, tuple(calls[start:stop]), tuple(asked[start:stop])))
+            blocks.append(RecordBlock(rows, shots, tuple(calls[start:stop]), tuple(asked[start:stop])))
             start = stop
         packing = self.settings.packing
         shapes = shapes_of(tests, shots_of(blocks, tests), self.settings.form, self.device, packing)

@@ -135,7 +135,7 @@ class Tests:
         return len(self.angles)
 
 
-class Asked(NamedTuple):
+class Recipe(NamedTuple):
     """How a call is answered: its overlap is Σ_c weights[..., c] · value of test[..., c].
 
     Attributes
@@ -155,7 +155,7 @@ class Asked(NamedTuple):
         return answer
 
 
-def tests_of(calls: Sequence[Call], form: CircuitForm, register: Register) -> tuple[tuple[Tests, ...], list[Asked]]:
+def tests_of(calls: Sequence[Call], form: CircuitForm, register: Register) -> tuple[tuple[Tests, ...], list[Recipe]]:
     """The distinct tests of calls by shape, the smallest first, and how each call is answered from them.
 
     A shape of which no pair is tested, because one vector of every pair is zero or both are equal, is left out.
@@ -163,7 +163,7 @@ def tests_of(calls: Sequence[Call], form: CircuitForm, register: Register) -> tu
     by_column, all_pairs = register == "column", register == "paper"
     shapes = sorted({0 if by_column else shape_of(call.X.shape[1]) for call in calls})
     found: list[Tests] = []
-    asked: dict[int, Asked] = {}
+    asked: dict[int, Recipe] = {}
     start = 0
     for shape in shapes:
         own = [place for place, call in enumerate(calls) if by_column or shape_of(call.X.shape[1]) == shape]
@@ -174,7 +174,7 @@ def tests_of(calls: Sequence[Call], form: CircuitForm, register: Register) -> tu
         for place, pair, number in zip(own, pairs, numbers, strict=True):
             test = np.full(pair.used.shape, -1, dtype=np.int64)
             test[pair.used] = number + start
-            asked[place] = Asked(test, pair.weights)
+            asked[place] = Recipe(test, pair.weights)
         start += len(tests)
     return tuple(found), [asked[place] for place in range(len(calls))]
 

@@ -13,7 +13,7 @@ from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, Traine
 from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated
 from qmedoid.quantum.measurement.errors import Errors
 from qmedoid.quantum.measurement.recorder import Decided
-from qmedoid.quantum.measurement.running import Collected, Drift, Read, check_counts, not_of_this_plan
+from qmedoid.quantum.measurement.running import Collected, JobDrift, Read, check_counts, not_of_this_plan
 from qmedoid.quantum.measurement.trained import TrainedReading, trained_notes
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class MeasurementResult:
         The calibration of each shape; None where there was none.
     raw : tuple of ndarray
         Overlaps as they were read, shape by shape.
-    drifts : tuple of Drift or None
+    drifts : tuple of JobDrift or None
         How jobs differ from the common calibration of each shape; None where they do not.
     trained : TrainedReading or None
         What the trained circuit read; None where none ran.
@@ -49,7 +49,7 @@ class MeasurementResult:
     estimates: tuple[Estimates, ...]
     lines: tuple[Lines | None, ...]
     raw: tuple[Array, ...]
-    drifts: tuple[Drift | None, ...] = ()
+    drifts: tuple[JobDrift | None, ...] = ()
     trained: TrainedReading | None = None
 
     @cached_property

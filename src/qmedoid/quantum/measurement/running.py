@@ -144,7 +144,7 @@ _SIGNIFICANT = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class Drift:
+class JobDrift:
     """How the lines of jobs differ from the common ones.
 
     Attributes
@@ -164,7 +164,7 @@ class Drift:
         return float(np.abs([self.shifts[:, 0], self.shifts.sum(axis=1)]).max())
 
 
-def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes, n_jobs: int) -> Drift | None:
+def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes, n_jobs: int) -> JobDrift | None:
     """The drift of known pairs between jobs; None where it may be chance, or where a job tells no line.
 
     Parameters
@@ -194,10 +194,10 @@ def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes, n_job
     square = float(np.sum(shifts * np.linalg.solve(covariances, shifts[..., None])[..., 0]))
     if chdtrc(2 * (n_jobs - 1), square) >= _SIGNIFICANT:
         return None
-    return Drift(shifts, covariances)
+    return JobDrift(shifts, covariances)
 
 
-def without_drift(readings: Readings, lines: Lines, drift: Drift, jobs: Codes) -> Readings:
+def without_drift(readings: Readings, lines: Lines, drift: JobDrift, jobs: Codes) -> Readings:
     """Readings as they would be without the drift of their jobs, with its error among theirs."""
     slopes = lines.slopes[readings.positions] + drift.shifts[jobs, 1]
     intercepts = lines.intercepts[readings.positions] + drift.shifts[jobs, 0]
@@ -238,7 +238,7 @@ class Read:
         Calibrated, where a calibration is used.
     lines : Lines or None
         The calibration; None where there was none.
-    drift : Drift or None
+    drift : JobDrift or None
         How jobs differ from it; None where they do not.
     raw : ndarray of shape (n,)
         Values as they were read.
@@ -248,7 +248,7 @@ class Read:
 
     estimates: Estimates
     lines: Lines | None
-    drift: Drift | None
+    drift: JobDrift | None
     raw: Array
     by_shots: Array
 
@@ -267,7 +267,7 @@ class Collected:
 
     def __init__(self, n_tests: int, n_positions: int, directions: Directions | None = None) -> None:
         self.n_tests, self.n_positions, self.directions = n_tests, n_positions, directions
-        self.measured, self.known = _Counted(), _Counted()
+        self.measured, self.known = _CopyCounts(), _CopyCounts()
 
     def add(self, part: PackedBatch, known: Array, ones: Counts, job: int) -> None:
         """Add circuits of a job: what is known of each copy, or NaN, and how often it read 1, (circuits, copies)."""
@@ -285,7 +285,7 @@ class Collected:
                 readings = without_drift(readings, lines, drift, np.searchsorted(self.known.job_numbers, jobs))
         return Read(estimated(readings, lines), lines, drift, raw, by_shots)
 
-    def _calibrated(self, at_zero: float, slope: float, fit: FitLines) -> tuple[Lines, Drift | None]:
+    def _calibrated(self, at_zero: float, slope: float, fit: FitLines) -> tuple[Lines, JobDrift | None]:
         """The lines of known pairs, and the drift of their jobs about them, where there is one."""
         readings, exact = self.known.readings(at_zero, slope), np.concatenate(self.known.what)
         lines = fit(readings, exact, self.n_positions)
@@ -308,7 +308,7 @@ class Collected:
         return ordered, np.concatenate(self.measured.jobs)[order]
 
 
-class _Counted:
+class _CopyCounts:
     """Ones of copies, with what each copy tests."""
 
     def __init__(self) -> None:

@@ -159,10 +159,38 @@ def moved(values: Array) -> float | None:
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 """In the order of the page."""
-
-
-Verdict = tuple[Status, str, str]
-"""What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
+Verdict = tuple[Status, str] | tuple[Status, str, str]
+"""What a finding comes to: status, why in a sentence, and what to do, where it is not what `TO_DO` says."""
+TO_DO = {
+    "QM101": "Collect more rows of this class, or join it with another one.",
+    "QM102": "Fit with --keep NAME if a column says something about new records as well.",
+    "QM103": "Join rare levels into one before the fit, or collect more rows.",
+    "QM104": "Group its levels, or leave the column out with --ignore NAME.",
+    "QM106": "Fit with --ignore NAME to need fewer columns.",
+    "QM202": "Look what happens where this column is missing or wrong.",
+    "QM203": "Look for a column that gives the class away, or for equal rows.",
+    "QM204": "Choose another operating point, such as --min-recall 0.5 or --alert-rate 1%, "
+    "or collect rows of this class.",
+    "QM205": "Judge by more rows before you compare figures.",
+    "QM206": "Use more rows, or a budget of at least 30 alerts.",
+    "QM301": "Look at drift and novelty below; qmedoid recalibrate fits probabilities and cut to new labels.",
+    "QM302": "qmedoid recalibrate fits the probabilities to new labels.",
+    "QM303": "Use the baseline, or fit ours with other settings and compare.",
+    "QM304": "Leave out --all-rows: figures look better than those of new rows will.",
+    "QM305": "Look for a column that tells them apart, or for wrong labels.",
+    "QM306": "Where classes are rare, look at ROC-AUC, precision and recall instead.",
+    "QM401": "Make the table as that of the fit, or fit again with rows like these.",
+    "QM402": "Look at these columns: probabilities of such records are guesses.",
+    "QM403": "qmedoid score --prevalence adjusts probabilities; qmedoid recalibrate fits them anew.",
+    "QM404": "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.",
+    "QM405": "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
+    "QM406": "Make sure that cells are missing for the same reasons when the model is used.",
+    "QM407": "Name the column of the classes by --target, or add it to evaluate these rows.",
+    "QM408": "Look why: the model fills them in as it learned to from other cells.",
+    "QM409": "Leave repeated rows out, or fit with --group-column if they belong together.",
+    "QM410": "Ask what these values mean; --missing reads them as missing cells in a fit.",
+}
+"""What to do about a finding, by its code."""
 
 
 def named(names: Iterable[object]) -> str:
@@ -170,24 +198,12 @@ def named(names: Iterable[object]) -> str:
     return some_of([repr(name) for name in names], MOST_NAMED)
 
 
-def passed(why: str) -> Verdict:
-    """Nothing was found."""
-    return "passed", why, ""
-
-
-def not_applicable(why: str) -> Verdict:
-    """It cannot be evaluated."""
-    return "not applicable", why, ""
-
-
 Evaluate = Callable[[ReportFacts], Verdict]
 FINDINGS: dict[str, tuple[str, str, Evaluate]] = {}
 """By code: what a finding is called where it is found, what holds where it is not, and the function that decides."""
 
 
-def finding(
-    code: str, title: str, holds: str
-) -> Callable[[Callable[[ReportFacts], Verdict]], Callable[[ReportFacts], Verdict]]:
+def finding(code: str, title: str, holds: str) -> Callable[[Evaluate], Evaluate]:
     """Register a function of the facts under a code."""
 
     def register(evaluate: Evaluate) -> Evaluate:
@@ -212,9 +228,10 @@ def evaluate_findings(facts: ReportFacts, ignore: Collection[str] = ()) -> list[
     found = list[ReportFindingDict]()
     for code in sorted(FINDINGS):
         title, holds, evaluate = FINDINGS[code]
-        status, why, do = evaluate(facts)
+        status, why, *do = evaluate(facts)
         if code in ignore:
-            status, why, do = "ignored", "It was ignored, as requested (--ignore).", ""
-        title = title if status in ("problem", "tip") else holds
-        found.append({"code": code, "status": status, "title": title, "why": why, "do": do})
+            status, why = "ignored", "It was ignored, as requested (--ignore)."
+        is_found = status in ("problem", "tip")
+        advice = (do[0] if do else TO_DO[code]) if is_found else ""
+        found.append({"code": code, "status": status, "title": title if is_found else holds, "why": why, "do": advice})
     return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
     """
     import pyarrow.compute as pc  # slow to import
 
-    from qmedoid.tables._numbers import are_long_digits, may_be_thousands, zero_padded
+    from qmedoid.tables.numbers import are_long_digits, may_be_thousands, zero_padded
 
     columns, grouped = [], {}
     for name, text in zip(texts.column_names, texts.columns, strict=True):
@@ -120,7 +120,7 @@ ENOUGH_CELLS = 5
 def maybe_thousands(values: npt.NDArray[Any]) -> bool:
     """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
 
-    The first values tell of most columns that they are none. The texts say more: see `_numbers.may_be_thousands`.
+    The first values tell of most columns that they are none. The texts say more: see `numbers.may_be_thousands`.
     """
     return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
 
@@ -144,17 +144,10 @@ def floats_show_points(column: pa.ChunkedArray) -> bool:
     return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
 
 
-class Grouped(NamedTuple):
-    """A cell of a column in which every point may part thousands, and the median size as it is read."""
-
-    example: str
-    size: float
-
-    @classmethod
-    def of(cls, example: str, values: Floats) -> "Grouped":
-        """The same from the numbers as they are read; NaN is missing."""
-        given = np.abs(values[~np.isnan(values)])
-        return cls(example, float(np.median(given)) if len(given) else math.inf)
+def median_size(values: Floats) -> float:
+    """The median size of numbers; NaN is missing."""
+    given = np.abs(values[~np.isnan(values)])
+    return float(np.median(given)) if len(given) else math.inf
 
 
 def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:

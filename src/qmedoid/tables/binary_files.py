@@ -12,7 +12,6 @@ from typing import IO, Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,
@@ -21,6 +20,7 @@ from qmedoid.tables.arrow import (
     is_declared_category,
     plain_type,
 )
+from qmedoid.tables.detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
 
 _PARQUET_ROWS = 1 << 15
 _PARQUET_BUFFER = 1 << 18

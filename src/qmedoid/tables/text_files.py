@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import (
+from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.detect import (
     WRONG_LENGTH,
     BlockRecords,
     Bytes,
@@ -24,8 +25,7 @@ from qmedoid.tables._detect import (
     line_of_record,
     with_empty_rows,
 )
-from qmedoid.tables._text_types import Grouped, floats_show_points, grouped_example, maybe_thousands
-from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.text_types import floats_show_points, grouped_example, maybe_thousands, median_size
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -118,19 +118,19 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables._numbers import may_be_thousands
+        from qmedoid.tables.numbers import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
-    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
-        """Columns in which every point of the first part may part thousands, where no other column shows points."""
+    def first_grouped(self, names: Sequence[str]) -> dict[str, tuple[str, float]]:
+        """A cell and the median size of columns in which every point may part thousands; no other shows points."""
         found = {}
         for name in names if self.decimal == "." else ():
             column = self._first_rows.column(name)
             if pa.types.is_floating(column.type) and maybe_thousands(column.to_numpy()):
                 example = grouped_example(self._first_texts([name]).column(0))
                 if example is not None:
-                    found[name] = Grouped.of(example, column.to_numpy())
+                    found[name] = example, median_size(column.to_numpy())
         others = [name for name in self.names if name not in found] if found else []
         return {} if any(floats_show_points(self._first_rows.column(name)) for name in others) else found
 

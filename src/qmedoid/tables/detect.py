@@ -345,13 +345,6 @@ WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 """What Arrow says of a record with too few or too many cells."""
 
 
-class Written(NamedTuple):
-    """A record as it is written, and the line (from 1) where it begins."""
-
-    line: int
-    text: str
-
-
 class BlockRecords:
     """The records of one block of a text.
 
@@ -383,8 +376,8 @@ class BlockRecords:
         blank = np.isin(first, (10, 13)) & ((lengths == 1) | ((lengths == 2) & (first == 13)))
         return np.append(starts[~blank], len(masked))
 
-    def written(self, places: Sequence[int]) -> list[Written]:
-        """The records at some places of the block."""
+    def written(self, places: Sequence[int]) -> list[tuple[int, str]]:
+        """The lines (from 1) where records at some places of the block begin, and how they are written."""
         ends = _line_ends(np.frombuffer(self._bytes, dtype=np.uint8), self._dialect)
         starts, stops = self._starts[:-1][list(places)], self._starts[1:][list(places)]
         lines = self._lines + np.searchsorted(ends, starts, side="right") + 1
@@ -392,7 +385,7 @@ class BlockRecords:
             self._bytes[start:stop].decode(errors="replace").rstrip("\r\n")
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
         ]
-        return [Written(line, text) for line, text in zip(lines.tolist(), texts, strict=True)]
+        return list(zip(lines.tolist(), texts, strict=True))
 
 
 def _line_ends(text: NDArray[np.uint8], dialect: Dialect) -> Codes:

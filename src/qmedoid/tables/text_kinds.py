@@ -12,8 +12,9 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables._dates import find_dates
-from qmedoid.tables._numbers import (
+from qmedoid.tables.dates import find_dates
+from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.numbers import (
     described,
     find_spelling,
     look_like_numbers,
@@ -22,8 +23,7 @@ from qmedoid.tables._numbers import (
     shows_points,
     zero_padded,
 )
-from qmedoid.tables._text_types import grouped_example, grouped_note
-from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.text_types import grouped_example, grouped_note
 
 _MANY_ROWS = 100
 """Rows from which on codes recur and measured values do not."""
@@ -158,9 +158,9 @@ def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead
 def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextRead:
     """Texts as numbers in one spelling, or as a category with what is in the way."""
     found = find_spelling(text)
-    if found.is_ambiguous and found.spelling is None and hints.decimal is not None:
+    if found.ambiguous and found.spelling is None and hints.decimal is not None:
         found = find_spelling(text, hints.decimal)
-    if found.spelling is None and not (found.is_ambiguous or found.problem):
+    if found.spelling is None and not (found.ambiguous or found.problem):
         return TextRead("category")
     if found.spelling is not None:
         read = _as_number(name, text, found.spelling)
@@ -168,7 +168,7 @@ def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextR
         return read if enough else TextRead("category")
     if (pc.sum(look_like_numbers(text)).as_py() or 0) < MOSTLY * given:
         return TextRead("category")
-    if found.is_ambiguous:
+    if found.ambiguous:
         example = text.filter(pc.match_substring_regex(text, "[.,]"))[0].as_py()
         raise DataError(
             f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and no other column shows "

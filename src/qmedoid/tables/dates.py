@@ -33,15 +33,16 @@ _AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", 
 _HALF_DAY = np.timedelta64(12, "h")
 
 
-class DatesSpelt(NamedTuple):
-    """The spelling of a column of dates, None where not all texts are dates of one order.
+class Spelt(NamedTuple):
+    """The spelling of a column, None where no one reads all its cells that look like numbers, or dates.
 
-    `ambiguous` is the sign between day and month where no cell shows which of them comes first, `problem` what is in
-    the way; else they are empty.
+    `ambiguous` is a sign that can mean one thing or another: that of decimals, or that between day and month; `shows`
+    the decimal sign that cells show without doubt, `problem` what is in the way; empty where there is nothing to say.
     """
 
     spelling: str | None
     ambiguous: str = ""
+    shows: str = ""
     problem: str = ""
 
 
@@ -82,7 +83,10 @@ def _day_exists(text: pa.Array) -> pa.Array:
 def dates_spelt(array: pa.Array, spelling: str) -> Cells:
     """Texts or whole numbers as dates in microseconds, by the rule of a spelling."""
     if spelling == "yyyymmdd" and not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
-        return _dates_of_numbers(array)
+        values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        days = _days(values)
+        wrong = array.filter(pa.array(np.isnat(days) & ~np.isnan(values)))
+        return Cells(days, as_text(wrong).cast(pa.string()))
     text = pc.utf8_trim_whitespace(as_text(array))
     plain = _iso_dates(text)
     if not len(plain.wrong):
@@ -100,19 +104,22 @@ def dates_spelt(array: pa.Array, spelling: str) -> Cells:
     return Cells(values, text.filter(is_wrong).cast(pa.string()))
 
 
-def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
+def find_dates(text: pa.Array, order: str | None = None) -> Spelt | None:
     """The order of day, month and year in a column of trimmed texts, or None where it holds no dates.
 
     `order`, ``"day-first"`` or ``"month-first"``, is taken where no cell shows it.
     """
     cells = text.drop_null().unique()
-    if not _is_like_dates(cells.slice(0, 100)):
+    first = cells.slice(0, 100)
+    times = pc.match_substring_regex(first, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
+    found_dates = pc.or_(times, pc.and_(look_like_dates(first), pc.invert(pc.match_substring_regex(first, r"^\d+$"))))
+    if not len(first) or 2 * (pc.sum(found_dates).as_py() or 0) < len(first):
         return None
     numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
     signs = [sign for sign, found in numeric.items() if len(found)]
     if len(signs) > 1:
-        return DatesSpelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
-    spelling, found = "", DatesSpelt("")
+        return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
+    spelling, found = "", Spelt("")
     if signs:
         found = _order(numeric[signs[0]], signs[0], order)
         if found.spelling is None:
@@ -123,8 +130,8 @@ def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
         return found
     short = wrong.filter(pc.match_substring_regex(wrong, _SHORT_YEAR))
     if len(short):
-        return DatesSpelt(None, problem=f"{_first(short)} has a year of two digits")
-    return None if 2 * len(wrong) > len(cells) else DatesSpelt(None, problem=f"{_first(wrong)} is no date")
+        return Spelt(None, problem=f"{_first(short)} has a year of two digits")
+    return None if 2 * len(wrong) > len(cells) else Spelt(None, problem=f"{_first(wrong)} is no date")
 
 
 def look_like_dates(text: pa.Array) -> pa.Array:
@@ -133,13 +140,6 @@ def look_like_dates(text: pa.Array) -> pa.Array:
     for pattern in (_YEAR_FIRST, _named(_ANY_MONTH), r"^\d{8}$", *map(_numeric, _SIGNS)):
         found = pc.or_(found, pc.match_substring_regex(text, pattern))
     return pc.fill_null(found, False)
-
-
-def _dates_of_numbers(array: pa.Array) -> Cells:
-    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    found = _days(values)
-    wrong = array.filter(pa.array(np.isnat(found) & ~np.isnan(values)))
-    return Cells(found, as_text(wrong).cast(pa.string()))
 
 
 def _days(values: Array) -> npt.NDArray[np.datetime64]:
@@ -183,25 +183,19 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     return pc.replace_substring_regex(iso, "T$", "")
 
 
-def _order(cells: pa.Array, sign: str, order: str | None) -> DatesSpelt:
+def _order(cells: pa.Array, sign: str, order: str | None) -> Spelt:
     """Which of day and month comes first, by the cells that show it."""
     parts = [pc.replace_substring_regex(cells, _numeric(sign), rf"\{place}").cast(pa.int64()) for place in (1, 2)]
     over = [pc.greater(part, 12) for part in parts]
     shows = [pc.any(flags).as_py() for flags in over]
     if all(shows):
         first, second = (_first(cells.filter(flags)) for flags in over)
-        return DatesSpelt(None, problem=f"{first} has the day first and {second} the month")
+        return Spelt(None, problem=f"{first} has the day first and {second} the month")
     if any(shows):
-        return DatesSpelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
+        return Spelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
     if order is None:
-        return DatesSpelt(None, ambiguous=sign)
-    return DatesSpelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
-
-
-def _is_like_dates(cells: pa.Array) -> bool:
-    times = pc.match_substring_regex(cells, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
-    found = pc.and_(look_like_dates(cells), pc.invert(pc.match_substring_regex(cells, r"^\d+$")))
-    return len(cells) > 0 and 2 * (pc.sum(pc.or_(found, times)).as_py() or 0) >= len(cells)
+        return Spelt(None, ambiguous=sign)
+    return Spelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
 
 
 def _first(cells: pa.Array) -> str:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
 from qmedoid.model.contract import Column, split_spelling
-from qmedoid.tables._dates import look_like_dates
 from qmedoid.tables.cells import Cells, as_text
+from qmedoid.tables.dates import Spelt, look_like_dates
 
 # What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -42,19 +42,6 @@ _GROUP_OR_FRACTION = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
 _POINTED = r"^[+-]?(\d+\.\d*|\.\d+)$"
 _POINT_CURRENCIES = ("$", "US$", "£", "₹", "USD", "GBP")
 """Currencies of places where a comma parts thousands."""
-
-
-class Spelt(NamedTuple):
-    """The spelling of a column, None where no one reads all cells that look like numbers.
-
-    `is_ambiguous` says whether its decimal sign can be one or the other, `shows` the sign that cells show without
-    doubt, `problem` what is in the way of one spelling; both are empty where there is nothing to say.
-    """
-
-    spelling: str | None
-    is_ambiguous: bool = False
-    shows: str = ""
-    problem: str = ""
 
 
 class _Parts(NamedTuple):
@@ -157,7 +144,7 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
     if decimal is None and unit in _POINT_CURRENCIES:
         decimal = "."
     chosen = next((form for form in forms if _signs(form)[1] == decimal), None)
-    return Spelt(None if chosen is None else chosen + suffix, is_ambiguous=True)
+    return Spelt(None if chosen is None else chosen + suffix, ambiguous=".,")
 
 
 def may_be_thousands(text: pa.Array) -> bool:
