@@ -22,7 +22,7 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import TableModel
 from qmedoid.report.reading import look_at_file
-from qmedoid.report.summary import Names, summarize, write_report
+from qmedoid.report.summary import summarize, write_report
 from qmedoid.tables.evaluating import joined, labeled_report
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import TableReading, decide_batch
@@ -73,7 +73,7 @@ def measure(name: str, model: Path, table: Path, target: str, folder: Path) -> d
     """One line of the results; of CPU-seconds the least of some runs."""
     loaded = load_file(model)
     page = folder / "page.html"
-    names = Names(model=model.name, sha256=loaded.sha256, table=table.name)
+    names = {"model": model.name, "sha256": loaded.sha256, "table": table.name}
 
     def report() -> Any:
         looked = look_at_file(loaded.model, str(table), target=target)

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 from qmedoid import MedoidClassifier
 from qmedoid.datasets import table_of
 from qmedoid.report.reading import look_at_data
-from qmedoid.report.summary import Names, summarize, write_report
+from qmedoid.report.summary import summarize, write_report
 
 PICTURES = Path(__file__).parent / "pictures"
 TARGET = "HeartDisease"
@@ -44,7 +44,8 @@ def heart_report(folder: Path) -> Path:
     fitted = MedoidClassifier(random_state=0).fit(known.drop([TARGET]), known[TARGET])
     saved = fitted.to_saved()
     looked = look_at_data(saved.model, table.filter(is_new), target=TARGET)
-    names = Names(model="heart.qmedoid", table="new.csv", command="qmedoid report heart.qmedoid new.csv -o report.html")
+    command = "qmedoid report heart.qmedoid new.csv -o report.html"
+    names = {"model": "heart.qmedoid", "table": "new.csv", "command": command}
     return write_report(summarize(saved.model, looked, names=names), folder / "report.html").path
 
 

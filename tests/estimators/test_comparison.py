@@ -12,8 +12,7 @@ import qmedoid
 from qmedoid.estimators import comparison
 from qmedoid.estimators.comparison import (
     OURS,
-    Fold,
-    Outcome,
+    ComparedFold,
     compared,
     paired_difference,
     plain_rows,
@@ -33,16 +32,16 @@ def probabilities(n, n_classes, seed):
 
 def fold(n=60, n_classes=2, seed=0, **others):
     codes = np.random.default_rng(seed).permutation(np.arange(n) % n_classes)
-    outcomes = {OURS: Outcome(probabilities(n, n_classes, seed + 1), 1.0)}
-    outcomes |= {name: Outcome(probabilities(n, n_classes, own), 2.0) for name, own in others.items()}
-    return Fold(outcomes, codes)
+    outcomes = {OURS: (probabilities(n, n_classes, seed + 1), 1.0)}
+    outcomes |= {name: (probabilities(n, n_classes, own), 2.0) for name, own in others.items()}
+    return ComparedFold(outcomes, codes)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_figures_are_those_of_scikit_learn(n_classes):
     one = fold(n_classes=n_classes)
     found, codes = compared([one]).methods[0].figures, one.codes
-    said = one.outcomes[OURS].probabilities
+    said = one.outcomes[OURS][0]
     assert found["log_loss"].mean == pytest.approx(metrics.log_loss(codes, said))
     of_two = said[:, 1] if n_classes == 2 else said
     assert found["roc_auc"].mean == pytest.approx(metrics.roc_auc_score(codes, of_two, multi_class="ovr"))
@@ -78,7 +77,7 @@ def test_the_verdict_names_a_baseline_that_wins_and_does_not_take_luck_for_a_dif
         (sure, unsure, "No plain baseline wins"),
         (sure, np.where(np.arange(400)[:, None] % 20 < 10, sure + 0.001, sure - 0.001), "may be luck"),
     ):
-        found = compared([Fold({OURS: Outcome(ours, 1.0), "LightGBM": Outcome(theirs, 1.0)}, codes)])
+        found = compared([ComparedFold({OURS: (ours, 1.0), "LightGBM": (theirs, 1.0)}, codes)])
         assert words in found.verdict() == found.to_dict()["verdict"]
 
 
@@ -134,8 +133,8 @@ def test_baselines_learn_from_such_rows(rows):
         assert "LightGBM is not compared" in notes[0]
         assert "pip install 'qmedoid[baselines]'" in notes[0]
     for outcome in found.values():
-        np.testing.assert_allclose(outcome.probabilities.sum(axis=1), 1.0, rtol=1e-6)
-        assert metrics.roc_auc_score(codes[80:], outcome.probabilities[:, 1]) > 0.8
+        np.testing.assert_allclose(outcome[0].sum(axis=1), 1.0, rtol=1e-6)
+        assert metrics.roc_auc_score(codes[80:], outcome[0][:, 1]) > 0.8
 
 
 def test_a_baseline_that_fails_or_may_not_begin_takes_nothing_with_it(rows, monkeypatch):
@@ -153,7 +152,7 @@ def test_many_levels_are_merged_for_trees_that_have_no_bin_for_each():
     table = pa.table({"code": [f"c{place % 300}" for place in range(900)], "x": np.arange(900.0)})
     columns = infer_columns(table, roles={"code": "category", "x": "number"}).columns
     found, _ = run_baselines(columns, table, table, np.arange(900) % 2, 0, lambda name: "boosted" in name)
-    assert found["scikit-learn boosted trees"].probabilities.shape == (900, 2)
+    assert found["scikit-learn boosted trees"][0].shape == (900, 2)
 
 
 @pytest.fixture(scope="module")

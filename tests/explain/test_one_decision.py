@@ -54,7 +54,7 @@ def test_every_level_adds_up_to_the_margin(kind, top):
 def test_printed_digits_add_up(kind):
     for row in range(8):
         made = explained(kind, row).to_dict(top=3)
-        printed = [round(1000 * float(step.text.replace("−", "-"))) for step in steps(made)]
+        printed = [round(1000 * float(step["text"].replace("−", "-"))) for step in steps(made)]
         assert sum(printed) == round(1000 * made["margin"])
 
 
@@ -203,7 +203,7 @@ def test_plot_draws_the_same_bars():
     pytest.importorskip("matplotlib")
     why = explained("evidence")
     axes = why.plot()
-    assert [text.get_text() for text in axes.get_yticklabels()] == [step.label for step in steps(why.to_dict())] + [
+    assert [text.get_text() for text in axes.get_yticklabels()] == [step["label"] for step in steps(why.to_dict())] + [
         "margin"
     ]
 

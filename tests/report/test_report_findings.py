@@ -9,7 +9,7 @@ import pytest
 from small_models import mixed_table, model_of, replaced
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.report.findings import FINDINGS, Facts, check_codes, evaluate_findings
+from qmedoid.report.findings import FINDINGS, ReportFacts, check_codes, evaluate_findings
 from qmedoid.report.findings.facts import moved, told_alone
 from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import look_at_data
@@ -178,11 +178,11 @@ def test_a_finding_is_not_found_in_a_clean_table(code, on_clean):
 
 def test_a_column_that_no_decision_depends_on_is_found():
     summary = summarize(plain_model(), settings=ReportSettings(live=False))
-    assert FINDINGS[UNREAD].evaluate(Facts(summary)).status == "passed"
+    assert FINDINGS[UNREAD][2](ReportFacts(summary))[0] == "passed"
     columns = [{**one, "read": one["name"] != "x2"} for one in summary["columns"]]
-    verdict = FINDINGS[UNREAD].evaluate(Facts({**summary, "columns": columns}))
-    assert verdict.status == "tip"
-    assert "'x2'" in verdict.why
+    status, why = FINDINGS[UNREAD][2](ReportFacts({**summary, "columns": columns}))
+    assert status == "tip"
+    assert "'x2'" in why
 
 
 def test_a_constant_column_of_the_fit_is_found():
@@ -206,7 +206,7 @@ def test_a_finding_can_be_ignored():
 
 def test_problems_come_first():
     summary = summarize(plain_model(), settings=ReportSettings(live=False))
-    statuses = [one["status"] for one in evaluate_findings(Facts(summary), ignore=["QM101"])]
+    statuses = [one["status"] for one in evaluate_findings(ReportFacts(summary), ignore=["QM101"])]
     order = ["problem", "tip", "passed", "not applicable", "ignored"]
     assert statuses == sorted(statuses, key=order.index)
 

@@ -22,7 +22,7 @@ from qmedoid.model.storage.model_file import save_model
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.report.operating import (
     ONE_BY_ONE,
-    RankedRows,
+    RankedLogOdds,
     cost_text,
     net_benefit,
     operating,
@@ -145,7 +145,7 @@ def test_the_start_is_the_present_cut(case):
 def test_equal_scores_are_one_stop(scores, data):
     log_odds = np.array(scores, dtype=np.float64) / 2
     positive = np.array(data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))))
-    found = operating(RankedRows(positive, log_odds), TWO)
+    found = operating(RankedLogOdds(positive, log_odds), TWO)
     stops = found["stops"]
     if positive.any() and not positive.all():  # rows of one score are one step of a curve
         assert len(found["curves"]["roc"]) == 1 + len(set(scores))
@@ -192,7 +192,7 @@ def test_wanted_alerts_go_one_by_one_and_then_on_a_log_scale():
 def test_held_out_stops_are_those_of_the_curve():
     positive, log_odds = rows_of()
     curve = HeldOutCurve.of(positive, log_odds)
-    point = operating(RankedRows.of_curve(curve, 0.0), TWO)
+    point = operating(RankedLogOdds.of_curve(curve, 0.0), TWO)
     stops = point["stops"]
     for place, chance in enumerate(stops["threshold"]):
         counts = counts_at(positive, log_odds, math.log(chance) - math.log1p(-chance))
@@ -202,7 +202,7 @@ def test_held_out_stops_are_those_of_the_curve():
 def test_stops_of_a_compressed_curve_are_exact_just_below_its_thresholds():
     positive, log_odds = rows_of(20_000)
     curve = HeldOutCurve.of(positive, log_odds, most=64)
-    point = operating(RankedRows(*_curve_rows(curve), is_compressed=True, is_held_out=True), TWO)
+    point = operating(RankedLogOdds(*_curve_rows(curve), is_compressed=True, is_held_out=True), TWO)
     stops = point["stops"]
     off = []
     for place, chance in enumerate(stops["threshold"]):
@@ -222,8 +222,8 @@ def test_held_out_intervals_count_draws_and_expected_prevalence():
     positive, log_odds = rows_of()
     curve = HeldOutCurve.of(positive, log_odds)
     expected = OperatingSummary("likeliest", None, 0.0, Counts(1, 1, 1, 1), draws_per_row=0.25)
-    few = operating(RankedRows.of_curve(curve, 0.0), replace(TWO, operating=expected))
-    many = operating(RankedRows.of_curve(curve, 0.0), TWO)
+    few = operating(RankedLogOdds.of_curve(curve, 0.0), replace(TWO, operating=expected))
+    many = operating(RankedLogOdds.of_curve(curve, 0.0), TWO)
     place = many["stops"]["alerts"].index(100)
     tp, fp, fn, tn = (many["stops"][name][place] for name in ("tp", "fp", "fn", "tn"))
     wide = OperatingSummary("likeliest", None, 0.0, Counts(tp, fp, fn, tn), draws_per_row=0.25)
@@ -233,7 +233,7 @@ def test_held_out_intervals_count_draws_and_expected_prevalence():
 
 def test_curves_end_where_they_must_and_keep_their_area():
     positive, log_odds = rows_of(3000)
-    found = operating(RankedRows(positive, log_odds), TWO)["curves"]
+    found = operating(RankedLogOdds(positive, log_odds), TWO)["curves"]
     roc = np.array(found["roc"])
     assert len(roc) <= 200
     assert roc[0].tolist() == [0.0, 0.0]
@@ -257,6 +257,6 @@ def test_net_benefit_is_that_of_its_definition():
 
 def test_alerts_per_day_scale_with_the_alert_rate():
     positive, log_odds = rows_of(100)
-    stops = operating(RankedRows(positive, log_odds), TWO, rows_per_day=5000.0)["stops"]
+    stops = operating(RankedLogOdds(positive, log_odds), TWO, rows_per_day=5000.0)["stops"]
     place = stops["alerts"].index(10)
     assert stops["texts"]["per_day"][place] == per_day_text(500.0) == "500"

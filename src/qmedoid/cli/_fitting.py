@@ -37,7 +37,7 @@ from qmedoid.tables.text_types import grouped_columns, median_size
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
-    from qmedoid.estimators.comparison import Comparison, Fold
+    from qmedoid.estimators.comparison import ComparedFold, Comparison
 
 # Classes that are named where another was asked for.
 _CLASSES = 10
@@ -314,12 +314,12 @@ def held_out_report(
     return report, tally.report().with_rows(data.rows), judged
 
 
-def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["Fold", list[str]]:
+def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["ComparedFold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
-    from qmedoid.estimators.comparison import OURS, Fold, Outcome, run_baselines
+    from qmedoid.estimators.comparison import OURS, ComparedFold, run_baselines
 
     judged, columns = fit.judged.known(), fit.model.contract.columns
-    outcomes, notes = {OURS: Outcome(judged.probabilities, fit.seconds)}, list[str]()
+    outcomes, notes = {OURS: (judged.probabilities, fit.seconds)}, list[str]()
     if options.compare:
         codes = label_codes(fit.train.target, fit.model.decision.classes)
         found, notes = run_baselines(columns, fit.train.table, judged.table, codes, options.seed, limit.allows)
@@ -329,7 +329,7 @@ def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["
     groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
     if given is not None and given in here:
         groups = equal_rows(cell_codes(judged.table, [given]))
-    return Fold(outcomes, judged.codes, groups), notes
+    return ComparedFold(outcomes, judged.codes, groups), notes
 
 
 def folds_of(train: Labeled, learnt: Sequence[str], options: "FitOptions") -> list[tuple[Codes, Codes]]:
@@ -366,7 +366,7 @@ def cross_validate(
     """
     from qmedoid.estimators.comparison import compared
 
-    done, confusion, notes = list["Fold"](), list[list[list[int]]](), list[str]()
+    done, confusion, notes = list["ComparedFold"](), list[list[list[int]]](), list[str]()
     with progress_bar() as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)
         warnings.simplefilter("always", InterruptedWarning)

@@ -43,14 +43,11 @@ _LARGEST = 1e150
 _MOST_LEVELS = 254
 
 
-class Outcome(NamedTuple):
-    """A method on the judged rows of one fold: its probabilities, shape (m, C), and how long its fit took."""
-
-    probabilities: Array
-    seconds: float
+Outcome = tuple[Array, float]
+"""A method on the evaluated rows of one fold: its probabilities, shape (m, C), and how long its fit took."""
 
 
-class Fold(NamedTuple):
+class ComparedFold(NamedTuple):
     """The methods by name on some judged rows, their class codes, and which of them are one draw."""
 
     outcomes: Mapping[str, Outcome]
@@ -192,9 +189,9 @@ def compare(
     baselines, notes = run_baselines(columns, tables[0], tables[1], codes, random_state)
     for note in notes:
         warn(note)
-    outcomes = {OURS: Outcome(fitted.predict_proba(X_test)[:, order], seconds), **baselines}
+    outcomes = {OURS: (fitted.predict_proba(X_test)[:, order], seconds), **baselines}
     groups = row_groups(cells.cell_codes(tables[1], [column.name for column in columns]), judged)
-    return compared([Fold(outcomes, judged, groups)])
+    return compared([ComparedFold(outcomes, judged, groups)])
 
 
 def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) -> Codes:
@@ -207,7 +204,7 @@ def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) 
     return codes
 
 
-def compared(folds: Sequence[Fold]) -> Comparison:
+def compared(folds: Sequence[ComparedFold]) -> Comparison:
     """Figures of one fold, or their means over several, and differences over the rows of all."""
     names = [name for name in folds[0].outcomes if all(name in fold.outcomes for fold in folds)]
     losses = {name: np.concatenate([row_losses(fold.outcomes[name], fold.codes) for fold in folds]) for name in names}
@@ -223,7 +220,7 @@ def compared(folds: Sequence[Fold]) -> Comparison:
 
 def row_losses(outcome: Outcome, codes: Codes) -> Array:
     """−log p of the true class of every row."""
-    of_true_class = outcome.probabilities[np.arange(len(codes)), codes]
+    of_true_class = outcome[0][np.arange(len(codes)), codes]
     return np.asarray(-np.log(np.maximum(of_true_class, _SMALLEST)))
 
 
@@ -246,7 +243,7 @@ def paired_difference(losses: Array, ours: Array, groups: Codes | None = None) -
     return PairedDifference(mean, error, mean - _WIDTH * error, mean + _WIDTH * error)
 
 
-def _draws(folds: Sequence[Fold]) -> Codes | None:
+def _draws(folds: Sequence[ComparedFold]) -> Codes | None:
     """Groups of the rows of all folds; those of two folds are never one."""
     if all(fold.groups is None for fold in folds):
         return None
@@ -265,7 +262,7 @@ def _spread(values: Sequence[float]) -> Spread | None:
 
 def _figures(outcome: Outcome, codes: Codes) -> dict[str, float]:
     """Figures of one method: areas of the second of two classes, or means of one class against all others."""
-    probabilities, n_classes = outcome.probabilities, outcome.probabilities.shape[1]
+    probabilities, n_classes = outcome[0], outcome[0].shape[1]
     called = evaluate(codes, probabilities.argmax(axis=1), n_classes)
     classes = [1] if n_classes == 2 else np.unique(codes).tolist()
     areas = [roc_auc(codes == code, probabilities[:, code]) for code in classes]
@@ -274,7 +271,7 @@ def _figures(outcome: Outcome, codes: Codes) -> dict[str, float]:
         "roc_auc": float(np.mean(areas)),
         "pr_auc": pr_auc(codes == 1, probabilities[:, 1]) if n_classes == 2 else math.nan,
         "macro_f1": float(called.f1[called.support > 0].mean()),
-        "fit_seconds": outcome.seconds,
+        "fit_seconds": outcome[1],
     }
 
 
@@ -380,7 +377,7 @@ def run_baselines(
             began = time.perf_counter()
             model.fit(rows, codes)
             seconds = time.perf_counter() - began
-            outcomes[name] = Outcome(np.asarray(model.predict_proba(new), dtype=np.float64), seconds)
+            outcomes[name] = np.asarray(model.predict_proba(new), dtype=np.float64), seconds
         except MissingExtraError as error:
             notes.append(f"{name} is not compared: {error}")
         except Exception as error:  # whatever a library raises is no reason to lose our own fit

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators.comparison import OURS, Comparison, Fold, Outcome, Spread, compared, run_baselines
+from qmedoid.estimators.comparison import OURS, ComparedFold, Comparison, Spread, compared, run_baselines
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError
@@ -131,20 +131,20 @@ def _seen(model: TableModel, table: pa.Table) -> Flags | None:
 
 def _folds(
     model: TableModel, ours: Array, table: pa.Table, codes: Codes, judges: Flags
-) -> tuple[list[Fold], list[str]]:
+) -> tuple[list[ComparedFold], list[str]]:
     columns = [model.contract.columns[place] for place in model.layout.used]
     names = [column.name for column in columns if column.name in table.column_names]
     equal = row_groups(cell_codes(table, names), codes)
     groups = np.arange(len(codes)) if equal is None else equal
     fold = group_folds(groups, codes, N_FOLDS, np.random.default_rng(0))
-    made, notes = list[Fold](), list[str]()
+    made, notes = list[ComparedFold](), list[str]()
     for place in range(N_FOLDS):
         fit, judged = np.flatnonzero(fold != place), np.flatnonzero((fold == place) & judges)
         if len(judged) == 0 or len(np.unique(codes[fit])) < len(model.decision.classes):
             continue
         found, lacking = run_baselines(columns, table.take(pa.array(fit)), table.take(pa.array(judged)), codes[fit], 0)
         notes += lacking if not made else []
-        made.append(Fold({OURS: Outcome(ours[judged], 0.0), **found}, codes[judged], groups[judged]))
+        made.append(ComparedFold({OURS: (ours[judged], 0.0), **found}, codes[judged], groups[judged]))
     if not made:
         raise DataError("No fold of the table has rows of every class: baselines cannot be fitted to it.")
     return made, notes

@@ -38,7 +38,7 @@ _EVEN_STEPS = 65
 _MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-class Candidates(NamedTuple):
+class CellChoices(NamedTuple):
     """Cells to try in one column.
 
     Attributes
@@ -63,7 +63,7 @@ class Candidates(NamedTuple):
     whole: bool = False
 
 
-class _Search:
+class _FlipSearch:
     """One record, its decision, and what becomes of it with other cells."""
 
     def __init__(self, model: TableModel, record: pa.Table) -> None:
@@ -133,7 +133,7 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
         share of the training rows between the cells, or one half for another level.
     """
     record = with_missing_values_out(record, model.contract.columns)
-    search = _Search(model, record)
+    search = _FlipSearch(model, record)
     cells = search.cells()
     columns = _columns(search, fixed)
     work = _WORK // max(64, 0 if model.method is None else len(model.method.rows.numbers))
@@ -155,7 +155,7 @@ def check_fixed(model: TableModel, fixed: Collection[str]) -> None:
             raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
 
 
-def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
+def _columns(search: _FlipSearch, fixed: Collection[str]) -> list[int]:
     """Columns to try: those that the model reads and that may change, the largest contributions first."""
     model = search.model
     names, held = model.contract.names, set(fixed)
@@ -167,9 +167,9 @@ def _columns(search: _Search, fixed: Collection[str]) -> list[int]:
     return sorted(free, key=lambda place: -sizes[place])[:MOST_COLUMNS]
 
 
-def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned: list[Flags]) -> list[FlipDict]:
+def _singles(search: _FlipSearch, tried: list[CellChoices], cells: list[Any], turned: list[Flags]) -> list[FlipDict]:
     """The nearest changes of one column, each of another one: on either side of a number, else the next level."""
-    found: list[tuple[float, int, Candidates, int]] = []
+    found: list[tuple[float, int, CellChoices, int]] = []
     for number, (one, turns) in enumerate(zip(tried, turned, strict=True)):
         places, cell = np.flatnonzero(turns), cells[one.place]
         if one.ordered and cell is not None:
@@ -189,7 +189,7 @@ def _singles(search: _Search, tried: list[Candidates], cells: list[Any], turned:
     return list(each.values())[:_N_SINGLE]
 
 
-def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> list[Any]:
+def _moved_near(search: _FlipSearch, flips: list[tuple[CellChoices, Any, Any]]) -> list[Any]:
     """For each change of a cell to a value that turns the decision the value nearest to the cell that still does.
 
     All are halved at once; levels stay as they are.
@@ -216,7 +216,7 @@ def _moved_near(search: _Search, flips: list[tuple[Candidates, Any, Any]]) -> li
     return _shortened(search, flips, far)
 
 
-def _shortened(search: _Search, flips: list[tuple[Candidates, Any, Any]], values: list[Any]) -> list[Any]:
+def _shortened(search: _FlipSearch, flips: list[tuple[CellChoices, Any, Any]], values: list[Any]) -> list[Any]:
     """The values with the fewest digits that still turn the decision, rounded away from the cells."""
     tries = {}
     for place, (one, cell, _value) in enumerate(flips):
@@ -241,11 +241,11 @@ def _shorter(cell: float, value: float) -> list[float]:
     return [one for one in rounded if one != cell] or [value]
 
 
-def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: float) -> list[FlipDict]:
+def _paired(search: _FlipSearch, reached: list[tuple[CellChoices, Array]], smallest: float) -> list[FlipDict]:
     """The smallest change of two columns, where it is smaller than that of one."""
     best = sorted(reached, key=lambda one: float(one[1].min()))[:_PAIRED_COLUMNS]
     picks = [(one, _steps(one, against)) for one, against in best]
-    tries: list[tuple[float, Candidates, int, Candidates, int]] = []
+    tries: list[tuple[float, CellChoices, int, CellChoices, int]] = []
     blocks: list[dict[int, list[Any]]] = []
     for (a, of_a), (b, of_b) in combinations(picks, 2):
         own = [
@@ -266,13 +266,13 @@ def _paired(search: _Search, reached: list[tuple[Candidates, Array]], smallest: 
     return []
 
 
-def _steps(one: Candidates, against: Array) -> Codes:
+def _steps(one: CellChoices, against: Array) -> Codes:
     """A few candidates of a column: up to each of some sizes the one that goes farthest against the decision."""
     within = [np.flatnonzero(one.sizes <= size) for size in _PAIRED_SIZES]
     return np.unique(np.array([near[against[near].argmin()] for near in within if len(near)], dtype=np.intp))
 
 
-def _flip(search: _Search, changes: Sequence[tuple[Candidates, Any, float]]) -> FlipDict | None:
+def _flip(search: _FlipSearch, changes: Sequence[tuple[CellChoices, Any, float]]) -> FlipDict | None:
     """A flip, after it was scored as a record with the changed cells; None where it does not turn the decision."""
     model, changed, said = search.model, search.record, list[CellChangeDict]()
     for one, value, _ in changes:
@@ -307,7 +307,7 @@ def _by_size(flip: FlipDict) -> tuple[float, int, list[str]]:
     return flip["size"], len(flip["changes"]), [change["column"] for change in flip["changes"]]
 
 
-def _candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidates | None:
+def _candidates(model: TableModel, place: int, cell: Any, most: int) -> CellChoices | None:
     """Cells to try instead of `cell` (None where it is missing), at most `most`; None where nothing is known."""
     column, encoding = model.contract.columns[place], model.encodings[place]
     first = int(np.searchsorted(model.source, place))
@@ -316,7 +316,7 @@ def _candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidat
             others: list[Any] = [level for level in encoding.levels if level != cell][:MOST_LEVELS]
         else:
             others = [value for value in (False, True) if value not in (cell, *column.missing_numbers)]
-        return Candidates(place, first, others, np.full(len(others), OTHER_LEVEL), ordered=False) if others else None
+        return CellChoices(place, first, others, np.full(len(others), OTHER_LEVEL), ordered=False) if others else None
     if isinstance(encoding, Dates):
         if "days" not in encoding.parts:
             return None
@@ -335,7 +335,7 @@ def _candidates(model: TableModel, place: int, cell: Any, most: int) -> Candidat
     if not len(values):
         return None
     cells = [round(value) for value in values.tolist()] if whole else values.tolist()
-    return Candidates(place, first, cells, sizes(model, first, start, values), ordered=True, whole=whole)
+    return CellChoices(place, first, cells, sizes(model, first, start, values), ordered=True, whole=whole)
 
 
 def _few_digits(values: Array, width: float) -> Array:

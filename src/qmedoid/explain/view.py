@@ -6,7 +6,7 @@ Every number in the sentences is in the dictionary of the decision.
 import math
 from collections.abc import Mapping, Sequence
 from heapq import merge
-from typing import Any, NamedTuple
+from typing import Any
 
 from qmedoid.markup import charts
 from qmedoid.markup.html import Html, element
@@ -219,18 +219,11 @@ _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.99
 Made = Mapping[str, Any]
 
 
-class Step(NamedTuple):
-    """A bar of the picture: its label, from where to where it goes, its value in print, and what it does."""
+def steps(made: Made) -> list[dict[str, Any]]:
+    """The bars from 0 to the margin, the start first: label, ends, value in print and what it does.
 
-    label: str
-    start: float
-    end: float
-    text: str
-    effect: str
-
-
-def steps(made: Made) -> list[Step]:
-    """The bars from 0 to the margin, the start first; their printed values add up to the printed margin."""
+    Their printed values add up to the printed margin.
+    """
     has_odds = made.get("probabilities") is not None
     parts = [("every record starts at", made["start"])]
     parts += [
@@ -244,10 +237,11 @@ def steps(made: Made) -> list[Step]:
     found, at = [], 0.0
     printed = rounded_to_sum([value for _, value in parts], DIGITS)
     for (label, value), text in zip(parts, printed, strict=True):
-        found.append(Step(label, at, at + value, signed(text, DIGITS), effect_text(value, odds=has_odds)))
+        effect = effect_text(value, odds=has_odds)
+        found.append({"label": label, "start": at, "end": at + value, "text": signed(text, DIGITS), "effect": effect})
         at += value
     if has_odds:
-        found[0] = found[0]._replace(effect=chance_texts(made["start_probability"])[0])
+        found[0]["effect"] = chance_texts(made["start_probability"])[0]
     return found
 
 
@@ -258,12 +252,12 @@ def title(made: Made) -> str:
 
 def bars(made: Made) -> list[tuple[str, float, float, str]]:
     """What is drawn, from the start that every record has to this one; 0 is the threshold, or level classes."""
-    (label, _, start, _, effect), *others = steps(made)
+    first, *others = steps(made)
     cut = 0.0
     if made["threshold"] is not None and made["terms"].get("operating point"):
         others, cut = others[:-1], made["terms"]["operating point"]
-    moved = [(one.label, one.start + cut, one.end + cut, one.effect) for one in others]
-    return [(label, start + cut, start + cut, effect), *moved]
+    moved = [(one["label"], one["start"] + cut, one["end"] + cut, one["effect"]) for one in others]
+    return [(first["label"], first["end"] + cut, first["end"] + cut, first["effect"]), *moved]
 
 
 def picture(made: Made) -> Html:

@@ -30,7 +30,7 @@ _LOWEST = -740.0
 
 
 @dataclass(frozen=True, eq=False)
-class RankedRows:
+class RankedLogOdds:
     """Rows of two classes by their log-odds.
 
     Attributes
@@ -50,7 +50,7 @@ class RankedRows:
     is_held_out: bool = False
 
     @classmethod
-    def of_curve(cls, curve: HeldOutCurve, shift: float) -> "RankedRows":
+    def of_curve(cls, curve: HeldOutCurve, shift: float) -> "RankedLogOdds":
         """The rows of a held-out curve."""
         positive, log_odds = curve_rows(curve)
         return cls(positive, log_odds + shift, len(positive) > MOST_CUTS, is_held_out=True)
@@ -94,7 +94,7 @@ def wanted_alerts(n_rows: int) -> Codes:
 
 
 def operating(
-    rows: RankedRows, decision: Decision, *, cost: float | None = None, rows_per_day: float | None = None
+    rows: RankedLogOdds, decision: Decision, *, cost: float | None = None, rows_per_day: float | None = None
 ) -> CutsDict:
     """The operating part of a summary, without its sentence; see `summary`."""
     order = np.argsort(-rows.log_odds, kind="stable")
@@ -144,7 +144,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _stop(rows: RankedRows, falling: Array, alerts: int, present: float) -> str | None:
+def _stop(rows: RankedLogOdds, falling: Array, alerts: int, present: float) -> str | None:
     """The threshold of a stop as text; None where no probability has it."""
     n = len(falling)
     high = math.inf if alerts == 0 else float(falling[alerts - 1])

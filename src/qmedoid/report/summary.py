@@ -33,8 +33,8 @@ from qmedoid.report.documents import (
     SummaryDict,
 )
 from qmedoid.report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
-from qmedoid.report.findings import Facts, evaluate_findings
-from qmedoid.report.operating import RankedRows, at_counts, operating
+from qmedoid.report.findings import ReportFacts, evaluate_findings
+from qmedoid.report.operating import RankedLogOdds, at_counts, operating
 from qmedoid.report.parts import (
     MOST_BYTES,
     ReportSettings,
@@ -52,7 +52,7 @@ from qmedoid.report.parts import (
     together,
 )
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.unseen import OUTCOMES, curve_squares, errors, judges, slices, squares
+from qmedoid.report.unseen import OUTCOMES, curve_squares, errors, evaluated_rows, slices, squares
 from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
 from qmedoid.tables.targets import UNKNOWN
 
@@ -90,7 +90,7 @@ def summarize(
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
     known = None if model.method is None else kept_rows(model) if looked is None else looked.sample
     importance = model.importances if looked is None or known is None else importances(model, known)
-    sets, found = together(model, known), None if counted is None else judges(model, counted)
+    sets, found = together(model, known), None if counted is None else evaluated_rows(model, counted)
     held_out = _held_out(model)
     summary: SummaryDict = {
         "format": FORMAT,
@@ -140,7 +140,7 @@ def summarize(
         summary["expected"] = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "draws_per_row": point.draws_per_row}
     made: dict[str, Any] = {
         **summary,
-        "findings": evaluate_findings(Facts(summary, model, looked, importance), settings.ignore),
+        "findings": evaluate_findings(ReportFacts(summary, model, looked, importance), settings.ignore),
     }
     made["opening"] = opening(made)
     made["live"] = live(model, names["sha256"], settings, made)
@@ -179,17 +179,17 @@ def _decided_by(model: TableModel) -> str:
     return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
 
 
-def _held_out(model: TableModel) -> tuple[RankedRows, Counts] | None:
+def _held_out(model: TableModel) -> tuple[RankedLogOdds, Counts] | None:
     """The out-of-fold rows of two classes, and their counts at the present cut."""
     decision, curve = model.decision, None if model.training is None else model.training.curve
     if curve is None or not decision.probabilistic or len(decision.classes) != 2:
         return None
     shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
-    return RankedRows.of_curve(curve, shift), curve_counts(curve, (decision.cut or 0.0) - shift)
+    return RankedLogOdds.of_curve(curve, shift), curve_counts(curve, (decision.cut or 0.0) - shift)
 
 
 def _evaluation(
-    model: TableModel, looked: Looked | None, held_out: tuple[RankedRows, Counts] | None, settings: ReportSettings
+    model: TableModel, looked: Looked | None, held_out: tuple[RankedLogOdds, Counts] | None, settings: ReportSettings
 ) -> EvaluatedDict:
     """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
     decision, days = model.decision, None if model.training is None else model.training.days
@@ -210,7 +210,7 @@ def _evaluation(
         figures = table_figures(report, decision, codes, margins, scores)
         curve = calibration(report, decision, codes, scores)
         if len(labels) == 2 and decision.probabilistic:
-            ranked, stops = RankedRows(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
+            ranked, stops = RankedLogOdds(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
     elif held_out is not None:
         ranked, (tp, fp, fn, tn) = held_out
         n, confusion, stops = tp + fp + fn + tn, [[tn, fp], [fn, tp]], "out-of-fold rows of the fit"

@@ -1,7 +1,7 @@
 """Rows that a model is evaluated on: a square for each, the worst errors with reasons, and figures by level."""
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
 from qmedoid.report.figures import added_text, bounds_text
-from qmedoid.report.operating import RankedRows
+from qmedoid.report.operating import RankedLogOdds
 from qmedoid.report.parts import cell_text, plain_cells
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE
@@ -38,30 +38,13 @@ OUTCOMES = ("found", "missed", "false", "alone")
 """What became of a row, in the order of the legend; with more than two classes ``"alone"`` is right."""
 
 
-class Judges(NamedTuple):
-    """Rows with a class that are counted and whose cells are at hand.
-
-    Attributes
-    ----------
-    sample : Sample
-        Codes are those that count.
-    strength : ndarray of shape (n,)
-        Log-odds of the positive class, or of more classes the probability of the one that was called.
-    outcome : ndarray of shape (n,)
-        Place in `OUTCOMES`.
-    all_strengths : ndarray of shape (N,)
-        Of all rows that are counted, falling.
-    all_outcomes : ndarray of shape (N,)
-    """
-
-    sample: Sample
-    strength: Array
-    outcome: Codes
-    all_strengths: Array
-    all_outcomes: Codes
+Evaluated = tuple[Sample, Array, Codes, Array, Codes]
+"""Rows with a class that are counted and whose cells are at hand, with the codes that count; by row the log-odds of the
+positive class, or of more classes the probability of the one that was called, and its place in `OUTCOMES`; and both of
+all rows that are counted, by falling log-odds."""
 
 
-def judges(model: TableModel, looked: Looked) -> Judges | None:
+def evaluated_rows(model: TableModel, looked: Looked) -> Evaluated | None:
     """The rows of a table that a model is evaluated on; None without any."""
     counted = np.flatnonzero(looked.codes >= 0)
     if not len(counted):
@@ -74,7 +57,7 @@ def judges(model: TableModel, looked: Looked) -> Judges | None:
     outcome = _outcomes(looked.codes, called, is_two=is_two)
     order = counted[np.argsort(-strength[counted], kind="stable")]
     rows = sample.rows
-    return Judges(sample, strength[rows], outcome[rows], strength[order], outcome[order])
+    return sample, strength[rows], outcome[rows], strength[order], outcome[order]
 
 
 def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
@@ -84,14 +67,15 @@ def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
     return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
 
 
-def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> SquaresDict | None:
+def squares(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: bool) -> SquaresDict | None:
     """The squares of a page: rows by falling probability, what became of them and why."""
-    if not len(found.strength):
+    sample, strength, outcome, all_strengths, all_outcomes = found
+    if not len(strength):
         return None
     chosen, about = _chosen(model, found)
-    order = chosen[np.argsort(-found.strength[chosen], kind="stable")]
-    rows, names, used = found.sample.rows[order], model.contract.names, model.layout.used
-    cells = plain_cells(model, plain_records(found.sample.table, order)) if with_rows else None
+    order = chosen[np.argsort(-strength[chosen], kind="stable")]
+    rows, names, used = sample.rows[order], model.contract.names, model.layout.used
+    cells = plain_cells(model, plain_records(sample.table, order)) if with_rows else None
     shown = None
     if cells is not None and len(order) * len(used) <= MOST_CELLS:
         shown = [[record.get(names[place]) for place in used] for record in cells]
@@ -99,14 +83,14 @@ def squares(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool
         if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
             shown = None
     made = _squares(
-        model, found.all_strengths, found.all_outcomes, found.strength[order], found.outcome[order],
+        model, all_strengths, all_outcomes, strength[order], outcome[order],
         looked.codes[rows], looked.decided.codes[rows], about,
     )  # fmt: skip
-    why = reasons(model, looked, found.sample, order, cells)
+    why = reasons(model, looked, sample, order, cells)
     return {**made, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used), "cells": shown}
 
 
-def curve_squares(model: TableModel, rows: RankedRows) -> SquaresDict:
+def curve_squares(model: TableModel, rows: RankedLogOdds) -> SquaresDict:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
     order = np.argsort(-rows.log_odds, kind="stable")
     strength, true = rows.log_odds[order], rows.positive[order].astype(int)
@@ -158,14 +142,15 @@ def _even_sample(shown: int, rows: int) -> str:
     return f"{shown:,} squares are an even sample of the {rows:,} rows."
 
 
-def _chosen(model: TableModel, found: Judges) -> tuple[Codes, str | None]:
+def _chosen(model: TableModel, found: Evaluated) -> tuple[Codes, str | None]:
     """The rows that have a square, and a sentence on them where they are not all."""
-    n, n_all = len(found.strength), len(found.all_outcomes)
+    _, strength, outcome, _, all_outcomes = found
+    n, n_all = len(strength), len(all_outcomes)
     if n == n_all <= MOST_SQUARES:
         return np.arange(n), None
-    order = np.argsort(-found.strength, kind="stable")
-    is_rare = np.isin(found.outcome, (0, 1))
-    n_rare = int(np.isin(found.all_outcomes, (0, 1)).sum())
+    order = np.argsort(-strength, kind="stable")
+    is_rare = np.isin(outcome, (0, 1))
+    n_rare = int(np.isin(all_outcomes, (0, 1)).sum())
     if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
         places = order[evenly(n, MOST_SQUARES)]
         return places, _even_sample(len(places), n_all)
@@ -206,24 +191,25 @@ def reasons(
     return made
 
 
-def errors(model: TableModel, looked: Looked, found: Judges, *, with_rows: bool) -> ErrorsDict | None:
+def errors(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: bool) -> ErrorsDict | None:
     """The rows that were decided wrongly by the widest margin, with what spoke for the wrong class."""
-    wrong = np.flatnonzero(np.isin(found.outcome, (1, 2)))
-    total = int(np.isin(found.all_outcomes, (1, 2)).sum())
-    sizes = np.abs(looked.decided.margins[found.sample.rows[wrong]])
+    sample, strength, outcome, _, all_outcomes = found
+    wrong = np.flatnonzero(np.isin(outcome, (1, 2)))
+    total = int(np.isin(all_outcomes, (1, 2)).sum())
+    sizes = np.abs(looked.decided.margins[sample.rows[wrong]])
     places = wrong[np.argsort(-sizes, kind="stable")[:MOST_ERRORS]]
-    rows, labels = found.sample.rows[places], [str(label) for label in model.decision.classes]
-    cells = plain_cells(model, plain_records(found.sample.table, places)) if with_rows else None
-    why = reasons(model, looked, found.sample, places, cells)
+    rows, labels = sample.rows[places], [str(label) for label in model.decision.classes]
+    cells = plain_cells(model, plain_records(sample.table, places)) if with_rows else None
+    why = reasons(model, looked, sample, places, cells)
     called, true = looked.decided.codes[rows], looked.codes[rows]
     listed: list[ErrorRowDict] = [
         {
             "row": int(rows[place]), "true": labels[true[place]], "called": labels[called[place]], "chance": chance,
             "why": None if why is None else _spoke_for(model, why[place], int(called[place])),
         }
-        for place, chance in enumerate(_chances(model, found.strength[places]))
+        for place, chance in enumerate(_chances(model, strength[places]))
     ]  # fmt: skip
-    return {"total": total, "rows": listed, "of_sample": len(found.strength) < len(found.all_outcomes)}
+    return {"total": total, "rows": listed, "of_sample": len(strength) < len(all_outcomes)}
 
 
 def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
@@ -236,22 +222,23 @@ def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
     return ", ".join(said[:3]) or "no column speaks for it"
 
 
-def slices(model: TableModel, found: Judges, importance: Array | None) -> list[SliceDict]:
+def slices(model: TableModel, found: Evaluated, importance: Array | None) -> list[SliceDict]:
     """Figures by the levels of categories and truth values, for the columns that contribute most."""
+    sample, _, outcome, _, _ = found
     columns, used, sliced = model.contract.columns, list(model.layout.used), list[SliceDict]()
     order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
     for place in order:
         name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
-        if not is_level or len(sliced) == MOST_SLICED or name not in found.sample.table.column_names:
+        if not is_level or len(sliced) == MOST_SLICED or name not in sample.table.column_names:
             continue
-        given = one_chunk(found.sample.table.column(name)).cast(pa.string())
+        given = one_chunk(sample.table.column(name)).cast(pa.string())
         # No array of texts: there, each takes the room of the longest.
         cells = [cell or "missing" for cell in given.to_pylist()]
         counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))
         shown = [level for level, n in counts if n >= LEAST_ROWS][:MOST_LEVELS]
         if len(shown) > 1:
             inside = {level: np.array([cell == level for cell in cells]) for level in shown}
-            rows = [_level(cell_text(level), inside[level], found.outcome) for level in shown]
+            rows = [_level(cell_text(level), inside[level], outcome) for level in shown]
             sliced.append({"column": name, "levels": rows})
     return sliced
 

@@ -3,7 +3,7 @@
 # The modules register their findings.
 from qmedoid.report.findings import model as _model
 from qmedoid.report.findings import table as _table
-from qmedoid.report.findings.facts import FINDINGS, Facts, check_codes, evaluate_findings
+from qmedoid.report.findings.facts import FINDINGS, ReportFacts, check_codes, evaluate_findings
 
-__all__ = ["FINDINGS", "Facts", "check_codes", "evaluate_findings"]
+__all__ = ["FINDINGS", "ReportFacts", "check_codes", "evaluate_findings"]
 del _model, _table

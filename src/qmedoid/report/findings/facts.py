@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -28,34 +28,8 @@ MOST_NAMED = 5
 _BINS = 20
 
 
-class ColumnFacts(NamedTuple):
-    """Facts about a column of the table, from its sampled rows.
-
-    Attributes
-    ----------
-    alone : float or None
-        ROC-AUC of the class by this column alone, on rows that its bins were not made of; of more than two classes the
-        mean of one against the rest. None without classes.
-    missing : tuple of (int, int)
-        Missing cells and rows of each class.
-    is_constant : bool
-        Whether all cells that are not missing are the same.
-    moved : float or None
-        Largest difference of the cumulative shares of the first and the last third of the rows.
-    missing_rows, rows : int
-        Missing cells of all rows.
-    """
-
-    alone: float | None
-    missing: tuple[tuple[int, int], ...]
-    is_constant: bool
-    moved: float | None
-    missing_rows: int
-    rows: int
-
-
 @dataclass(frozen=True)
-class Facts:
+class ReportFacts:
     """What findings look at: a summary, the model and the table that it is of, and the importances of columns."""
 
     summary: Mapping[str, Any]
@@ -83,8 +57,14 @@ class Facts:
         return {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
 
     @cached_property
-    def columns(self) -> dict[str, ColumnFacts]:
-        """Facts about the columns of the table, of many about the most important ones."""
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """Facts about the columns of the table from its sampled rows, of many about the most important ones.
+
+        ``"alone"`` is the ROC-AUC of the class by this column alone (see `told_alone`), ``"missing"`` the missing cells
+        and rows of each class, ``"is_constant"`` whether all cells that are not missing are the same, ``"moved"`` the
+        largest difference of the cumulative shares of the first and the last third of the rows; ``"missing_rows"`` and
+        ``"rows"`` count cells.
+        """
         if self.model is None or self.looked is None:
             return {}
         places = list(self.model.layout.used)
@@ -125,15 +105,18 @@ def _values(model: TableModel, sample: Sample, place: int) -> Array:
     return values / 86_400e6 if column.kind == "date" else values
 
 
-def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> ColumnFacts:
+def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
     values, codes, n_classes = _values(model, sample, place), sample.codes, len(model.decision.classes)
     absent, labeled = np.isnan(values), codes >= 0
     known = values[~absent]
-    by_class = tuple((int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes))
-    return ColumnFacts(
-        told_alone(values[labeled], codes[labeled], n_classes), by_class,
-        len(known) > 0 and bool((known == known[0]).all()), moved(values[order]), int(absent.sum()), len(values),
-    )  # fmt: skip
+    return {
+        "alone": told_alone(values[labeled], codes[labeled], n_classes),
+        "missing": [(int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes)],
+        "is_constant": len(known) > 0 and bool((known == known[0]).all()),
+        "moved": moved(values[order]),
+        "missing_rows": int(absent.sum()),
+        "rows": len(values),
+    }
 
 
 def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
@@ -176,14 +159,38 @@ def moved(values: Array) -> float | None:
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 """In the order of the page."""
-
-
-class Verdict(NamedTuple):
-    """What a finding comes to: status, why in a sentence, and what to do; nothing where there is nothing to do."""
-
-    status: Status
-    why: str
-    do: str = ""
+Verdict = tuple[Status, str] | tuple[Status, str, str]
+"""What a finding comes to: status, why in a sentence, and what to do, where it is not what `TO_DO` says."""
+TO_DO = {
+    "QM101": "Collect more rows of this class, or join it with another one.",
+    "QM102": "Fit with --keep NAME if a column says something about new records as well.",
+    "QM103": "Join rare levels into one before the fit, or collect more rows.",
+    "QM104": "Group its levels, or leave the column out with --ignore NAME.",
+    "QM106": "Fit with --ignore NAME to need fewer columns.",
+    "QM202": "Look what happens where this column is missing or wrong.",
+    "QM203": "Look for a column that gives the class away, or for equal rows.",
+    "QM204": "Choose another operating point, such as --min-recall 0.5 or --alert-rate 1%, "
+    "or collect rows of this class.",
+    "QM205": "Judge by more rows before you compare figures.",
+    "QM206": "Use more rows, or a budget of at least 30 alerts.",
+    "QM301": "Look at drift and novelty below; qmedoid recalibrate fits probabilities and cut to new labels.",
+    "QM302": "qmedoid recalibrate fits the probabilities to new labels.",
+    "QM303": "Use the baseline, or fit ours with other settings and compare.",
+    "QM304": "Leave out --all-rows: figures look better than those of new rows will.",
+    "QM305": "Look for a column that tells them apart, or for wrong labels.",
+    "QM306": "Where classes are rare, look at ROC-AUC, precision and recall instead.",
+    "QM401": "Make the table as that of the fit, or fit again with rows like these.",
+    "QM402": "Look at these columns: probabilities of such records are guesses.",
+    "QM403": "qmedoid score --prevalence adjusts probabilities; qmedoid recalibrate fits them anew.",
+    "QM404": "Look at novelty and class frequencies; choose the cut anew by --top or --alert-rate.",
+    "QM405": "If the rows are in the order of time, fit with --time-column: the last rows are the test then.",
+    "QM406": "Make sure that cells are missing for the same reasons when the model is used.",
+    "QM407": "Name the column of the classes by --target, or add it to evaluate these rows.",
+    "QM408": "Look why: the model fills them in as it learned to from other cells.",
+    "QM409": "Leave repeated rows out, or fit with --group-column if they belong together.",
+    "QM410": "Ask what these values mean; --missing reads them as missing cells in a fit.",
+}
+"""What to do about a finding, by its code."""
 
 
 def named(names: Iterable[object]) -> str:
@@ -191,33 +198,16 @@ def named(names: Iterable[object]) -> str:
     return some_of([repr(name) for name in names], MOST_NAMED)
 
 
-def passed(why: str) -> Verdict:
-    """Nothing was found."""
-    return Verdict("passed", why)
+Evaluate = Callable[[ReportFacts], Verdict]
+FINDINGS: dict[str, tuple[str, str, Evaluate]] = {}
+"""By code: what a finding is called where it is found, what holds where it is not, and the function that decides."""
 
 
-def not_applicable(why: str) -> Verdict:
-    """It cannot be evaluated."""
-    return Verdict("not applicable", why)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A coded finding: what it is called where it is found, and what holds where it is not."""
-
-    title: str
-    holds: str
-    evaluate: Callable[[Facts], Verdict]
-
-
-FINDINGS: dict[str, Finding] = {}
-
-
-def finding(code: str, title: str, holds: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
+def finding(code: str, title: str, holds: str) -> Callable[[Evaluate], Evaluate]:
     """Register a function of the facts under a code."""
 
-    def register(evaluate: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
-        FINDINGS[code] = Finding(title, holds, evaluate)
+    def register(evaluate: Evaluate) -> Evaluate:
+        FINDINGS[code] = title, holds, evaluate
         return evaluate
 
     return register
@@ -232,15 +222,16 @@ def check_codes(codes: Iterable[str]) -> None:
             )
 
 
-def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
+def evaluate_findings(facts: ReportFacts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
     """All findings, problems first; those of equal status by their code."""
     check_codes(ignore)
     found = list[ReportFindingDict]()
     for code in sorted(FINDINGS):
-        one = FINDINGS[code]
-        verdict = (
-            Verdict("ignored", "It was ignored, as requested (--ignore).") if code in ignore else one.evaluate(facts)
-        )
-        title = one.title if verdict.status in ("problem", "tip") else one.holds
-        found.append({"code": code, "status": verdict.status, "title": title, "why": verdict.why, "do": verdict.do})
+        title, holds, evaluate = FINDINGS[code]
+        status, why, *do = evaluate(facts)
+        if code in ignore:
+            status, why = "ignored", "It was ignored, as requested (--ignore)."
+        is_found = status in ("problem", "tip")
+        advice = (do[0] if do else TO_DO[code]) if is_found else ""
+        found.append({"code": code, "status": status, "title": title if is_found else holds, "why": why, "do": advice})
     return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))
