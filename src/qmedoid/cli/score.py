@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
 _MANY = 10
-# What is said of a drift, by its names in JSON.
-_EXPECTED = {
-    "expected_alert_rate": "expected",
-    "expected_low": "low",
-    "expected_high": "high",
-    "standard_errors": "standard_errors",
-    "drift": "direction",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +304,9 @@ def _alerts_dict(model: TableModel, alerts: int, rows: int, drift: Drift | None)
     """The alert rate of two classes and what was expected, by name."""
     if len(model.decision.classes) != 2:
         return {}
-    expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
+    names = ("expected_alert_rate", "expected_low", "expected_high", "standard_errors", "drift")
+    keys = ("expected", "low", "high", "standard_errors", "direction")
+    expected = {name: getattr(drift, key, None) for name, key in zip(names, keys, strict=True)}
     return {"alerts": alerts, "alert_rate": alerts / rows if rows else None, **expected}
 
 
