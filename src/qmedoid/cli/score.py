@@ -19,7 +19,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport, NoveltyTally
+from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
@@ -149,7 +149,7 @@ def say_scored(
     files: dict[str, Any] | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
-    decision, novelty = model.decision, NoveltyTally(model, scored.novelty).report()
+    decision, novelty = model.decision, scored.novelty.report(model)
     # How many of the highest scores there are says nothing of a drift.
     drift = None if options.top is not None else _warn_of_drift(model, scored)
     alerts = totals.predicted[str(decision.classes[1])]
