@@ -223,9 +223,9 @@ class SavedModel:
 
     def novelty_report(self, data: Any, *, on_mismatch: OnMismatch = "error") -> NoveltyReport:
         """How unlike the training rows a table is: values beyond all limits, other distributions, far records."""
-        tally = NoveltyTally(self.model)
+        tally = NoveltyTally()
         self._decide(data, on_mismatch, tally)
-        return tally.report()
+        return tally.report(self.model)
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
         """The share of alerts among decisions (from `decide`) compared with what is expected, if that is known."""

@@ -251,10 +251,10 @@ def test_the_sample_is_bounded_and_takes_every_row_alike(model):
     table = mixed_table(3000, 7)
     tally = LookTally(model, None, most=400)
     for start in range(0, 3000, 250):
-        tally.add(table.slice(start, 250), None, Issues(), NoveltyTally(model))
+        tally.add(table.slice(start, 250), None, Issues(), NoveltyTally())
     from qmedoid.tables.difference import compare_columns
 
-    sample = tally.found(NoveltyTally(model).report(), compare_columns(model.contract, table.schema)).sample
+    sample = tally.found(NoveltyTally().report(model), compare_columns(model.contract, table.schema)).sample
     assert len(sample.codes) == 400
     assert (np.diff(sample.rows) > 0).all()
     # As many of the first third as of the last, but for chance.

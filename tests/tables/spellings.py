@@ -258,6 +258,7 @@ OTHERS: list[Spelling] = [
     Spelling("JSON", ".json", lambda path: path.write_text(json.dumps(_records(), default=str)), "refuse"),
     Spelling("JSON, indented", ".json", lambda path: path.write_text(_indented()), "refuse"),
     Spelling("old workbook", ".xls", lambda path: path.write_bytes(_OLD_WORKBOOK), "refuse"),
+    Spelling("first feather", ".feather", lambda path: path.write_bytes(b"FEA1" + bytes(60)), "refuse"),
     Spelling("web page", ".xls", lambda path: path.write_text("<html><table><td>1</td></table></html>"), "refuse"),
     Spelling("parquet", ".parquet", lambda path: pq.write_table(typed(), path)),
     Spelling("parquet of texts", ".parquet", lambda path: pq.write_table(_texts(Text()), path)),

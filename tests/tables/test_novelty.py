@@ -119,14 +119,15 @@ def test_batches_count_as_the_whole_table(heart):
     many = [np.tile(column, 60) for column in columns]
     many[0] = many[0].copy()
     many[0][9_999] = 1e6
-    whole, parts = NoveltyTally(model.model), NoveltyTally(model.model)
-    whole.add(many)
+    whole, parts = NoveltyTally(), NoveltyTally()
+    whole.add(model.model, many)
     for start in range(0, len(many[0]), 777):
-        parts.add([column[start : start + 777] for column in many])
-    assert whole.report() == parts.report()
-    assert whole.report().compared == -(-len(many[0]) // 16)
-    assert whole.report().outside[0][:4] == ("Age", 1, 9_999, 1e6)
-    assert whole.report().outside_rows == 1
+        parts.add(model.model, [column[start : start + 777] for column in many])
+    report = whole.report(model.model)
+    assert report == parts.report(model.model)
+    assert report.compared == -(-len(many[0]) // 16)
+    assert report.outside[0][:4] == ("Age", 1, 9_999, 1e6)
+    assert report.outside_rows == 1
 
 
 def test_order_of_rows_and_unit_of_a_column_do_not_matter(heart):
@@ -191,6 +192,6 @@ def test_models_without_medoids_or_summary_know_less():
     assert model._novelty.n_rows == 60
     nothing = replace(saved, novelty=None)
     assert np.isnan(record_novelty(nothing, far_out)).all()
-    tally = NoveltyTally(nothing)
-    tally.add(far_out)
-    assert tally.report().status == "unknown"
+    tally = NoveltyTally()
+    tally.add(nothing, far_out)
+    assert tally.report(nothing).status == "unknown"

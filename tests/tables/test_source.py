@@ -51,9 +51,9 @@ def in_parquet(table):
     return out.getvalue()
 
 
-def in_feather(table, version=2):
+def in_feather(table):
     out = io.BytesIO()
-    pyarrow.feather.write_feather(table, out, version=version, chunksize=None if version == 1 else 300)
+    pyarrow.feather.write_feather(table, out, chunksize=300)
     return out.getvalue()
 
 
@@ -112,12 +112,6 @@ def test_every_format_and_packing_holds_the_same_table(tmp_path, table, suffix, 
         assert source.read()[0].equals(table)
         assert pa.Table.from_batches(source.batches()).equals(table)
         assert source.bytes_read == len(content)
-
-
-@pytest.mark.filterwarnings("ignore:Feather V1")
-def test_feather_1(tmp_path, table):
-    old = table.drop_columns("day")
-    assert whole(write(tmp_path / "t.feather", in_feather(old, version=1))).equals(old)
 
 
 def test_packed_in_several_parts(tmp_path, table):

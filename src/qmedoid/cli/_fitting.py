@@ -296,7 +296,7 @@ def held_out_report(
 
     What breaks the contract there is said and filled in.
     """
-    issues, tally = Issues(), NoveltyTally(model)
+    issues, tally = Issues(), NoveltyTally()
     difference = compare_columns(model.contract, data.table.schema)
     table = difference.renamed(data.table)
     decided, _ = decide_batch(model, table, issues, tally)
@@ -311,7 +311,7 @@ def held_out_report(
     report = labeled_report(model, codes, decided, row_hashes(model, table))
     probabilities = model.decision.probabilities(decided.scores)
     judged = Judged(table, codes, probabilities, decided.margins, report["confusion"])
-    return report, tally.report().with_rows(data.rows), judged
+    return report, tally.report(model).with_rows(data.rows), judged
 
 
 def judged_fold(fit: OneFit, options: "FitOptions", limit: TimeLimit) -> tuple["ComparedFold", list[str]]:

@@ -97,7 +97,7 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
         with reading_bar("scoring") as progress:
             tally: LabeledTally = reading.in_kind(collect)
         reading.check()
-        novelty = reading.novelty.report()
+        novelty = reading.novelty.report(saved.model)
     if not tally.labeled + tally.missing + tally.unknown:
         raise DataError("The table has no rows: there is nothing to calibrate on.")
     return tally, novelty

@@ -31,7 +31,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport, NoveltyTally
+from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
@@ -42,14 +42,6 @@ if TYPE_CHECKING:
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
 _MANY = 10
-# What is said of a drift, by its names in JSON.
-_EXPECTED = {
-    "expected_alert_rate": "expected",
-    "expected_low": "low",
-    "expected_high": "high",
-    "standard_errors": "standard_errors",
-    "drift": "direction",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +156,7 @@ def say_scored(
     files: dict[str, Any] | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
-    decision, novelty = model.decision, NoveltyTally(model, scored.novelty).report()
+    decision, novelty = model.decision, scored.novelty.report(model)
     # How many of the highest scores there are says nothing of a drift.
     drift = None if options.top is not None else _warn_of_drift(model, scored)
     alerts = totals.predicted[str(decision.classes[1])]
@@ -319,7 +311,9 @@ def _alerts_dict(model: TableModel, alerts: int, rows: int, drift: Drift | None)
     """The alert rate of two classes and what was expected, by name."""
     if len(model.decision.classes) != 2:
         return {}
-    expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
+    names = ("expected_alert_rate", "expected_low", "expected_high", "standard_errors", "drift")
+    keys = ("expected", "low", "high", "standard_errors", "direction")
+    expected = {name: getattr(drift, key, None) for name, key in zip(names, keys, strict=True)}
     return {"alerts": alerts, "alert_rate": alerts / rows if rows else None, **expected}
 
 

@@ -207,14 +207,14 @@ def look_at_file(
 
         tally: LookTally = reading.in_kind(look)
         difference = reading.check()
-        return tally.found(reading.novelty.report(), difference)
+        return tally.found(reading.novelty.report(model), difference)
 
 
 def look_at_data(
     model: TableModel, data: Any, *, target: str | None = None, on_mismatch: OnMismatch = "error"
 ) -> Looked:
     """Look at a data frame, an Arrow table or a dictionary of columns."""
-    issues, novelty = Issues(), NoveltyTally(model)
+    issues, novelty = Issues(), NoveltyTally()
     names = model.contract.names
     plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
     table = as_table(data, names=names if plain else None)
@@ -232,7 +232,7 @@ def look_at_data(
         tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
     difference = replace(difference, issues=issues)
     difference.raise_or_warn(on_mismatch)
-    return tally.found(novelty.report(), difference)
+    return tally.found(novelty.report(model), difference)
 
 
 def _target(model: TableModel, asked: str | None, names: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 import base64
 import shutil
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -32,7 +31,7 @@ _LONGEST_LINE = 1 << 26
 class BinaryFile:
     """A table in a file that carries its types; `n_taken` is about how many bytes were read last.
 
-    Workbooks and files of Feather's first version are held in memory, all others read in batches. Of a Parquet file
+    Workbooks are held in memory, all others read in batches. Of a Parquet file
     some row groups can be read alone.
     """
 
@@ -99,7 +98,7 @@ class BinaryFile:
             return pa.ipc.open_stream(self._opened()).schema, None
         if self._form == "JSON lines":
             return self._json_schema(), None
-        self._table = self._feather_1() if self._form == "feather 1" else self._sheet()
+        self._table = self._sheet()
         return self._table.schema, self._table.num_rows
 
     def _stored_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -128,13 +127,6 @@ class BinaryFile:
         options = pa.ipc.IpcReadOptions(included_fields=places, use_threads=False)
         source = pa.memory_map(self._file) if self._copy is None else self._opened()
         return pa.ipc.open_file(source, options=options)
-
-    def _feather_1(self) -> pa.Table:
-        from pyarrow import feather
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the format is old; the file is there all the same
-            return feather.read_table(self._file if self._copy is None else self._opened())
 
     def _opened(self) -> Any:
         if self._copy is None:

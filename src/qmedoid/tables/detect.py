@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
 
-Format = Literal["csv", "parquet", "arrow", "stream", "feather 1", "JSON lines", "xlsx"]
+Format = Literal["csv", "parquet", "arrow", "stream", "JSON lines", "xlsx"]
 _NAMED: dict[Format, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
@@ -42,13 +42,13 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
 _FORMATS: dict[bytes, Format] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"FEA1": "feather 1",
     b"\xff\xff\xff\xff": "stream",
     b"PK\x03\x04": "xlsx",  # what kind of a zip archive it is shows further inside
 }
 _MARKUP = (b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML", b"<table", b"<?xml")
 _OTHERS: dict[bytes, str] = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
+    b"FEA1": "a Feather file of the first version. Write it again as Parquet, by pandas or PyArrow",
     b"%PDF": "a PDF document. Save its table as CSV",
     b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
     b"{\\rtf": "a text document (RTF). Save its table as CSV",

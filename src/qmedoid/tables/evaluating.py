@@ -230,7 +230,7 @@ def evaluate_file(
                     raise DataError("The table has no rows: there is nothing to evaluate.")
             of_rows, decisions, hashes = zip(*parts, strict=True)
             kept = None if model.seen is None else np.concatenate(hashes)
-            novelty = reading.novelty.report()
+            novelty = reading.novelty.report(model)
             return EvaluatedFile(np.concatenate(of_rows), joined(decisions), kept, novelty, n_bad, first_bad)
 
         return reading.in_kind(decide, [settings.bad_rows])

@@ -175,8 +175,10 @@ class _Counts:
 
 
 @dataclass
-class NoveltyCounts:
-    """What was counted in the rows of a table or of a part of it; it holds no model, and can be sent elsewhere.
+class NoveltyTally:
+    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow.
+
+    They hold no model, and can be sent elsewhere; those of the parts of a table add up.
 
     `outside` has, by place among the columns with limits, how far out the farthest value is, and what is said of it.
     Bins and distances were counted in all of the first rows, and in every 16th row.
@@ -188,73 +190,65 @@ class NoveltyCounts:
     first: _Counts = field(default_factory=_Counts)
     thin: _Counts = field(default_factory=_Counts)
 
-    def merge(self, other: "NoveltyCounts", file: str) -> None:
+    def merge(self, other: "NoveltyTally", file: str) -> None:
         """Add the rows of one more file of the table."""
         self.rows += other.rows
         self.outside_rows += other.outside_rows
         for place, (excess, worst) in other.outside.items():
-            self.add_outside(place, excess, worst._replace(file=file))
+            self._keep_outside(place, excess, worst._replace(file=file))
         self.first.merge(other.first)
         self.thin.merge(other.thin)
 
-    def add_outside(self, place: int, excess: float, worst: Outside) -> None:
+    def _keep_outside(self, place: int, excess: float, worst: Outside) -> None:
         """Add values beyond the limits of a column, and keep the one that is farthest out."""
         before = self.outside.get(place, (0.0, worst._replace(rows=0)))
         kept = before if before[0] >= excess else (excess, worst)
         self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + worst.rows)
 
-
-@dataclass
-class NoveltyTally:
-    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
-
-    model: TableModel
-    counts: NoveltyCounts = field(default_factory=NoveltyCounts)
-
-    def add(self, columns: Columns, rows: Codes | None = None) -> None:
+    def add(self, model: TableModel, columns: Columns, rows: Codes | None = None) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about.
 
         `rows` are their places in the table, where rows between them were left out.
         """
-        novelty, n_rows, counts = self.model.novelty, len(columns[0]), self.counts
+        novelty, n_rows = model.novelty, len(columns[0])
         if novelty is None or not n_rows:
             return
-        self._add_outside(novelty, columns, rows)
-        if counts.rows < _SHORT:
-            counts.first.add(self.model, novelty, columns, slice(0, _SHORT - counts.rows))
-        counts.thin.add(self.model, novelty, columns, slice(-counts.rows % _EVERY, n_rows, _EVERY))
-        counts.rows += n_rows
+        self._add_outside(model, novelty, columns, rows)
+        if self.rows < _SHORT:
+            self.first.add(model, novelty, columns, slice(0, _SHORT - self.rows))
+        self.thin.add(model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
+        self.rows += n_rows
 
-    def _add_outside(self, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
-        found = novelty.outside(columns, self.model.layout.is_read)
+    def _add_outside(self, model: TableModel, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
+        found = novelty.outside(columns, model.layout.is_read)
         if not found:
             return
-        self.counts.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
-        are_days = _are_days(self.model)
+        self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
+        are_days = _are_days(model)
         for place, rows in found.items():
             column = int(novelty.limited[place])
             excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
-            place_in_table = self.counts.rows + row if places is None else int(places[row])
-            name, value = self.model.layout.names[column], float(columns[column][row])
+            place_in_table = self.rows + row if places is None else int(places[row])
+            name, value = model.layout.names[column], float(columns[column][row])
             bounds = float(novelty.lowest[place]), float(novelty.highest[place])
             worst = Outside(name, int(rows.sum()), place_in_table, value, *bounds, are_days[column])
-            self.counts.add_outside(place, float(excess[row]), worst)
+            self._keep_outside(place, float(excess[row]), worst)
 
-    def report(self) -> NoveltyReport:
+    def report(self, model: TableModel) -> NoveltyReport:
         """All of it compared with the training rows."""
-        novelty, tallied = self.model.novelty, self.counts
+        novelty = model.novelty
         if novelty is None:
-            return NoveltyReport("unknown", tallied.rows)
-        counts = tallied.first if tallied.rows <= _SHORT else tallied.thin
-        usual = _RARE_ROWS * tallied.rows / novelty.n_rows
-        ordered = sorted(tallied.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
+            return NoveltyReport("unknown", self.rows)
+        counts = self.first if self.rows <= _SHORT else self.thin
+        usual = _RARE_ROWS * self.rows / novelty.n_rows
+        ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
         outside = tuple(one for _, (excess, one) in ordered if one.rows > usual or excess > _FAR_OUT)
-        found = NoveltyReport("unlike", tallied.rows, counts.rows, tallied.outside_rows, outside)
-        if tallied.rows < ENOUGH_ROWS:
+        found = NoveltyReport("unlike", self.rows, counts.rows, self.outside_rows, outside)
+        if self.rows < ENOUGH_ROWS:
             return found if outside else replace(found, status="too few")
-        found = replace(found, shifted=self._shifted(novelty, counts))
-        if novelty.far is not None and self.model.method is not None:
+        found = replace(found, shifted=self._shifted(model, novelty, counts))
+        if novelty.far is not None and model.method is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
             far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
             share, expected = counts.far / counts.rows, novelty.far.beyond / novelty.far.n_rows
@@ -262,8 +256,8 @@ class NoveltyTally:
             found = replace(found, far_share=share, far_expected=expected, far_change=far, is_far=is_far)
         return found if outside or found.shifted or found.is_far else replace(found, status="none")
 
-    def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
-        read = self.model.layout.is_read[novelty.binned]
+    def _shifted(self, model: TableModel, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
+        read = model.layout.is_read[novelty.binned]
         width = NormalDist().inv_cdf(1.0 - _CHANCE / max(int(read.sum()), 1))
         found, starts = [], novelty.offsets + np.arange(len(novelty.offsets))
         for place in np.flatnonzero(read).tolist():
@@ -272,7 +266,7 @@ class NoveltyTally:
             share, expected = here / counts.rows, before / novelty.n_rows
             moved = float(np.abs(share - expected).sum() / 2.0)
             if moved >= LEAST_SHIFT and _deviates(here, before) > width:
-                name = self.model.layout.names[novelty.binned[place]]
+                name = model.layout.names[novelty.binned[place]]
                 found.append(_shift(name, novelty.bin_edges(place), share, expected, moved))
         return tuple(sorted(found, key=lambda one: -one.moved))
 

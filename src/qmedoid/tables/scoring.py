@@ -19,7 +19,7 @@ from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.novelty import NoveltyCounts, NoveltyTally
+from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
@@ -58,7 +58,7 @@ class TableReading:
         self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
-        self.issues, self.novelty = Issues(), NoveltyTally(model)
+        self.issues, self.novelty = Issues(), NoveltyTally()
         # Types of a text file are a guess, and its cells are read as the contract says: they are judged one by one.
         given = self.source.names if self.source.is_text else self.source.schema
         try:
@@ -102,7 +102,7 @@ class TableReading:
 
         The extra ones can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing.
         """
-        self.issues, self.novelty = Issues(trusts_points=self._trusts_points), NoveltyTally(self.model)
+        self.issues, self.novelty = Issues(trusts_points=self._trusts_points), NoveltyTally()
         source, renames = self.source, self._difference.renames
         wanted = [self.model.contract.columns[place] for place in self._places]
         here = {self._names.get(column.name, column.name): column for column in wanted}
@@ -261,7 +261,7 @@ def decide_batch(
     else:
         vars(issues).update(vars(counted))
     if tally is not None:
-        tally.add(columns, rows)
+        tally.add(model, columns, rows)
     return decided, columns
 
 
@@ -295,7 +295,7 @@ class ScoredFile:
         Rows by their class.
     difference : Difference
         How the table differs from the contract.
-    novelty : NoveltyCounts
+    novelty : NoveltyTally
     log_odds : LogOddsHistogram or None
         Of two classes with probabilities.
     """
@@ -304,7 +304,7 @@ class ScoredFile:
     bad_rows: int
     predicted: dict[str, int]
     difference: Difference
-    novelty: NoveltyCounts
+    novelty: NoveltyTally
     log_odds: LogOddsHistogram | None
 
     @classmethod
@@ -312,7 +312,7 @@ class ScoredFile:
         """Nothing so far."""
         predicted = dict.fromkeys(map(str, model.decision.classes), 0)
         log_odds = LogOddsHistogram() if shows_prevalence(model) else None
-        return cls(0, 0, predicted, Difference(model.contract), NoveltyCounts(), log_odds)
+        return cls(0, 0, predicted, Difference(model.contract), NoveltyTally(), log_odds)
 
     def count(self, part: DecidedRows) -> None:
         """Count the rows of one more batch."""
@@ -403,7 +403,7 @@ def score_file(
                     sink.write(batch)
                 # Before the file is put in its place: a table that is refused leaves none behind.
                 scored.difference = reading.check(warns=part is None)
-            scored.novelty = reading.novelty.counts
+            scored.novelty = reading.novelty
             return scored
 
         return reading.in_kind(write, [out, settings.bad_rows])
