@@ -10,13 +10,20 @@ from typing import Any
 
 from _timing import RESULTS, write_table
 from benchmarks.studies.baselines import BASELINES, run_small
-from benchmarks.studies.data import HEART_ORDINAL, data_digest, load_data
-from benchmarks.studies.metrics import classifier_metrics
+from benchmarks.studies.cells import (
+    HEART_ORDINAL,
+    Cell,
+    Result,
+    StudyMethod,
+    classifier_metrics,
+    data_digest,
+    load_data,
+    paper_split,
+)
 from benchmarks.studies.ours import run_printed
 from benchmarks.studies.paper import PAPER
 from benchmarks.studies.results import StudyResults, confusion
 from benchmarks.studies.runner import Study, run_cells
-from benchmarks.studies.splits import Cell, Result, StudyMethod, paper_split
 from qmedoid import NearestMedoidClassifier
 from qmedoid.datasets import Dataset
 

@@ -22,8 +22,7 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.table import TableModel
 from qmedoid.report.reading import look_at_file
-from qmedoid.report.summary import Names, summarize
-from qmedoid.report.writing import write_report
+from qmedoid.report.summary import Names, summarize, write_report
 from qmedoid.tables.evaluating import joined, labeled_report
 from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import TableReading, decide_batch

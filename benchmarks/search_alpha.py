@@ -5,8 +5,8 @@ no reported figure uses (``paper_splits.py`` reports seeds 0 to 19).
 """
 
 from _timing import RESULTS, write_table
+from benchmarks.studies.cells import StudyMethod
 from benchmarks.studies.ours import run_printed
-from benchmarks.studies.splits import StudyMethod
 from paper_splits import mean_rows, run_default
 
 SEEDS = range(100, 120)

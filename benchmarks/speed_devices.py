@@ -18,8 +18,7 @@ from qiskit_aer import AerSimulator
 from qiskit_aer.primitives import SamplerV2
 
 from _timing import RESULTS, write_table
-from benchmarks.studies.data import load_data
-from benchmarks.studies.splits import hold_out
+from benchmarks.studies.cells import hold_out, load_data
 from qmedoid import MedoidClassifier
 from qmedoid.quantum.devices import BlockSampler, Device, as_device
 from qmedoid.quantum.devices.blocks import device_noise

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.studies.cells import paper_split
 from benchmarks.studies.paper import PAPER
-from benchmarks.studies.splits import paper_split
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import average_precision_score, roc_auc_score
 

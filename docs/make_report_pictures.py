@@ -16,8 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 from qmedoid import MedoidClassifier
 from qmedoid.datasets import table_of
 from qmedoid.report.reading import look_at_data
-from qmedoid.report.summary import Names, summarize
-from qmedoid.report.writing import write_report
+from qmedoid.report.summary import Names, summarize, write_report
 
 PICTURES = Path(__file__).parent / "pictures"
 TARGET = "HeartDisease"

@@ -14,8 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
 
 from benchmarks.studies.baselines import SMOTE_SHARE
-from benchmarks.studies.metrics import PAPER_ALERT_RATE
-from benchmarks.studies.plan import PARTS, Plan
+from benchmarks.studies.cells import PAPER_ALERT_RATE
+from benchmarks.studies.paper import PARTS, Plan
 from marked_sections import Row, table, write_or_check
 
 Record = dict[str, str]

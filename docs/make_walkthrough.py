@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.studies.splits import Split, paper_split
+from benchmarks.studies.cells import Split, paper_split
 from marked_sections import Row, number, table, write_or_check
 
 from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test

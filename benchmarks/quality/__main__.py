@@ -10,9 +10,8 @@ from pathlib import Path
 
 from benchmarks.quality.cells import PARTS, STUDY, planned
 from benchmarks.quality.tables import available
-from benchmarks.studies.data import cell_folder
+from benchmarks.studies.cells import Cell, Result, cell_folder
 from benchmarks.studies.runner import find_done, run_cells
-from benchmarks.studies.splits import Cell, Result
 
 
 def main() -> None:

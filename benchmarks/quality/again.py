@@ -18,10 +18,9 @@ from benchmarks.quality.cells import STUDY, planned
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import FIRST_SEED, Seeds
 from benchmarks.quality.writing import PACKAGES, folder
-from benchmarks.studies.data import cell_folder
+from benchmarks.studies.cells import TEST_SHARE, Cell, Result, cell_folder
 from benchmarks.studies.results import Paired, Spread
 from benchmarks.studies.runner import find_done, run_cells
-from benchmarks.studies.splits import TEST_SHARE, Cell, Result
 
 REPORTS: tuple[Seeds, ...] = ("first", "second", "third")
 WANTED = {"heart": 0.880, "breast_cancer": 0.970, "wine": 0.993}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.studies.metrics import scores_of
+from benchmarks.studies.cells import scores_of
 from qmedoid.arrays import Array, Codes
 
 FOLDS = 3

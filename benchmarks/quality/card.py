@@ -17,9 +17,18 @@ from benchmarks.quality.baselines import FOLDS, Family, boosted_scores
 from benchmarks.quality.judging import calibration
 from benchmarks.quality.protocol import FIRST_SEED, Seeds
 from benchmarks.studies.baselines import lightgbm, logistic
-from benchmarks.studies.data import FULL_FRAUD, load_data
-from benchmarks.studies.metrics import PAPER_ALERT_RATE, areas, recall_at, scores_of
-from benchmarks.studies.splits import Cell, SplitKind, hold_out, time_split
+from benchmarks.studies.cells import (
+    FULL_FRAUD,
+    PAPER_ALERT_RATE,
+    Cell,
+    SplitKind,
+    areas,
+    hold_out,
+    load_data,
+    recall_at,
+    scores_of,
+    time_split,
+)
 from qmedoid.arrays import Array, Codes
 from qmedoid.datasets import Dataset
 from qmedoid.metrics.classification import pr_auc

@@ -15,8 +15,7 @@ from benchmarks.quality.baselines import FOLDS
 from benchmarks.quality.card import Clock, Payments, judge_payments, make_payments
 from benchmarks.quality.ours import OURS, build
 from benchmarks.studies.baselines import lightgbm, logistic
-from benchmarks.studies.metrics import PAPER_ALERT_RATE
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import PAPER_ALERT_RATE, Cell
 from qmedoid.arrays import Array, Codes
 from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier

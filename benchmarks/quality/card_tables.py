@@ -12,8 +12,7 @@ from benchmarks._timing import versions, write_table
 from benchmarks.quality.card import make_payments, stored_scores
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import Seeds
-from benchmarks.studies.metrics import PAPER_ALERT_RATE
-from benchmarks.studies.splits import TEST_SHARE, Cell
+from benchmarks.studies.cells import PAPER_ALERT_RATE, TEST_SHARE, Cell
 from qmedoid.arrays import Array, Codes
 
 RESAMPLES = 1000

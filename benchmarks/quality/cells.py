@@ -11,9 +11,8 @@ from benchmarks.quality.ours import OURS, recipes, run_ours
 from benchmarks.quality.protocol import FIRST_SEED, SIZES, SPLITS, Seeds, takes_part
 from benchmarks.quality.rivals import RIVALS, run_rival
 from benchmarks.quality.tables import Table, available, load_table
-from benchmarks.studies.data import FULL_FRAUD, data_digest, load_data
+from benchmarks.studies.cells import FULL_FRAUD, Cell, StudyMethod, data_digest, load_data
 from benchmarks.studies.runner import Study
-from benchmarks.studies.splits import Cell, StudyMethod
 from qmedoid.datasets import Dataset
 
 Part = Literal["tables", "card"]

@@ -8,8 +8,8 @@ from scipy.stats import wilcoxon
 
 from benchmarks.quality.figures import MEASURES, METHODS, SMALLER, Figures, Place, by_group, by_size
 from benchmarks.quality.ours import OURS
+from benchmarks.studies.cells import TEST_SHARE
 from benchmarks.studies.results import Paired, Spread
-from benchmarks.studies.splits import TEST_SHARE
 from qmedoid.arrays import Array
 
 Line = dict[str, object]

@@ -20,7 +20,7 @@ import pyarrow as pa
 from benchmarks.quality.judging import judge
 from benchmarks.quality.protocol import Rows, known_rows
 from benchmarks.quality.tables import Column, Table
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import Cell
 from qmedoid.estimators.medoid import MedoidClassifier
 
 OURS = "ours"

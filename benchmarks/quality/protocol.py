@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from benchmarks.quality.tables import Column, Table
-from benchmarks.studies.splits import TEST_SHARE, hold_out
+from benchmarks.studies.cells import TEST_SHARE, hold_out
 from qmedoid.arrays import Array, Codes, Flags
 
 Seeds = Literal["report", "third", "second", "first", "tuning"]

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from benchmarks.quality.judging import Thresholds, clipped, judge
 from benchmarks.quality.protocol import Rows, known_rows
 from benchmarks.quality.tables import Table
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import Cell
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.classification import log_loss
 

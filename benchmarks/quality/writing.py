@@ -13,7 +13,7 @@ from benchmarks.quality.picture import draw_ranks
 from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.rivals import RIVALS
 from benchmarks.quality.tables import load_table
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import Cell
 
 COMMAND = "python -m benchmarks.quality"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")

@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.studies.metrics import classifier_metrics, fraud_metrics, scores_of
-from benchmarks.studies.splits import Cell, Result, split_of
+from benchmarks.studies.cells import Cell, Result, classifier_metrics, fraud_metrics, scores_of, split_of
 from qmedoid.datasets import Dataset
 from qmedoid.exceptions import MissingExtraError
 

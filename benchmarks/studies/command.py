@@ -7,15 +7,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.studies import plan
-from benchmarks.studies.data import cell_folder
-from benchmarks.studies.document import Document, Table
-from benchmarks.studies.plan import PARTS, Part, Plan
+from benchmarks.studies.cells import Cell, Result, cell_folder
+from benchmarks.studies.document import Document, Table, check_folder, check_replaceable, write_report
+from benchmarks.studies.paper import PARTS, STUDY, Part, Plan
 from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
-from benchmarks.studies.report_files import check_folder, check_replaceable, write_report
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
-from benchmarks.studies.splits import Cell, Result
 from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
 from qmedoid.cli.reproduce import ReproduceOptions
@@ -49,7 +46,7 @@ def _experiment(options: ReproduceOptions) -> _Experiment:
     asked = Plan(parts, seed=options.seed)
     asked = asked.quick() if options.quick else asked
     require_extras(asked)
-    return _Experiment(plan.STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
+    return _Experiment(STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
 
 
 def reproduce(options: ReproduceOptions) -> None:

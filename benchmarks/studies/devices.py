@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import product
 
-from benchmarks.studies.data import FRAUD_SAMPLE, data_digest, load_data
+from benchmarks.studies.cells import FRAUD_SAMPLE, Cell, StudyMethod, data_digest, load_data
 from benchmarks.studies.measured import SIMULATOR, run_measured
 from benchmarks.studies.runner import Study
-from benchmarks.studies.splits import Cell, StudyMethod
 from qmedoid.exceptions import MissingExtraError
 
 DEVICES = "devices"

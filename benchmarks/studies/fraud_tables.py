@@ -5,13 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.studies.data import FULL_FRAUD, load_data
+from benchmarks.studies.cells import (
+    CHOICES,
+    FIXED,
+    FULL_FRAUD,
+    MATCHED,
+    Result,
+    SplitKind,
+    duplicate_groups,
+    load_data,
+    split_of,
+)
 from benchmarks.studies.document import Table, Value
-from benchmarks.studies.metrics import CHOICES, FIXED, MATCHED
-from benchmarks.studies.paper import FRAUD, FRAUD_FIGURES
-from benchmarks.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
+from benchmarks.studies.paper import FRAUD, FRAUD_FIGURES, FRAUD_VARIANTS, NEAREST, READINGS
 from benchmarks.studies.results import Measure, StudyResults, headings, point
-from benchmarks.studies.splits import Result, SplitKind, duplicate_groups, split_of
 
 COUNTS = FRAUD_FIGURES[-4:]
 PARTS = {"all": "all rows", "test": "test rows"}

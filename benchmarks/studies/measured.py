@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.studies.splits import Cell, Result, Split, paper_split
+from benchmarks.studies.cells import Cell, Result, Split, paper_split
 from qmedoid.arrays import Array, Codes
 from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier

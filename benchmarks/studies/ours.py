@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.studies.metrics import classifier_metrics, fraud_metrics
-from benchmarks.studies.splits import Cell, Result, Split, split_of
+from benchmarks.studies.cells import Cell, Result, Split, classifier_metrics, fraud_metrics, split_of
 from qmedoid.arrays import Array
 from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from benchmarks.studies.document import Picture
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
+from qmedoid.markup.charts import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
 from qmedoid.markup.html import Html, element, join
-from qmedoid.markup.svg import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""
@@ -27,6 +26,10 @@ _DASHES: dict[Role, tuple[str | None, ...]] = {
     "printed": ("9 3", "5 2 2 2"),
     "baseline": (None, "5 3", "8 3 2 3", "1.5 2", "10 3", "4 2 1 2 1 2"),
 }
+Trace = tuple[Sequence[float], Sequence[float]]
+"""One search: rising numbers of evaluations, those that changed the best score and the last; and the best scores."""
+Stated = tuple[float, float, str]
+"""A point that the paper states: x, y and its label."""
 _MUTED = "#666666"
 # Points that are drawn across a panel, by the number of panels in a row; more would only make the file larger.
 _PLACES = {1: 150, 2: 120, 3: 100}
@@ -67,16 +70,6 @@ def looks(methods: Iterable[tuple[str, Role]]) -> dict[str, Look]:
     return found
 
 
-def _check_role(role: str) -> None:
-    if role not in get_args(Role):
-        raise ParameterError(f"The 'role' parameter must be one of {', '.join(get_args(Role))}. Got {role!r} instead.")
-
-
-def _check_panels(panels: Sequence[object]) -> None:
-    if not panels:
-        raise ParameterError("The 'panels' parameter must hold at least one panel. Got none. Leave the picture out.")
-
-
 def _diamond(x: float, y: float) -> Html:
     """What the paper states."""
     return element("path", d=f"M{short(x)} {short(y - 6)} l5 6 l-5 6 l-5 -6Z", class_="printed")
@@ -115,31 +108,9 @@ class Curve:
     high: npt.ArrayLike | None = None
     role: Role = "baseline"
 
-    def __post_init__(self) -> None:
-        _check_role(self.role)
-        if (self.low is None) != (self.high is None):
-            raise ParameterError(
-                f"The band of curve {self.label!r} must have both edges. Give 'low' and 'high' or none."
-            )
-
-    def values(self, x: Array) -> list[Array]:
+    def values(self) -> list[Array]:
         """The mean and the edges at every point of x."""
-        found = [np.asarray(one, dtype=np.float64) for one in (self.mean, self.low, self.high) if one is not None]
-        for one in found:
-            if one.shape != x.shape or x.ndim != 1:
-                raise ParameterError(
-                    f"Curve {self.label!r} must have a value per point of x, which has shape {x.shape}. "
-                    f"Got shape {one.shape}."
-                )
-        return found
-
-
-class Marker(NamedTuple):
-    """A point that the paper states."""
-
-    x: float
-    y: float
-    label: str
+        return [np.asarray(one, dtype=np.float64) for one in (self.mean, self.low, self.high) if one is not None]
 
 
 class CurvePanel(NamedTuple):
@@ -148,7 +119,7 @@ class CurvePanel(NamedTuple):
     subtitle: str
     x: npt.ArrayLike
     curves: Sequence[Curve]
-    marker: Marker | None = None
+    marker: Stated | None = None
 
 
 def curve_grid(
@@ -160,11 +131,10 @@ def curve_grid(
     `log_x` puts x on a logarithmic scale, and leaves out points at or below zero; `diagonal` draws the line of chance
     of a ROC curve.
     """
-    _check_panels(panels)
     look = looks((curve.label, curve.role) for panel in panels for curve in panel.curves)
     columns = len(panels) if len(panels) <= 3 else 2
     legend = {label: _sample(one) for label, one in look.items()}
-    legend |= {panel.marker.label: _diamond for panel in panels if panel.marker is not None}
+    legend |= {panel.marker[2]: _diamond for panel in panels if panel.marker is not None}
     drawn = [
         _curves(panel, look, columns, x_label, y_label if number % columns == 0 else "", log_x=log_x, diagonal=diagonal)
         for number, panel in enumerate(panels)
@@ -192,13 +162,13 @@ def _curves(
     diagonal: bool,
 ) -> Html:  # fmt: skip
     given = np.asarray(panel.x, dtype=np.float64)
-    values = [curve.values(given) for curve in panel.curves]
+    values = [curve.values() for curve in panel.curves]
     kept = thinned(given, _PLACES[columns], log_x=log_x)
     points = [] if panel.marker is None else [panel.marker]
     ends = [0.0, 1.0] if diagonal else []
-    xs = [*given[kept].tolist(), *(one.x for one in points), *ends]
+    xs = [*given[kept].tolist(), *(x for x, _, _ in points), *ends]
     ys = [value for of_curve in values for one in of_curve for value in one[kept].tolist()]
-    ys += [*(one.y for one in points), *ends]
+    ys += [*(y for _, y, _ in points), *ends]
     x, y = _scales(xs, ys, _SIZES[columns], log_x=log_x, room=0.0)
     drawn = [text(2, 14, panel.subtitle, class_="strong"), axes(x, y, x_label, y_label)]
     if diagonal:
@@ -212,7 +182,7 @@ def _curves(
                 drawn.append(element("path", d=area_path(high, low), fill=color, fill_opacity=0.12, stroke=color,
                                      stroke_width=0.5, stroke_opacity=0.5))  # fmt: skip
         drawn += [look[curve.label].line(line_path(run)) for run in _runs(x, y, given[kept], mean[kept])]
-    return join([*drawn, *(_diamond(x.place(one.x), y.place(one.y)) for one in points)])
+    return join([*drawn, *(_diamond(x.place(at), y.place(value)) for at, value, _ in points)])
 
 
 def _scales(
@@ -240,71 +210,43 @@ def _runs(x: Axis, y: Axis, xs: Array, ys: Array) -> list[list[Point]]:
     return [run for run in runs if run]
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One search: the best scores up to rising numbers of evaluations, at least those that changed it and the last."""
-
-    evaluations: npt.ArrayLike
-    best: npt.ArrayLike
-
-    def __post_init__(self) -> None:
-        shapes = np.shape(self.evaluations), np.shape(self.best)
-        if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0] == (0,):
-            raise ParameterError(
-                "A trace must have at least one evaluation and a score for each. "
-                f"Got evaluations of shape {shapes[0]} and scores of shape {shapes[1]}."
-            )
-        if np.any(np.diff(np.asarray(self.evaluations)) <= 0):
-            raise ParameterError("The evaluations of a trace must rise. Sort them, and give each once.")
-
-    def at(self, evaluations: Array) -> Array:
-        """The best score at any number of evaluations; NaN before the first."""
-        place = np.searchsorted(np.asarray(self.evaluations), evaluations, side="right") - 1
-        return np.where(place < 0, np.nan, np.asarray(self.best, dtype=np.float64)[place])
-
-
-class TracePanel(NamedTuple):
-    """The searches on the splits of one data set."""
-
-    subtitle: str
-    traces: Sequence[Trace]
+def best_at(trace: Trace, evaluations: Array) -> Array:
+    """The best score of a search at any number of evaluations; NaN before the first."""
+    place = np.searchsorted(trace[0], evaluations, side="right") - 1
+    return np.where(place < 0, np.nan, np.asarray(trace[1], dtype=np.float64)[place])
 
 
 def median_trace(traces: Sequence[Trace]) -> Trace:
     """The median over searches, from where all have begun, at every evaluation at which one of them changes."""
-    begun = max(np.asarray(trace.evaluations)[0] for trace in traces)
-    places = np.unique(np.concatenate([np.asarray(trace.evaluations, dtype=np.float64) for trace in traces]))
+    begun = max(at[0] for at, _ in traces)
+    places = np.unique(np.concatenate([np.asarray(at, dtype=np.float64) for at, _ in traces]))
     places = places[places >= begun]
-    return Trace(places, np.median([trace.at(places) for trace in traces], axis=0))
+    return places.tolist(), np.median([best_at(trace, places) for trace in traces], axis=0).tolist()
 
 
-def trace_grid(name: str, title: str, panels: Sequence[TracePanel], *, role: Role = "ours", note: str = "") -> Picture:
+def trace_grid(
+    name: str, title: str, panels: Mapping[str, Sequence[Trace]], *, role: Role = "ours", note: str = ""
+) -> Picture:
     """A picture of searches: a thin line per split, and their median; a panel per data set.
 
     A search that has ended keeps its score, so that the median is over all splits everywhere.
     """
-    _check_panels(panels)
-    _check_role(role)
-    for panel in panels:
-        _check_panels(panel.traces)
     columns = len(panels) if len(panels) <= 3 else 2
     look = looks([("", role)])[""]
 
     def thin(d: str) -> Html:
         return element("path", d=d, fill="none", stroke=look.color, stroke_width=0.8, stroke_opacity=0.5)
 
-    def drawn(panel: TracePanel, y_label: str) -> Html:
-        end = float(max(np.asarray(trace.evaluations)[-1] for trace in panel.traces))
-        found = [*panel.traces, median_trace(panel.traces)]
-        ys = [value for trace in found for value in np.asarray(trace.best, dtype=np.float64).tolist()]
-        xs = [float(value) for trace in panel.traces for value in np.asarray(trace.evaluations)]
-        x, y = _scales(xs, ys, _SIZES[columns])
-        lines = [thin(_steps(trace, x, y)) for trace in panel.traces]
-        parts = [text(2, 14, panel.subtitle, class_="strong"), axes(x, y, "evaluations", y_label), *lines]
-        return join([*parts, look.line(_steps(found[-1], x, y, end))])
+    def drawn(subtitle: str, traces: Sequence[Trace], y_label: str) -> Html:
+        found = [*traces, median_trace(traces)]
+        xs = [float(value) for at, _ in traces for value in at]
+        x, y = _scales(xs, [value for _, best in found for value in best], _SIZES[columns])
+        lines = [thin(_steps(trace, x, y)) for trace in traces]
+        parts = [text(2, 14, subtitle, class_="strong"), axes(x, y, "evaluations", y_label), *lines]
+        return join([*parts, look.line(_steps(found[-1], x, y, max(xs)))])
 
     label = "best macro-F1 so far"
-    made = [drawn(panel, "" if number % columns else label) for number, panel in enumerate(panels)]
+    made = [drawn(*panel, "" if number % columns else label) for number, panel in enumerate(panels.items())]
     legend: dict[str, Callable[[float, float], Html]] = {
         "a split": lambda x, y: thin(f"M{short(x - _ENTRY / 2)} {short(y)} h{short(_ENTRY)}"),
         "median of the splits": _sample(look),
@@ -314,8 +256,7 @@ def trace_grid(name: str, title: str, panels: Sequence[TracePanel], *, role: Rol
 
 def _steps(trace: Trace, x: Axis, y: Axis, end: float | None = None) -> str:
     """A line that stays at a score until it changes."""
-    known = zip(np.asarray(trace.evaluations).tolist(), np.asarray(trace.best, dtype=np.float64).tolist(), strict=True)
-    parts = [(x.place(float(at)), y.place(best)) for at, best in known]
+    parts = [(x.place(float(at)), y.place(best)) for at, best in zip(*trace, strict=True)]
     found = f"M{short(parts[0][0])} {short(parts[0][1])}" + "".join(f" H{short(a)} V{short(b)}" for a, b in parts[1:])
     return found if end is None else f"{found} H{short(x.place(end))}"
 
@@ -331,49 +272,38 @@ class Dot:
     paper: float | None = None
     role: Role = "baseline"
 
-    def __post_init__(self) -> None:
-        _check_role(self.role)
-        if (self.low is None) != (self.high is None):
-            raise ParameterError(f"The bar of {self.label!r} must have both ends. Give 'low' and 'high' or none.")
-
     @property
     def values(self) -> list[float]:
         """Everything that has a place."""
         return [value for value in (self.mean, self.low, self.high, self.paper) if value is not None and value == value]
 
 
-class DotPanel(NamedTuple):
-    """The methods on one data set, from top to bottom."""
-
-    subtitle: str
-    dots: Sequence[Dot]
-
-
-def dots_against_paper(name: str, title: str, panels: Sequence[DotPanel], *, x_label: str, note: str = "") -> Picture:
+def dots_against_paper(
+    name: str, title: str, panels: Mapping[str, Sequence[Dot]], *, x_label: str, note: str = ""
+) -> Picture:
     """A picture of figures next to the paper's; a panel per data set and a row per method."""
-    _check_panels(panels)
     # Rows have names, so only what is ours needs a color.
     roles: dict[Role, str] = {"ours": "ours", "printed": "ours as printed", "baseline": "others"}
     look = {role: looks([("", role)])[""] for role in roles} | {"baseline": Look("baseline", _MUTED, None)}
-    every = [dot for panel in panels for dot in panel.dots]
+    every = [dot for dots in panels.values() for dot in dots]
     columns, names = min(len(panels), 3 if len(panels) != 4 else 2), 8.0 * max(len(dot.label) for dot in every) + 16
-    height = 24.0 * max(len(panel.dots) for panel in panels) + _TOP + _BOTTOM
+    height = 24.0 * max(map(len, panels.values())) + _TOP + _BOTTOM
     size = names + {1: 520.0, 2: 260.0, 3: 180.0}[columns], height
 
     def bar(x: float, to: float, y: float, color: str) -> Html:
         return element("line", x1=short(x), x2=short(to), y1=short(y), y2=short(y), stroke=color, stroke_width=2.6,
                        stroke_opacity=0.5)  # fmt: skip
 
-    def drawn(panel: DotPanel) -> Html:
-        x = spanning([value for dot in panel.dots for value in dot.values], names, size[0] - _RIGHT)
-        bottom = 24.0 * len(panel.dots) + 26
+    def drawn(subtitle: str, dots: Sequence[Dot]) -> Html:
+        x = spanning([value for dot in dots for value in dot.values], names, size[0] - _RIGHT)
+        bottom = 24.0 * len(dots) + 26
         found = [
-            text(2, 14, panel.subtitle, class_="strong"),
+            text(2, 14, subtitle, class_="strong"),
             text((x.start + x.end) / 2, bottom + 33, x_label, "middle", "what"),
         ]
         for at, said in x.marks(4):
             found += [line(at, 24, at, bottom, "grid"), text(at, bottom + 16, said, "middle")]
-        for row, dot in enumerate(panel.dots):
+        for row, dot in enumerate(dots):
             y, own = 24.0 * row + 38, look[dot.role]
             kind = "strong" if dot.role != "baseline" else None
             found.append(text(names - 8, y + 4, dot.label, "end", kind))
@@ -388,37 +318,26 @@ def dots_against_paper(name: str, title: str, panels: Sequence[DotPanel], *, x_l
     legend |= {"the paper": _diamond} if any(dot.paper is not None for dot in every) else {}
     if any(dot.low is not None for dot in every):
         legend["least to most over splits"] = lambda x, y: bar(x - _ENTRY / 2, x + _ENTRY / 2, y, _MUTED)
-    return _grid(name, title, note, [drawn(panel) for panel in panels], size, columns, legend, 3 if columns == 1 else 5)
+    made = [drawn(*panel) for panel in panels.items()]
+    return _grid(name, title, note, made, size, columns, legend, 3 if columns == 1 else 5)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A confusion matrix: counts, or means of counts, of true classes in rows and decided ones in columns."""
+def confusion_grid(
+    name: str, title: str, panels: Sequence[tuple[str, npt.ArrayLike, Sequence[str]]], note: str = ""
+) -> Picture:
+    """A picture of confusion matrices: counts in the cells, which are the darker, the larger their share of the row.
 
-    label: str
-    matrix: npt.ArrayLike
-    class_names: Sequence[str]
+    A panel is a label, counts or means of counts of true classes in rows and decided ones in columns, and their names.
+    """
+    names = 8.0 * max(len(one) for _, _, classes in panels for one in classes) + 16
+    cell, most = max(62.0, names), max(len(classes) for _, _, classes in panels)
 
-    def __post_init__(self) -> None:
-        if np.shape(self.matrix) != (len(self.class_names),) * 2:
-            raise ParameterError(
-                f"The matrix of panel {self.label!r} must have a row and a column per class, of which there are "
-                f"{len(self.class_names)}. Got shape {np.shape(self.matrix)}."
-            )
-
-
-def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "") -> Picture:
-    """A picture of confusion matrices: counts in the cells, which are the darker, the larger their share of the row."""
-    _check_panels(panels)
-    names = 8.0 * max(len(one) for panel in panels for one in panel.class_names) + 16
-    cell, most = max(62.0, names), max(len(panel.class_names) for panel in panels)
-
-    def drawn(panel: Panel) -> Html:
-        matrix = np.asarray(panel.matrix, dtype=np.float64)
+    def drawn(label: str, counts: npt.ArrayLike, classes: Sequence[str]) -> Html:
+        matrix = np.asarray(counts, dtype=np.float64)
         shares, texts, end = row_shares(matrix), count_texts(matrix), _TOP + 40 * len(matrix)
-        found = [text(2, 14, panel.label, class_="strong"), text(2, 32, "true class", class_="what")]
+        found = [text(2, 14, label, class_="strong"), text(2, 32, "true class", class_="what")]
         found.append(text(names + cell * len(matrix) / 2, end + 34, "decided class", "middle", "what"))
-        for place, one in enumerate(panel.class_names):
+        for place, one in enumerate(classes):
             found.append(text(names - 8, _TOP + 40 * place + 24, one, "end"))
             found.append(text(names + cell * (place + 0.5), end + 16, one, "middle"))
         for (row, column), share in np.ndenumerate(shares):
@@ -437,9 +356,9 @@ def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "
             found.append(text(x + cell / 2 - 1, y + 24, texts[row][column], "middle"))
         return join(found)
 
-    width = max(names + cell * most, 8.5 * max(len(panel.label) for panel in panels)) + 24
+    width = max(names + cell * most, 8.5 * max(len(label) for label, _, _ in panels)) + 24
     size = width, _TOP + 40 * most + 54
-    return _grid(name, title, note, [drawn(panel) for panel in panels], size, min(3, len(panels)), {})
+    return _grid(name, title, note, [drawn(*panel) for panel in panels], size, min(3, len(panels)), {})
 
 
 def row_shares(matrix: Array) -> Array:

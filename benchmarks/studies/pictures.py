@@ -5,27 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.studies.data import FULL_FRAUD
+from benchmarks.studies.cells import BUDGETS, FIXED, FULL_FRAUD, PAPER_ALERT_RATE, RATES, Result
 from benchmarks.studies.document import Picture
 from benchmarks.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
-from benchmarks.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
 from benchmarks.studies.panels import (
     Curve,
     CurvePanel,
     Dot,
-    DotPanel,
-    Marker,
-    Panel,
     Role,
-    Trace,
-    TracePanel,
+    Stated,
     confusion_grid,
     curve_grid,
     dots_against_paper,
     trace_grid,
 )
-from benchmarks.studies.paper import FRAUD, printed_figure
-from benchmarks.studies.plan import NEAREST
+from benchmarks.studies.paper import FRAUD, NEAREST, printed_figure
 from benchmarks.studies.results import Spread, StudyResults
 from benchmarks.studies.small_tables import (
     BASELINES,
@@ -39,7 +33,6 @@ from benchmarks.studies.small_tables import (
     mean_confusion,
     sweep_spreads,
 )
-from benchmarks.studies.splits import Result
 from qmedoid.arrays import Array
 
 _ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", NEAREST: "ours"}
@@ -56,10 +49,10 @@ _AXES: dict[str, tuple[Sequence[float], dict[str, Any]]] = {
 
 def small_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
     """Accuracy against the paper's, confusion matrices, ROC and PR curves of the small data sets."""
-    dots = [
-        DotPanel(data.name, [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)])
+    dots = {
+        data.name: [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)]
         for name, data in sets.items()
-    ]
+    }
     pictures = [
         dots_against_paper("accuracy_against_paper", "Accuracy on test rows", dots, x_label="accuracy"),
         _confusions(results, sets, "test", "confusion_matrices"),
@@ -78,7 +71,7 @@ def small_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
 
 def small_detail_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
     """The α and F-beta sweeps and the searches."""
-    alphas, betas, traces = [], [], []
+    alphas, betas, traces = [], [], {}
     for name, data in sets.items():
         sweeps = {method: sweep_spreads(results, name, method) for method in SEARCHED.values()}
         grid = list(sweeps["printed"])
@@ -88,7 +81,7 @@ def small_detail_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
         curves = [_curve(method, list(sweep.values())) for method, sweep in by_beta.items()]
         betas.append(CurvePanel(data.name, list(by_beta["printed"]), curves))
         found = [result["trace"] for result in results.of(name, "printed")]
-        traces.append(TracePanel(data.name, [Trace(one["evaluation"], one["best"]) for one in found]))
+        traces[data.name] = [(one["evaluation"], one["best"]) for one in found]
     return [
         curve_grid(
             "alpha_sweep",
@@ -113,12 +106,11 @@ def small_detail_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
 
 def fraud_pictures(results: StudyResults, data: str) -> list[Picture]:
     """PR and ROC curves and recall by alert rate, on all rows and on test rows, and PR-AUC against the paper's."""
-    recall = Marker(PAPER_ALERT_RATE, FRAUD["fraud_matched"]["ours"]["recall"], "the paper, all rows")
+    recall = PAPER_ALERT_RATE, FRAUD["fraud_matched"]["ours"]["recall"], "the paper, all rows"
     markers = {"recall_by_rate": recall} if data == FULL_FRAUD else {}
-    dots = [
-        DotPanel(title, [_area_dot(results, data, method, part) for method in _FRAUD_METHODS])
-        for part, title in PARTS.items()
-    ]
+    dots = {
+        title: [_area_dot(results, data, method, part) for method in _FRAUD_METHODS] for part, title in PARTS.items()
+    }
     title = "PR-AUC of the frauds: on all rows, as the paper has it, and on test rows"
     pictures = [dots_against_paper("fraud_pr_auc", title, dots, x_label="PR-AUC")]
     found = {method: own for method in _FRAUD_METHODS if (own := results.of(data, method))}
@@ -133,7 +125,11 @@ def fraud_pictures(results: StudyResults, data: str) -> list[Picture]:
 
 
 def _panel(
-    title: str, kind: str, found: Mapping[str, Sequence[Result]], part: str, marker: Marker | None = None
+    title: str,
+    kind: str,
+    found: Mapping[str, Sequence[Result]],
+    part: str,
+    marker: Stated | None = None,
 ) -> CurvePanel:
     """Curves of one kind on the rows of a part, by method."""
     curves = [_band(method, np.array([one[part]["curves"][kind] for one in own])) for method, own in found.items()]
@@ -141,12 +137,12 @@ def _panel(
 
 
 def _confusions(results: StudyResults, sets: Sets, part: str, name: str) -> Picture:
-    panels = []
+    panels: list[tuple[str, Any, tuple[str, ...]]] = []
     for source, data in sets.items():
-        panels.append(Panel(f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
+        panels.append((f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
         for title, method in OURS.items():
             mean = mean_confusion(results, source, method, part)
-            panels.append(Panel(f"{data.name}: {title}", mean, data.class_names))
+            panels.append((f"{data.name}: {title}", mean, data.class_names))
     note = "The paper's are of one split, ours means over the splits."
     return confusion_grid(name, f"Confusion matrices of the {PART_NAMES[part]} rows", panels, note)
 

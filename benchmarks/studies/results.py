@@ -7,11 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from benchmarks.studies.cells import Cell, Result, SplitKind
 from benchmarks.studies.document import Heading, Value
-from benchmarks.studies.splits import Cell, Result, SplitKind
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
-from qmedoid.metrics.thresholds import OperatingPoint
 
 Measure = Callable[[Result], float]
 
@@ -132,6 +131,65 @@ class StudyResults:
 def confusion(part: str) -> Callable[[Result], ClassMetrics]:
     """Metrics of a result's confusion matrix on the rows of a part, ``"test"`` or ``"val"``."""
     return lambda result: ClassMetrics(np.array(result[part]["confusion"], dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold and what it did to the rows it was judged on; a 0/0 counts as 0.
+
+    Attributes
+    ----------
+    threshold : float
+        Records with a score above it are alerts.
+    tp, fp, fn, tn : int
+        Positive records among the alerts, the other alerts, positive records without an alert, and the rest.
+    """
+
+    threshold: float
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def prevalence(self) -> float:
+        """Share of the rows that are positive."""
+        return (self.tp + self.fn) / self.n
+
+    @property
+    def alert_rate(self) -> float:
+        """Share of the rows that are alerts."""
+        return (self.tp + self.fp) / self.n
+
+    @property
+    def precision(self) -> float:
+        """TP / (TP + FP): share of the alerts that are positive."""
+        return self.tp / (self.tp + self.fp) if self.tp else 0.0
+
+    @property
+    def recall(self) -> float:
+        """TP / (TP + FN): share of the positive records that are alerts."""
+        return self.tp / (self.tp + self.fn) if self.tp else 0.0
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the rows that are decided rightly."""
+        return (self.tp + self.tn) / self.n
+
+    @property
+    def f1(self) -> float:
+        """2·TP / (2·TP + FP + FN), the harmonic mean of precision and recall."""
+        return self.tp / (self.tp + 0.5 * self.fn + 0.5 * self.fp) if self.tp else 0.0
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean of the F1 of both classes."""
+        return (self.f1 + (2 * self.tn / (2 * self.tn + self.fn + self.fp) if self.tn else 0.0)) / 2
 
 
 def point(result: Result, part: str, name: str) -> OperatingPoint | None:

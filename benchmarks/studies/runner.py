@@ -21,8 +21,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from benchmarks.studies.cells import Cell, Result, StudyMethod
 from benchmarks.studies.code import module_digest, version_of, versions
-from benchmarks.studies.splits import Cell, Result, StudyMethod
 from qmedoid.exceptions import QMedoidError
 from qmedoid.model.storage.atomic import cannot_write, write_atomic
 

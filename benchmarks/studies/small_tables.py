@@ -4,15 +4,21 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from benchmarks.studies.data import HEART_ORDINAL
+from benchmarks.studies.cells import HEART_ORDINAL, paper_split
 from benchmarks.studies.document import Heading, Table, Value
-from benchmarks.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
-from benchmarks.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
+from benchmarks.studies.paper import (
+    NEAREST,
+    NUMBERED,
+    SMALL_VARIANTS,
+    SUMMARIES,
+    TEST_CONFUSIONS,
+    VALIDATION_CONFUSIONS,
+    printed_figure,
+)
 from benchmarks.studies.results import Measure, Spread, StudyResults, confusion, headings
-from benchmarks.studies.splits import paper_split
 from qmedoid.arrays import Array
 from qmedoid.datasets import Dataset
-from qmedoid.metrics.classification import ClassMetrics, f_beta_sweep
+from qmedoid.metrics.classification import ClassMetrics
 
 Sets = Mapping[str, Dataset]
 BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest", "LightGBM")
@@ -186,9 +192,9 @@ def sweep_spreads(results: StudyResults, name: str, method: str) -> dict[float, 
 
 
 def f_beta_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
-    """Macro F-beta by β over the splits."""
-    sweeps = [f_beta_sweep(_of_test(result), BETAS) for result in results.of(name, method)]
-    return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
+    """Macro F-beta by β over the splits (algorithm 11): how much decisions lean to recall or precision."""
+    found = [_of_test(result) for result in results.of(name, method)]
+    return {beta: Spread(np.array([one.average(one.f_beta(beta)) for one in found])) for beta in BETAS}
 
 
 def _along(

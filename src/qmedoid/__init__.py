@@ -9,16 +9,15 @@ from qmedoid._version import __version__
 
 if TYPE_CHECKING:
     from qmedoid import exceptions
-    from qmedoid.estimators._recalibration_report import Recalibration
-    from qmedoid.estimators._stability_report import StabilityReport
     from qmedoid.estimators.comparison import Comparison, compare
     from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
-    from qmedoid.estimators.recalibration import recalibrate
+    from qmedoid.estimators.recalibration import Recalibration, recalibrate
     from qmedoid.estimators.stability import stability
+    from qmedoid.estimators.stability_report import StabilityReport
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
@@ -47,9 +46,9 @@ _HOMES = {
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
-    "Recalibration": "qmedoid.estimators._recalibration_report",
+    "Recalibration": "qmedoid.estimators.recalibration",
     "SavedModel": "qmedoid.saved",
-    "StabilityReport": "qmedoid.estimators._stability_report",
+    "StabilityReport": "qmedoid.estimators.stability_report",
     "SumClassifier": "qmedoid.estimators.sum",
     "SwapTest": "qmedoid.geometry.overlap",
     "TrainingProgress": "qmedoid.estimators.progress",

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.explain.effect import N_BINS, Effect, table_effect
+from qmedoid.explain.effect import N_BINS, Effect, table_effect, table_importances
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import Explanation
-from qmedoid.explain.importance import table_importances
 from qmedoid.export.sql.dialects import DialectName
 from qmedoid.export.writing import Export, Format, export_model
 from qmedoid.extras import is_collection
@@ -32,8 +31,7 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.view import model_view
 from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
 from qmedoid.quantum.measuring import plan_measurement
-from qmedoid.report.decision_diff import DecisionTally
-from qmedoid.report.diff import ModelDiff, compare_models
+from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
@@ -487,7 +485,7 @@ class SavedModel:
             count as well; `max_bytes`, from which size on the model is left out; `ignore`, codes of findings that are
             not judged.
         """
-        from qmedoid.report.writing import report_model  # with the templates, which scoring needs not
+        from qmedoid.report.summary import report_model  # with the templates, which scoring needs not
 
         return report_model(self.model, path, data, sha256=self.sha256, **settings)
 

@@ -10,7 +10,7 @@ import pytest
 from summaries import HOSTILE, renamed, summary, with_model
 
 from model_kinds import exported
-from qmedoid.report.writing import render
+from qmedoid.report.summary import render
 
 MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"

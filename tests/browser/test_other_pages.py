@@ -4,9 +4,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from benchmarks.studies.document import Document, Heading, Section, Table
-from benchmarks.studies.panels import Curve, CurvePanel, Panel, confusion_grid, curve_grid
-from benchmarks.studies.report_files import html_page
+from benchmarks.studies.document import Document, Heading, Section, Table, html_page
+from benchmarks.studies.panels import Curve, CurvePanel, confusion_grid, curve_grid
 from summaries import HOSTILE
 
 from model_kinds import exported
@@ -25,7 +24,7 @@ def study() -> str:
     text = HOSTILE[0]
     table = Table("t", text, [Heading(text), Heading("a", text), Heading("±", text, is_error=True)], [[text, 1.0, 0.1]])
     curves = curve_grid("c", text, [CurvePanel(text, [0, 1], [Curve(text, [0, 1])])], x_label=text, y_label=text)
-    matrix = confusion_grid("m", text, [Panel(text, [[1, 2], [3, 4]], [text[:20], "b"])], text)
+    matrix = confusion_grid("m", text, [(text, [[1, 2], [3, 4]], [text[:20], "b"])], text)
     return html_page(Document(text, [text], [text], [Section(text, [text], [table, curves, matrix])], {text: text}))
 
 

@@ -11,7 +11,7 @@ from qmedoid.markup.charts import odds_factor, some_points
 from qmedoid.markup.html import source_hash
 from qmedoid.markup.page import style
 from qmedoid.report.figures import opening
-from qmedoid.report.writing import render, script, shown
+from qmedoid.report.summary import render, script, shown
 
 
 @pytest.fixture(scope="module")

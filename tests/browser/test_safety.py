@@ -4,7 +4,7 @@ import pytest
 from summaries import HOSTILE, HUGE, renamed, summary, with_model
 
 from model_kinds import exported
-from qmedoid.report.writing import render
+from qmedoid.report.summary import render
 
 MIXED = "categories, dates and missing cells"
 ATTACKS = {

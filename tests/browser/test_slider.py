@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from summaries import operating, summary
 
-from qmedoid.report.writing import render
+from qmedoid.report.summary import render
 
 N_ROWS = 2000
 READ = """() => Object.fromEntries(

@@ -5,7 +5,7 @@ import pytest
 from summaries import summary, with_model
 
 from model_kinds import exported
-from qmedoid.report.writing import render
+from qmedoid.report.summary import render
 
 MIXED = "categories, dates and missing cells"
 CLASSES = "(all) => all.map((one) => one.className.replace('sq ', ''))"

@@ -9,7 +9,7 @@ import pytest
 from summaries import summary, with_model
 
 from model_kinds import MODEL_KINDS, exported
-from qmedoid.report.writing import render
+from qmedoid.report.summary import render
 
 N_SCORED = 300
 MIXED = "categories, dates and missing cells"

@@ -7,7 +7,7 @@ from gaussian_classes import GaussianClasses, drawn
 from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.metrics.operating import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.metrics.thresholds import counts_at, threshold_at_cost, threshold_at_precision, threshold_at_recall
 from qmedoid.model.cut import chosen_cut
 from qmedoid.model.operating_point import RULES, Counts
 
@@ -29,8 +29,11 @@ EVERY = pytest.mark.parametrize("rule", ASKED)
 
 
 def judged(classifier, X, y):
-    """What a classifier does to rows, as an operating point."""
-    return at_threshold(y == 1, classifier.decision_function(X), 0.0)
+    """What a classifier does to rows: counts, and the figures that they make."""
+    counts = Counts(**counts_at(y == 1, classifier.decision_function(X), 0.0))
+    alerts = counts.tp + counts.fp
+    return counts, {"precision": counts.tp / max(alerts, 1), "recall": counts.tp / (counts.tp + counts.fn),
+                    "alert_rate": alerts / len(y)}  # fmt: skip
 
 
 def test_every_rule_is_asked_for_somehow():
@@ -59,10 +62,10 @@ def test_new_rows_are_within_the_intervals_as_often_as_stated(rule):
     within = {"precision": [], "recall": [], "alert_rate": []}
     for seed in range(100, 140):
         fitted = GaussianClasses(**ASKED[rule]).fit(*drawn(600, PRIORS, seed))
-        shown = judged(fitted, *drawn(8_000, PRIORS, seed + 1000))
+        _, shown = judged(fitted, *drawn(8_000, PRIORS, seed + 1000))
         for name, found in within.items():
             _, low, high = getattr(fitted.expected_, name)
-            found.append(low <= getattr(shown, name) <= high)
+            found.append(low <= shown[name] <= high)
     # 95 % less three standard errors of 40 draws, and the rows that chose a cut think a little too well of it.
     assert min(np.mean(found) for found in within.values()) > 0.83, {k: np.mean(v) for k, v in within.items()}
 
@@ -71,12 +74,12 @@ def test_floors_and_costs_are_those_of_the_metrics():
     X, y = drawn(3000, PRIORS)
     margin = GaussianClasses().fit(X, y).decision_function(X)
     for rule, at, asked in (
-        ("min_precision", at_precision, 0.7),
-        ("min_recall", at_recall, 0.75),
-        ("cost", at_cost, 8),
+        ("min_precision", threshold_at_precision, 0.7),
+        ("min_recall", threshold_at_recall, 0.75),
+        ("cost", threshold_at_cost, 8),
     ):
         fitted = GaussianClasses(operating_point={rule: asked}).fit(X, y)
-        assert fitted.expected_.log_odds == at(y == 1, margin, asked).threshold
+        assert fitted.expected_.log_odds == at(y == 1, margin, asked)
     # With true probabilities the cheapest cut is where a false alert and a miss cost the same.
     costs = [
         GaussianClasses(operating_point={"cost": 8.0}).fit(*drawn(20_000, PRIORS, seed)).threshold_ for seed in range(5)
@@ -87,8 +90,7 @@ def test_floors_and_costs_are_those_of_the_metrics():
 def test_counts_are_those_of_the_held_out_rows():
     X, y = drawn(500, PRIORS)
     fitted = GaussianClasses(operating_point={"min_recall": 0.8}).fit(X, y)
-    shown = judged(fitted, X, y)
-    assert fitted.expected_.counts == Counts(shown.tp, shown.fp, shown.fn, shown.tn)
+    assert fitted.expected_.counts == judged(fitted, X, y)[0]
 
 
 def test_precision_out_of_reach_is_said_and_the_nearest_is_used():
@@ -96,9 +98,8 @@ def test_precision_out_of_reach_is_said_and_the_nearest_is_used():
     with pytest.warns(QMedoidWarning, match=r"No threshold has a precision of 0\.99.*The best is .* is used"):
         fitted = GaussianClasses(apart=0.5, operating_point={"min_precision": 0.99}).fit(X, y)
     margin = fitted.decision_function(X)
-    reached = judged(fitted, X, y).precision
-    best = max(at_threshold(y == 1, margin, cut).precision for cut in margin)
-    assert reached == pytest.approx(best)
+    best = max((y[margin > cut] == 1).mean() for cut in margin if (margin > cut).any())
+    assert judged(fitted, X, y)[1]["precision"] == pytest.approx(best)
 
 
 def test_budget_below_one_row_is_said():

@@ -17,8 +17,8 @@ from sklearn.svm import LinearSVR
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators import stability as module
-from qmedoid.estimators._stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
 from qmedoid.estimators.stability import stability
+from qmedoid.estimators.stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, warn
 
 X, Y = planted_rows()

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from benchmarks.studies.data import load_numbered_heart
+from benchmarks.studies.cells import load_numbered_heart
 
 import qmedoid
 from golden.cases import N_NEW, Case, Table

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import pr_auc, roc_auc
-from qmedoid.metrics.intervals import share_interval
+from qmedoid.metrics.intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval, share_interval
 
 
 def draw(rng, n=200, share=0.3, away=1.0):

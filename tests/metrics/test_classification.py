@@ -6,7 +6,7 @@ import sklearn.metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.metrics.classification import ClassMetrics, confusion_matrix, evaluate, f_beta_sweep
+from qmedoid.metrics.classification import ClassMetrics, confusion_matrix, evaluate
 
 AVERAGES = ("macro", "weighted")
 
@@ -88,14 +88,13 @@ def test_rows_are_true_classes():
     np.testing.assert_array_equal(confusion_matrix(np.array([0, 0, 1]), np.array([1, 1, 1]), 2), [[0, 2], [0, 1]])
 
 
-def test_sweep_runs_from_precision_to_recall():
+def test_f_beta_runs_from_precision_to_recall():
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 2, 200)
     y_pred = np.where(rng.random(200) < 0.3, 1, y_true)  # leans to class 1
     betas = [0.01, 0.5, 1.0, 2.0, 100.0]
     metrics = evaluate(y_true, y_pred, 2)
-    sweep = f_beta_sweep(metrics, betas)
-    assert list(sweep) == betas
+    sweep = {beta: metrics.average(metrics.f_beta(beta)) for beta in betas}
     for beta in betas:
         assert sweep[beta] == pytest.approx(reference.fbeta_score(y_true, y_pred, beta=beta, average="macro"))
     assert sweep[0.01] == pytest.approx(metrics.average(metrics.precision), abs=1e-3)

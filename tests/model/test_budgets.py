@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.metrics.operating import at_alert_rate
 from qmedoid.metrics.thresholds import counts_at, threshold_at_count, threshold_at_rate
 from qmedoid.model.budgets import Budget, budgets_on_curve, budgets_on_rows
 from qmedoid.model.decision import Decision
@@ -36,7 +35,7 @@ def test_budgets_on_rows_take_the_highest_scores():
         assert one.operating.counts.tp == positive[best[:count]].sum()
         assert one.operating.log_odds < scores[best[:count]].min()
     (share,) = budgets_on_rows([0.07], positive, scores)
-    assert share.operating.log_odds == at_alert_rate(positive, scores, 0.07).threshold
+    assert share.operating.log_odds == threshold_at_rate(scores, 0.07)
     figures = share.as_dict()
     assert figures["recall_low"] < figures["recall"] < figures["recall_high"]
     assert (figures["budget"], figures["alerts"], figures["rows"]) == ("7%", 28, 400)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.metrics.operating import at_threshold
+from qmedoid.metrics.thresholds import counts_at
 from qmedoid.model.operating_point import (
     DRIFT_WIDTH,
     KEPT_PROBABILITIES,
@@ -65,14 +65,13 @@ def test_another_prevalence_by_simulation():
         positive = rng.random(n) < prevalence
         return positive, rng.normal(size=n) + 2 * positive
 
-    held_out, new = at_threshold(*drawn(200_000, 0.3), 1.5), at_threshold(*drawn(200_000, 0.006), 1.5)
-    tp, fp, fn, tn = held_out.tp, held_out.fp, held_out.fn, held_out.tn
-    expected = OperatingSummary("f1", None, 1.5, Counts(tp, fp, fn, tn)).at_prevalence(0.006, -4.0)
-    for name in ("alert_rate", "precision", "recall"):
-        figure = getattr(expected, name)
-        assert figure.value == pytest.approx(getattr(new, name), rel=0.1)
-    assert expected.drift(new.tp + new.fp, new.n).direction == "none"
-    assert OperatingSummary("f1", None, 1.5, Counts(tp, fp, fn, tn)).drift(new.tp + new.fp, new.n).direction == "down"
+    held_out, new = (Counts(**counts_at(*drawn(200_000, share), 1.5)) for share in (0.3, 0.006))
+    expected, alerts = OperatingSummary("f1", None, 1.5, held_out).at_prevalence(0.006, -4.0), new.tp + new.fp
+    assert expected.alert_rate.value == pytest.approx(alerts / 200_000, rel=0.1)
+    assert expected.precision.value == pytest.approx(new.tp / alerts, rel=0.1)
+    assert expected.recall.value == pytest.approx(new.tp / (new.tp + new.fn), rel=0.1)
+    assert expected.drift(alerts, 200_000).direction == "none"
+    assert OperatingSummary("f1", None, 1.5, held_out).drift(alerts, 200_000).direction == "down"
 
 
 @pytest.mark.parametrize("prevalence", [None, 0.005, 0.4])

@@ -16,7 +16,7 @@ from qmedoid import (
     diff,
     stability,
 )
-from qmedoid.markup.svg import label
+from qmedoid.markup.charts import label
 
 
 @pytest.fixture(scope="module")

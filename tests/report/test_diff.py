@@ -11,7 +11,7 @@ import pytest
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.report.decision_diff import DecisionTally, aligned
+from qmedoid.report.diff import DecisionTally, aligned
 from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
 

@@ -14,7 +14,7 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
-from qmedoid.explain.importance import table_importances
+from qmedoid.explain.effect import table_importances
 from qmedoid.methods.part import KeptRows
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text

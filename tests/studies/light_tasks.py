@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
+from benchmarks.studies.cells import Cell, StudyMethod
 from benchmarks.studies.runner import Study, run_cells
-from benchmarks.studies.splits import Cell, StudyMethod
 
 SLOW = 120
 """Seconds that a slow cell takes: no test waits for one."""

@@ -4,11 +4,9 @@ from functools import cache
 
 import numpy as np
 from benchmarks.studies import ours
-from benchmarks.studies.data import load_data
-from benchmarks.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
-from benchmarks.studies.plan import NEAREST, STUDY, Plan
+from benchmarks.studies.cells import BUDGETS, CHOICES, FIXED, RATES, Cell, load_data, paper_split
+from benchmarks.studies.paper import NEAREST, STUDY, Plan
 from benchmarks.studies.results import StudyResults
-from benchmarks.studies.splits import Cell, paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
 

@@ -2,7 +2,7 @@
 
 from benchmarks.studies.document import Document, Heading, Picture, Section, Table
 
-from qmedoid.markup.svg import picture
+from qmedoid.markup.charts import picture
 
 SVG = picture(8, 8, "ROC curves", "")
 

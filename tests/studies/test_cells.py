@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.studies import baselines, code, ours, runner
+from benchmarks.studies.cells import FRAUD_SAMPLE, HEART_ORDINAL, Cell, load_data
 from benchmarks.studies.code import Project, reached, versions
-from benchmarks.studies.data import FRAUD_SAMPLE, HEART_ORDINAL, load_data
-from benchmarks.studies.plan import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.paper import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
 
 ROOT = Path(__file__).parents[2]
 OURS = Cell("small", "wine", "random", 0, "printed")
@@ -70,7 +69,7 @@ class TestKey:
 
     def test_it_is_the_same_in_another_process(self):
         script = (
-            "from benchmarks.studies.splits import Cell\nfrom benchmarks.studies.plan import STUDY\n"
+            "from benchmarks.studies.cells import Cell\nfrom benchmarks.studies.paper import STUDY\n"
             "print(STUDY.key(Cell('small', 'wine', 'random', 0, 'printed')))"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
@@ -97,7 +96,7 @@ class TestReached:
 
     @pytest.mark.parametrize(
         "path",
-        ["benchmarks/studies/splits.py", "benchmarks/studies/metrics.py", "src/qmedoid/metrics/classification.py"],
+        ["benchmarks/studies/cells.py", "src/qmedoid/metrics/classification.py"],
     )
     def test_splits_and_metrics_make_all_old(self, makes_old, path):
         assert makes_old(path) == {"ours", "plain"}
@@ -129,7 +128,7 @@ class TestReached:
 
     @pytest.mark.parametrize(
         "path",
-        [f"benchmarks/studies/{name}.py" for name in ("report", "runner", "plan", "command", "report_files")],
+        [f"benchmarks/studies/{name}.py" for name in ("report", "runner", "paper", "command", "document")],
     )
     def test_what_only_runs_or_shows_makes_nothing_old(self, makes_old, path):
         assert (ROOT / path).is_file()

@@ -5,15 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.studies import device_report, devices, plan, runner
-from benchmarks.studies.data import FRAUD_SAMPLE, load_data
-from benchmarks.studies.device_report import make_device_report
-from benchmarks.studies.device_tables import all_measured, goals_table
+from benchmarks.studies import device_report, devices, paper, runner
+from benchmarks.studies.cells import FRAUD_SAMPLE, Cell, load_data, paper_split
+from benchmarks.studies.device_report import all_measured, goals_table, make_device_report
 from benchmarks.studies.devices import STUDY, DevicePlan
+from benchmarks.studies.document import write_report
 from benchmarks.studies.measured import chances_of, chosen_rows, drawn_counts, rms, run_measured
-from benchmarks.studies.report_files import write_report
 from benchmarks.studies.results import StudyResults
-from benchmarks.studies.splits import Cell, paper_split
 from made_up_devices import made_up
 
 from qmedoid.exceptions import MissingExtraError, ModelError, ParameterError
@@ -179,10 +177,10 @@ class TestPlan:
 
     def test_results_depend_on_the_versions_of_qiskit_where_they_do(self, monkeypatch):
         cells = DevicePlan().quick().cells[0], Cell("small", "wine", "random", 0, "LogReg")
-        keys = STUDY.key(cells[0]), plan.STUDY.key(cells[1])
+        keys = STUDY.key(cells[0]), paper.STUDY.key(cells[1])
         monkeypatch.setattr(runner, "version_of", lambda _: "another")
         assert STUDY.key(cells[0]) != keys[0]
-        assert plan.STUDY.key(cells[1]) == keys[1]
+        assert paper.STUDY.key(cells[1]) == keys[1]
         assert STUDY.versions()["qiskit-aer"] == "another"
 
     def test_missing_packages_are_told_before_work(self, monkeypatch):

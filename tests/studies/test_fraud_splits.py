@@ -4,9 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from benchmarks.studies.data import digest
+from benchmarks.studies.cells import digest, duplicate_groups, grouped_split, paper_split, time_split
 from benchmarks.studies.paper import FRAUD
-from benchmarks.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 
 from qmedoid.datasets import FEATURES, HOW_TO_GET, load_creditcard, load_creditcard_sample, locate
 

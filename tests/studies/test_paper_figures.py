@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.studies.cells import paper_split
 from benchmarks.studies.paper import (
     FRAUD,
     FRAUD_FIGURES,
@@ -14,7 +15,6 @@ from benchmarks.studies.paper import (
     VALIDATION_CONFUSIONS,
     printed_figure,
 )
-from benchmarks.studies.splits import paper_split
 
 from qmedoid.datasets import load_dataset
 from qmedoid.metrics.classification import ClassMetrics

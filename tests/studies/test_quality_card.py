@@ -9,7 +9,7 @@ from benchmarks.quality.card_ours import log_odds_of
 from benchmarks.quality.card_tables import Ranking, resampled
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.rivals import FOLDS
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import Cell
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer

@@ -11,8 +11,8 @@ from benchmarks.quality.ours import OURS, build, recipes
 from benchmarks.quality.protocol import SPLITS
 from benchmarks.quality.rivals import RIVALS
 from benchmarks.quality.tables import Table
+from benchmarks.studies.cells import Cell
 from benchmarks.studies.code import Project, reached
-from benchmarks.studies.splits import Cell
 
 from qmedoid.estimators._parameters import check_parameters
 

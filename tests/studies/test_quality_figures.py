@@ -8,7 +8,7 @@ from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import SPLITS
 from benchmarks.quality.ranks import Ranks, rank_table, run_at
 from benchmarks.quality.rivals import RIVALS
-from benchmarks.studies.splits import Cell
+from benchmarks.studies.cells import Cell
 from scipy.stats import rankdata, wilcoxon
 
 MADE_UP = {"wine": (1_000,), "iris": (1_000,), "ring": (1_000, 4_000), "covertype": (4_000, 20_000, 100_000)}

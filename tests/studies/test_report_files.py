@@ -5,8 +5,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from benchmarks.studies.document import Document, Heading, Section, Table
-from benchmarks.studies.report_files import check_folder, check_replaceable, csv_text, html_page, write_report
+from benchmarks.studies.document import (
+    Document,
+    Heading,
+    Section,
+    Table,
+    check_folder,
+    check_replaceable,
+    csv_text,
+    html_page,
+    write_report,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from small_reports import SVG, comparison, report

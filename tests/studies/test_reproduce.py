@@ -17,7 +17,7 @@ from benchmarks.studies import devices, report, runner
 from benchmarks.studies.command import _outlook, print_table
 from benchmarks.studies.devices import DevicePlan
 from benchmarks.studies.document import Heading, Table
-from benchmarks.studies.plan import STUDY, Plan
+from benchmarks.studies.paper import STUDY, Plan
 from rich.console import Console
 from tests.studies.made_up_devices import made_up
 

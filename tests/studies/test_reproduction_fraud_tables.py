@@ -5,9 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 from benchmarks.studies import fraud_tables
-from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
-from benchmarks.studies.paper import FRAUD
-from benchmarks.studies.plan import READINGS, Plan
+from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.paper import FRAUD, READINGS, Plan
 from benchmarks.studies.results import StudyResults
 from made_up_cells import expanded, made_up, only
 from sklearn.metrics import f1_score, precision_recall_fscore_support

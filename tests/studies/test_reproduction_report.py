@@ -2,8 +2,8 @@
 
 import pytest
 from benchmarks.studies import fraud_tables, report
-from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
-from benchmarks.studies.plan import PARTS, Plan
+from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.paper import PARTS, Plan
 from benchmarks.studies.report import PAPER_TABLES, make_report
 from benchmarks.studies.results import StudyResults
 from made_up_cells import made_up

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.studies.data import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, Cell, load_data, paper_split
 from benchmarks.studies.document import Heading, Table
 from benchmarks.studies.fraud_tables import leak_finding
-from benchmarks.studies.plan import Plan
+from benchmarks.studies.paper import Plan
 from benchmarks.studies.report import (
     encoding_finding,
     paired_table,
@@ -18,13 +18,14 @@ from benchmarks.studies.report import (
     spread_findings,
     spread_table,
 )
-from benchmarks.studies.results import Paired, Spread, StudyResults, point
+from benchmarks.studies.results import OperatingPoint, Paired, Spread, StudyResults, point
 from benchmarks.studies.small_tables import MEASURES
-from benchmarks.studies.splits import Cell, paper_split
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_cells import expanded, made_up
 from sklearn.metrics import accuracy_score, f1_score
+
+from qmedoid.metrics.classification import evaluate
 
 values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
 
@@ -309,3 +310,17 @@ class TestSpreadOfPrintedFigures:
         assert "and 1 where they are numbered. The paper may have" in told("no", "yes")
         assert "does not tell" in told("yes", "yes")
         assert list(encoding_finding(Table("t", "", [Heading(str(i)) for i in range(9)], []))) == []
+
+
+class TestOperatingPoint:
+    @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=30))
+    def test_figures_are_those_of_the_confusion_matrix(self, rows):
+        codes, called = np.array(rows, dtype=np.intp).T
+        reference = evaluate(codes, called, 2)
+        (tn, fp), (fn, tp) = reference.confusion.astype(int).tolist()
+        point = OperatingPoint(0.5, tp, fp, fn, tn)
+        assert (point.n, point.prevalence, point.alert_rate) == (len(rows), codes.mean(), called.mean())
+        assert (point.precision, point.recall) == (reference.precision[1], reference.recall[1])
+        assert point.accuracy == reference.accuracy
+        assert point.f1 == pytest.approx(reference.f1[1], rel=1e-14)
+        assert point.macro_f1 == pytest.approx(reference.macro_f1, rel=1e-14)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from benchmarks.studies import small_tables
-from benchmarks.studies.data import HEART_ORDINAL, load_data
-from benchmarks.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
-from benchmarks.studies.plan import Plan
+from benchmarks.studies.cells import HEART_ORDINAL, load_data
+from benchmarks.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, Plan
 from benchmarks.studies.report import cost_table
 from benchmarks.studies.results import Spread
 from made_up_cells import ALPHAS, expanded, made_up, only

@@ -13,9 +13,9 @@ from pathlib import Path
 import light_tasks
 import pytest
 from benchmarks.studies import runner
-from benchmarks.studies.plan import STUDY
+from benchmarks.studies.cells import Cell
+from benchmarks.studies.paper import STUDY
 from benchmarks.studies.runner import CellStore, StudyError, find_done, run_cells
-from benchmarks.studies.splits import Cell
 from light_tasks import LIGHT, SLOW, run_light
 
 from qmedoid.exceptions import DataError, OutputError

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from benchmarks.studies import splits
-from benchmarks.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
+from benchmarks.studies import cells
+from benchmarks.studies.cells import duplicate_groups, grouped_split, paper_split, time_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -115,14 +115,14 @@ class TestDuplicates:
 
     def test_rows_of_one_hash_are_told_apart(self, monkeypatch):
         X = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [-0.0, 5.0], [0.0, 5.0]])
-        monkeypatch.setattr(splits, "_mixed", lambda bits: np.zeros(len(bits), dtype=np.uint64))
+        monkeypatch.setattr(cells, "_mixed", lambda bits: np.zeros(len(bits), dtype=np.uint64))
         groups = duplicate_groups(X)
         np.testing.assert_array_equal(groups[:, None] == groups[None], (X[:, None] == X[None]).all(axis=2))
 
     def test_round_numbers_do_not_share_hashes(self):
         # Small integers as floats have zeros in all low bits: a hash that only adds products would mix them up.
         X = np.array(np.meshgrid(*[np.arange(8.0)] * 5)).reshape(5, -1).T
-        assert len(np.unique(splits._mixed(X.copy().view(np.uint64)))) == len(X) == 8**5
+        assert len(np.unique(cells._mixed(X.copy().view(np.uint64)))) == len(X) == 8**5
 
     @pytest.mark.parametrize("X", [np.empty((0, 3)), np.empty((3, 0)), np.arange(3.0)])
     def test_what_is_no_table_is_refused(self, X):

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from benchmarks.studies.metrics import BUDGETS, RATES, areas, class_metrics, curves, recall_at
+from benchmarks.studies.cells import BUDGETS, RATES, areas, class_metrics, curves, recall_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import (

@@ -3,8 +3,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from benchmarks.studies.document import Document, Heading, Section, Table
-from benchmarks.studies.report_files import html_page
+from benchmarks.studies.document import Document, Heading, Section, Table, html_page
 from small_reports import HOSTILE, SVG, comparison, hostile_report, report
 
 VOID = {"meta", "img"}

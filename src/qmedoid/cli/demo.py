@@ -24,8 +24,8 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
 from qmedoid.model.storage.model_file import save_model
+from qmedoid.report.summary import check_output
 from qmedoid.report.verdict import verdict
-from qmedoid.report.writing import check_output
 from qmedoid.saved import load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.kinds import infer_columns

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.report.decision_diff import DecisionTally, aligned
-from qmedoid.report.diff import ModelDiff, compare_models, value_text
+from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away

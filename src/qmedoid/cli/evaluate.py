@@ -17,6 +17,7 @@ from qmedoid.cli._output import (
 )
 from qmedoid.cli.documents import EvaluateDict
 from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
+from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
@@ -24,7 +25,6 @@ from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
-from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.writing import NAMES, check_output
 
 
@@ -71,16 +71,10 @@ def run(options: EvaluateOptions) -> None:
     name = options.target or loaded.contract.target
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
-    settings = ScoreSettings(
-        on_mismatch=options.on_mismatch,
-        on_bad_row=options.on_bad_row,
-        bad_rows=options.bad_rows,
-        **options.dialect,
-    )
     if options.bad_rows is not None:
         check_output(options.bad_rows, options.table, force=options.force, columns=NAMES)
     with reading_bar("evaluating") as progress:
-        found = evaluate_file(loaded, options.table, name, settings, on_progress=progress)
+        found = evaluate_file(loaded, options.table, name, settings_of(options), on_progress=progress)
     codes = found.codes if options.all_rows else without_seen(loaded, found.codes, found.hashes)
     is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None

@@ -15,8 +15,7 @@ from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import Explanation
 from qmedoid.explain.flips import check_fixed
-from qmedoid.explain.sentences import change_texts, term_text, toward_text
-from qmedoid.explain.view import PAGE_TITLE, PICTURE_TITLE
+from qmedoid.explain.view import PAGE_TITLE, PICTURE_TITLE, change_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text as shown_text
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability

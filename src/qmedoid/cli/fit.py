@@ -48,7 +48,7 @@ from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, save_model
 from qmedoid.model.table import TableModel
 from qmedoid.quantum.circuit_export import circuit_files
-from qmedoid.report.writing import check_output
+from qmedoid.report.summary import check_output
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.evaluating import report_notes

@@ -29,8 +29,7 @@ from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.findings import check_codes
 from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import Looked, look_at_data, look_at_file
-from qmedoid.report.summary import summarize
-from qmedoid.report.writing import Report, check_output, write_report
+from qmedoid.report.summary import Report, check_output, summarize, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 if TYPE_CHECKING:
     from qmedoid.large.shards import PartTotals
 
+_SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
 _MANY = 10
 
@@ -214,11 +215,15 @@ def score_settings(options: ScoreOptions) -> ScoreSettings:
     """The settings of a score: options of the same names; a number of reasons asks for reasons."""
     if options.reasons is not None and options.explain is not None:
         raise ParameterError("--reasons and --explain both say how many reasons are added: give one of them.")
-    given = {one.name: getattr(options, one.name) for one in fields(ScoreSettings) if hasattr(options, one.name)}
-    given |= {name: tuple(listed(given[name])) for name in ("columns", "add")}
-    given["add"] += ("reasons",) if options.reasons is not None else ()
-    given["add"] += ("reasons", "sentence") if options.explain is not None else ()
-    return ScoreSettings(**given, n_reasons=options.reasons or options.explain or 3)
+    add = listed(options.add) + (["reasons"] if options.reasons is not None else [])
+    add += ["reasons", "sentence"] if options.explain is not None else []
+    columns, n_reasons = tuple(listed(options.columns)), options.reasons or options.explain or 3
+    return replace(settings_of(options), columns=columns, add=tuple(add), n_reasons=n_reasons)
+
+
+def settings_of(options: Any) -> ScoreSettings:
+    """The settings with the options of the same names."""
+    return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS})
 
 
 def model_at_cut(

@@ -10,8 +10,13 @@ from qmedoid.cli._fitting import asked_method
 from qmedoid.cli._output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
-from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
-from qmedoid.estimators._stability_report import DecisionStability, StabilityReport, UnstableRow
+from qmedoid.estimators.stability_report import (
+    DecisionStability,
+    GroupStability,
+    MedoidStability,
+    StabilityReport,
+    UnstableRow,
+)
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and medoids, that are printed one by one.

@@ -1,7 +1,7 @@
 """Recalibration: probabilities and operating point of a saved model from new labels, everything else as it was."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,8 +10,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
-from qmedoid.estimators._recalibration_report import Recalibration
-from qmedoid.estimators.documents import RecalibrationFiguresDict, RecalibrationLeftOutDict
+from qmedoid.estimators.documents import RecalibrationDict, RecalibrationFiguresDict, RecalibrationLeftOutDict
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -26,6 +25,70 @@ from qmedoid.saved import SavedModel, check_saved
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.evaluating import LabeledRows, LabeledTally, decision_report
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibration:
+    """A recalibrated model, and what that does to rows that it was not fitted on.
+
+    Attributes
+    ----------
+    model : SavedModel
+        The new model; save it with ``model.save(path)``.
+    rows : int
+        Labeled rows that it was calibrated on.
+    left_out : mapping of str to int
+        Other rows of the table: ``"known"`` from the fit, without a class (``"missing"``), of a class that the model
+        does not have (``"unknown"``), and beyond the largest sample (``"sampled"``).
+    before, after : mapping
+        Figures on these rows of the model as it was, and of models calibrated in folds without the row.
+    gain : Interval
+        By how much the mean log-loss falls, with its 95 % interval.
+    notes : tuple of str
+    """
+
+    model: SavedModel
+    rows: int
+    left_out: RecalibrationLeftOutDict
+    before: RecalibrationFiguresDict
+    after: RecalibrationFiguresDict
+    gain: Interval
+    notes: tuple[str, ...]
+
+    @property
+    def helps(self) -> bool:
+        """Whether the gain is beyond chance."""
+        return self.gain.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """Whether it helps, in a sentence."""
+        what = "makes the probabilities better" if self.helps else "does not help beyond chance"
+        if self.gain.high < 0:
+            what = "makes the probabilities worse"
+        return (
+            f"Recalibration {what}: the log-loss is {self.before['log_loss']:.4f} before and "
+            f"{self.after['log_loss']:.4f} after, out of fold: a gain of {self.gain.value:.4f} (95 %: "
+            f"{self.gain.low:.4f} to {self.gain.high:.4f})."
+        )
+
+    def as_dict(self) -> RecalibrationDict:
+        """Everything but the model by name, fit for JSON."""
+        operating = self.model.expected_
+        priors = self.model.model.decision.priors
+        return {
+            "parent": self.model.model.parent,
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "priors": None if priors is None else priors.tolist(),
+            "operating": None if operating is None else operating.as_dict(),
+            "before": self.before,
+            "after": self.after,
+            "gain": self.gain.as_dict(),
+            "helps": self.helps,
+            "notes": list(self.notes),
+        }
+
 
 LEAST_ROWS = 10
 """Rows of every class without which nothing is calibrated; rows that are equal count once."""

@@ -1,4 +1,4 @@
-"""Effect of one column: what its values contribute to decisions, by the exact contributions of the rows of a table."""
+"""What columns contribute to the decisions about the rows of a table: effects of values, and importances."""
 
 import difflib
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from qmedoid.markup.html import shortened
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
-from qmedoid.model.importance import class_contributions
+from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
@@ -319,3 +319,12 @@ def _class_code(model: TableModel, toward: Any) -> int:
             f"Got {toward!r} instead."
         )
     return code
+
+
+def table_importances(model: TableModel, table: pa.Table, issues: Issues) -> dict[str, float]:
+    """Mean absolute contribution of every column to the margins of the rows of a table, the largest first."""
+    tally = ImportanceTally(model)
+    for start in range(0, len(table), BATCH_ROWS):
+        decided, columns = decide_batch(model, table.slice(start, BATCH_ROWS), issues)
+        tally.add(columns, decided)
+    return by_importance(model.contract.names, tally.importances)

@@ -22,9 +22,9 @@ from qmedoid.explain.documents import (
     RowTotalDict,
     SimilarRowDict,
 )
+from qmedoid.explain.explaining import SimilarRows
 from qmedoid.explain.flips import check_fixed, nearest_flips
-from qmedoid.explain.sentences import reason_text, reasons, sentences, similar_text
-from qmedoid.explain.similar import SimilarRows
+from qmedoid.explain.view import reason_text, reasons, sentences, similar_text
 from qmedoid.markup.page import picture_file
 from qmedoid.markup.plots import draw_waterfall
 from qmedoid.metrics.texts import class_name

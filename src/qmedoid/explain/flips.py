@@ -15,7 +15,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import CellChangeDict, FlipDict
-from qmedoid.explain.similar import OTHER_LEVEL, known_values, sizes
+from qmedoid.explain.explaining import OTHER_LEVEL, known_values, sizes
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import TableModel

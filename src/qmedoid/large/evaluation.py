@@ -1,7 +1,7 @@
 """The last pass: scores of rows that the fit has not seen, and counts of all training rows, column by column."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -74,7 +74,9 @@ class JudgePass:
                 decided = decide_batch(plain, some, Issues(trusts_points=True))[0]
                 hashes = keyed_hashes(plain, some, hash_key)
                 whose = numbers[chosen], part[chosen], codes[chosen], hashes, draws[chosen], decided.by_circuit
-                judged.append(_judged_batch(whose, decided.scores))
+                pairs = zip([*whose, *decided.scores.T], _judged_schema(len(classes)), strict=True)
+                arrays = [pa.array(one).cast(field.type) for one, field in pairs]
+                judged.append(pa.record_batch(arrays, _judged_schema(len(classes))))
             shown = np.flatnonzero((part == TEST) & (chances(key, row, batch.num_rows) < self.held_rate))
             if len(shown):
                 held.append(batch.take(pa.array(shown)))
@@ -91,12 +93,6 @@ def _judged_schema(n_classes: int) -> pa.Schema:
     named = [(ROW, pa.int64()), ("part", pa.int8()), ("code", pa.int16()), ("hash", pa.int64()), ("draw", pa.int64())]
     scores = [(f"score {place}", pa.float64()) for place in range(n_classes)]
     return pa.schema([*named, ("by circuit", pa.bool_()), *scores])
-
-
-def _judged_batch(whose: Sequence[npt.NDArray[Any]], scores: Array) -> pa.RecordBatch:
-    schema = _judged_schema(scores.shape[1])
-    arrays = [pa.array(one).cast(field.type) for one, field in zip([*whose, *scores.T], schema, strict=True)]
-    return pa.record_batch(arrays, schema)
 
 
 class JudgedRows(NamedTuple):
@@ -211,18 +207,14 @@ def calibrate_judged(
     groups = None if draws.max() + 1 == len(draws) else draws
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
     chosen = choose_point(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
-    decision = Decision(
-        model.decision.classes, chosen.cut, priors=counts / counts.sum(), operating=chosen.expected,
-        biases=chosen.biases,
-    )  # fmt: skip
+    how: dict[str, Any] = {"priors": counts / counts.sum(), "operating": chosen.expected, "biases": chosen.biases}
+    decision = Decision(model.decision.classes, chosen.cut, **how)
     again = best.with_last_calibration(calibration)
     importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     columns, notes = _counted_columns(model, found)
-    made = replace(
-        model, models=(again, *model.models[1:]), decision=decision, importances=importances,
-        contract=replace(model.contract, columns=columns), training=_training(model, found, chosen.curve),
-    )  # fmt: skip
-    return made, notes
+    contract, training = replace(model.contract, columns=columns), _training(model, found, chosen.curve)
+    made = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
+    return replace(made, contract=contract, training=training), notes
 
 
 def check_calibrating(counts: Mapping[Any, int]) -> None:

@@ -143,8 +143,8 @@ class _Fit:
         settings, target = self.settings, self.settings.target
         raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
-        inferred = infer_columns(table, skip={target, ROW}, roles=settings.roles, date_order=settings.date_order,
-                                 n_rows=self.counted.n_rows, missing=settings.missing)  # fmt: skip
+        how: dict[str, Any] = {"roles": settings.roles, "date_order": settings.date_order, "missing": settings.missing}
+        inferred = infer_columns(table, skip={target, ROW}, n_rows=self.counted.n_rows, **how)
         inferred.check_any()
         split = self._split(table, inferred.columns)
         training, draws = self._training_rows(raw, split)

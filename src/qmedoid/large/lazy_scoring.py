@@ -79,13 +79,10 @@ def _scored_frame(saved: Any, frame: Any, *, settings: ScoreSettings) -> Any:
         kept = results.column("flag").is_null()
         results, carried = results.filter(kept), carried[kept.to_numpy()]
         results = results if "flags" in settings.add else results.drop_columns("flag")
-    made = results.to_pandas(integer_object_nulls=True).astype(_nullable(results.schema, is_flagging))
+    made = results.to_pandas(integer_object_nulls=True)
+    if is_flagging:  # columns may have no value in some rows, whichever rows a partition has
+        whole = {field.name: "Int64" for field in results.schema if pa.types.is_integer(field.type)}
+        truth = {field.name: "boolean" for field in results.schema if pa.types.is_boolean(field.type)}
+        made = made.astype(whole | truth)
     made = made.set_axis(carried.index)
     return carried.assign(**{name: made[name] for name in made.columns}) if settings.columns else made
-
-
-def _nullable(schema: pa.Schema, is_flagging: bool) -> dict[str, str]:
-    """Types of columns that may have no value in some rows, whichever rows a partition has."""
-    whole = {field.name: "Int64" for field in schema if pa.types.is_integer(field.type)}
-    truth = {field.name: "boolean" for field in schema if pa.types.is_boolean(field.type)}
-    return whole | truth if is_flagging else {}

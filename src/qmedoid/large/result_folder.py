@@ -66,7 +66,9 @@ class ResultFacts:
     def name(self) -> str:
         """The file name of results of this input content by this recipe."""
         made_of = json.dumps([self.input, self.digest, self.recipe], sort_keys=True)
-        stem = re.sub(r"[^\w.+=,@ ()-]", "-", _without_ending(self.input)).strip("._- ")
+        plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", self.input, flags=re.IGNORECASE)
+        plain = next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
+        stem = re.sub(r"[^\w.+=,@ ()-]", "-", plain).strip("._- ")
         while len(stem.encode()) > _LONGEST:
             stem = stem[:-1]
         return f"{stem or 'table'}-{hashlib.blake2b(made_of.encode(), digest_size=8).hexdigest()}.parquet"
@@ -93,11 +95,6 @@ def result_facts(file: Path) -> ResultFacts | None:
     except (OSError, pa.ArrowException, ValueError, TypeError):
         return None
     return facts if facts is not None and facts.name == file.name else None
-
-
-def _without_ending(name: str) -> str:
-    plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", name, flags=re.IGNORECASE)
-    return next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
 
 
 @dataclass
@@ -207,10 +204,9 @@ class ResultFolder:
 
     def _document(self, recipe: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
         results = [
-            {"input": facts.input, "digest": facts.digest, "output": name, "rows": facts.rows,
-             "bad_rows": facts.bad_rows, "predicted": dict(facts.predicted)}
+            {"output": name, **{key: value for key, value in vars(facts).items() if key != "recipe"}}
             for name, facts in sorted(self.facts.items(), key=lambda item: item[1].input)
-        ]  # fmt: skip
+        ]
         there = {facts.input for facts in self.facts.values()}
         return {
             "recipe": full_recipe(recipe),

@@ -129,10 +129,9 @@ def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             with closing(Bytes(path)) as data:
                 is_parquet = data.form == "parquet" and not data.is_compressed
             parts += _of_parquet(whole) if is_parquet else [replace(whole, n_rows=_known(whole))]
-        return TableFacts(
-            source.description, source.schema, RawReading(source.is_text, source.decimal), decimal,
-            source.declared_categories, tuple(parts), source.first_row, source.n_bytes or 0,
-        )  # fmt: skip
+        reading, categories = RawReading(source.is_text, source.decimal), source.declared_categories
+        more = tuple(parts), source.first_row, source.n_bytes or 0
+        return TableFacts(source.description, source.schema, reading, decimal, categories, *more)
 
 
 def _known(whole: FilePartition) -> int | None:

@@ -264,13 +264,8 @@ def connected(where: str) -> Iterator[Client]:
     """
     if where == LOCAL:
         n_workers = thread_count(None)
-        with (
-            LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-                silence_logs=50,
-            ) as cluster,
-            Client(cluster) as client,
-        ):  # fmt: skip
+        how: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 50}
+        with LocalCluster(n_workers=n_workers, threads_per_worker=1, **how) as cluster, Client(cluster) as client:
             # A worker that dies while it starts is given up by what watches it: others are started then.
             cluster.adapt(minimum=n_workers, maximum=n_workers, interval=_WATCH)
             yield client

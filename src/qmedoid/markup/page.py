@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qmedoid.markup import charts, svg
+from qmedoid.markup import charts
 from qmedoid.markup.html import Html, check_raw, content_policy, element, escape, join, plain, script_json
 
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ def _environment() -> "Environment":
     )
     made.filters.update(
         {
-            "number": svg.label,
-            "known": lambda value: "–" if value is None else svg.label(value),
-            "percent": lambda share: "–" if share is None else svg.percent(share),
+            "number": charts.label,
+            "known": lambda value: "–" if value is None else charts.label(value),
+            "percent": lambda share: "–" if share is None else charts.percent(share),
             "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
             "count": "{:,}".format,
-            "short": svg.short,
+            "short": charts.short,
             "cut": lambda text, most: plain(str(text), most),
             "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
             "json": lambda value: Html(script_json(value)),
@@ -124,7 +124,7 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, float):
-        return svg.label(value)
+        return charts.label(value)
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return plain(value, LONGEST, keep="\n")

@@ -1,1 +1,1 @@
-"""Numbers that judge predictions: arrays in, numbers out (algorithms 9 and 11)."""
+"""Numbers that judge predictions: arrays in, numbers out (algorithm 9)."""

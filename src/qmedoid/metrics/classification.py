@@ -1,6 +1,5 @@
-"""Accuracy to F-beta (algorithms 9 and 11), ROC-AUC, average precision, log-loss and calibration error."""
+"""Accuracy to F-beta (algorithm 9), ROC-AUC, average precision, log-loss and calibration error."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,11 +77,6 @@ def confusion_matrix(y_true: Codes, y_pred: Codes, n_classes: int) -> Array:
 def evaluate(y_true: Codes, y_pred: Codes, n_classes: int) -> ClassMetrics:
     """Metrics of predicted class codes (algorithm 9)."""
     return ClassMetrics(confusion_matrix(y_true, y_pred, n_classes))
-
-
-def f_beta_sweep(metrics: ClassMetrics, betas: Sequence[float]) -> dict[float, float]:
-    """Macro F-beta of fixed predictions for several β (algorithm 11): how much they lean to recall or precision."""
-    return {beta: metrics.average(metrics.f_beta(beta)) for beta in betas}
 
 
 def _ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Array:

@@ -1,7 +1,9 @@
-"""Thresholds on a score: best by a metric, or within a budget of alerts, and what they do to rows (algorithm 16).
+"""Thresholds on a score: counts at every cut, and the best one by a metric, a budget or costs (algorithm 16).
 
-Functions take ``positive``, an array of bool of shape (n,) with rows of both classes, and ``scores``, finite numbers of
-shape (n,); larger means likelier positive. Records with a score above the threshold are alerts.
+A rule chooses among all decisions that a threshold can make, in the time of one sort, and gives
+the threshold. Functions take ``positive``, an array of bool of shape (n,) with rows of both classes,
+and ``scores``, finite numbers of shape (n,); larger means likelier positive. Records with a score above the threshold
+are alerts.
 """
 
 import math
@@ -36,65 +38,6 @@ THRESHOLD_METRICS: dict[str, Callable[[Counts], Array]] = {
 """Metrics of a two-class decision as functions of its counts; class 1 is the positive one."""
 
 
-@dataclass(frozen=True)
-class OperatingPoint:
-    """A threshold and what it did to the rows it was judged on; a 0/0 counts as 0.
-
-    Attributes
-    ----------
-    threshold : float
-        Records with a score above it are alerts.
-    tp, fp, fn, tn : int
-        Positive records among the alerts, the other alerts, positive records without an alert, and the rest.
-    """
-
-    threshold: float
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.tp + self.fp + self.fn + self.tn
-
-    @property
-    def prevalence(self) -> float:
-        """Share of the rows that are positive."""
-        return (self.tp + self.fn) / self.n
-
-    @property
-    def alert_rate(self) -> float:
-        """Share of the rows that are alerts."""
-        return (self.tp + self.fp) / self.n
-
-    @property
-    def precision(self) -> float:
-        """TP / (TP + FP): share of the alerts that are positive."""
-        return self.tp / (self.tp + self.fp) if self.tp else 0.0
-
-    @property
-    def recall(self) -> float:
-        """TP / (TP + FN): share of the positive records that are alerts."""
-        return self.tp / (self.tp + self.fn) if self.tp else 0.0
-
-    @property
-    def accuracy(self) -> float:
-        """Share of the rows that are decided rightly."""
-        return (self.tp + self.tn) / self.n
-
-    @property
-    def f1(self) -> float:
-        """2·TP / (2·TP + FP + FN), the harmonic mean of precision and recall."""
-        return self.tp / (self.tp + 0.5 * self.fn + 0.5 * self.fp) if self.tp else 0.0
-
-    @property
-    def macro_f1(self) -> float:
-        """Mean of the F1 of both classes."""
-        return (self.f1 + (2 * self.tn / (2 * self.tn + self.fn + self.fp) if self.tn else 0.0)) / 2
-
-
 @dataclass(frozen=True, eq=False)
 class Cuts:
     """Every decision that a threshold on the scores of some records can make, the lowest threshold first.
@@ -114,10 +57,6 @@ class Cuts:
     def threshold(self, index: int) -> float:
         """The threshold of one cut, halfway between scores that occur."""
         return _between(self.rising, int(self.starts[index]))
-
-    def point(self, index: int) -> OperatingPoint:
-        """The operating point of one cut."""
-        return OperatingPoint(self.threshold(index), **{name: int(of[index]) for name, of in self.counts.items()})
 
 
 def all_cuts(positive: Flags | Array, scores: Array) -> Cuts:
@@ -252,3 +191,60 @@ def check_positive(name: str, value: float) -> None:
 def is_number(value: object) -> bool:
     """Whether a value is a number; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def threshold_at_precision(positive: Flags, scores: Array, floor: float) -> float:
+    """The highest recall with a precision of at least `floor`; of equal recalls that of the highest precision.
+
+    A `DataError` says what can be reached where no threshold has this precision.
+    """
+    cuts = all_cuts(*checked(positive, scores))
+    check_share("floor", floor)
+    hits, precision = cuts.counts["tp"], _precisions(cuts)
+    allowed = np.flatnonzero(precision >= floor)
+    if len(allowed) == 0:
+        best = int(np.argmax(precision))
+        # Rounded down, so that the figure can be asked for.
+        reached, recall = (math.floor(value * 1e4) / 1e4 for value in (precision[best], hits[best] / hits[0]))
+        alerts = hits[best] + cuts.counts["fp"][best]
+        raise DataError(
+            f"No threshold has a precision of {floor:g} or more on these {len(scores):,} rows. The best is "
+            f"{reached:g} ({hits[best]:,.0f} of {alerts:,.0f} alerts are positive), at recall {recall:g}. Ask for a "
+            f"floor of at most {reached:g}, or choose by recall, alert rate or cost instead."
+        )
+    # Hits and alerts fall from cut to cut: the first has the best recall, the last as good has the fewest alerts.
+    return cuts.threshold(int(allowed[hits[allowed] == hits[allowed[0]]][-1]))
+
+
+def most_precise_threshold(positive: Flags, scores: Array) -> float:
+    """The highest precision that a threshold has; of equal ones the most alerts."""
+    cuts = all_cuts(*checked(positive, scores))
+    return cuts.threshold(int(np.argmax(_precisions(cuts))))
+
+
+def _precisions(cuts: Cuts) -> Array:
+    """Precision of every cut but the last, which has no alert."""
+    hits, false = cuts.counts["tp"][:-1], cuts.counts["fp"][:-1]
+    return np.asarray(hits / (hits + false))
+
+
+def threshold_at_recall(positive: Flags, scores: Array, floor: float) -> float:
+    """The fewest alerts with a recall of at least `floor`; every floor from 0 to 1 can be reached."""
+    cuts = all_cuts(*checked(positive, scores))
+    check_share("floor", floor)
+    hits = cuts.counts["tp"]
+    return cuts.threshold(int(np.flatnonzero(hits / hits[0] >= floor)[-1]))
+
+
+def threshold_at_cost(positive: Flags, scores: Array, ratio: float) -> float:
+    """The lowest total cost, where a missed positive costs `ratio` times a false alert; of equal ones the most alerts.
+
+    With a ratio of 1 this is the best accuracy.
+    """
+    cuts = all_cuts(*checked(positive, scores))
+    check_positive("ratio", ratio)
+    # A cost beyond all floats is never the lowest: an alert for every record costs less than n.
+    with np.errstate(over="ignore"):
+        costs = float(ratio) * cuts.counts["fn"] + cuts.counts["fp"]
+    # Equal costs may differ in their last digits: the first that is the lowest up to rounding.
+    return cuts.threshold(int(np.argmax(costs <= costs.min() * (1.0 + 1e-14))))

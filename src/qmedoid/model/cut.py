@@ -8,8 +8,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.metrics.operating import at_cost, at_precision, at_recall, most_precise
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, is_number, steady_threshold, threshold_at_rate
+from qmedoid.metrics import thresholds
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 from qmedoid.schema import shown
@@ -35,7 +34,7 @@ def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> floa
         return 0.0
     match rule:
         case "alert_rate":
-            cut = threshold_at_rate(margins, asked)
+            cut = thresholds.threshold_at_rate(margins, asked)
             if not (margins > cut).any():
                 warn(
                     f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their "
@@ -46,16 +45,16 @@ def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> floa
                 return cut + ABOVE_HIGHEST
             return cut
         case "min_recall":
-            return at_recall(positive, margins, asked).threshold
+            return thresholds.threshold_at_recall(positive, margins, asked)
         case "cost":
-            return at_cost(positive, margins, asked).threshold
+            return thresholds.threshold_at_cost(positive, margins, asked)
         case "min_precision":
             try:
-                return at_precision(positive, margins, asked).threshold
+                return thresholds.threshold_at_precision(positive, margins, asked)
             except DataError as error:
                 warn(f"{error} The threshold of this best precision is used.")
-                return most_precise(positive, margins).threshold
-    return steady_threshold(positive.astype(np.intp), margins, rule)
+                return thresholds.most_precise_threshold(positive, margins)
+    return thresholds.steady_threshold(positive.astype(np.intp), margins, rule)
 
 
 def checked_rule(operating_point: Any) -> tuple[str, float | None]:
@@ -68,17 +67,17 @@ def checked_rule(operating_point: Any) -> tuple[str, float | None]:
     """
     if operating_point is None:
         return "likeliest", None
-    if isinstance(operating_point, str) and operating_point in THRESHOLD_METRICS:
+    if isinstance(operating_point, str) and operating_point in thresholds.THRESHOLD_METRICS:
         return operating_point, None
     is_rule = isinstance(operating_point, Mapping) and len(operating_point) == 1
     name, asked = next(iter(operating_point.items())) if is_rule else ("probability", operating_point)
     known = ("alert_rate", "min_precision", "min_recall", "cost") if is_rule else ("probability",)
     limit = _LARGEST.get(name, 1.0) if isinstance(name, str) else 0.0
-    if name not in known or not is_number(asked) or not 0 < asked <= limit or math.isinf(asked):
+    if name not in known or not thresholds.is_number(asked) or not 0 < asked <= limit or math.isinf(asked):
         raise ParameterError(
             "The operating point must be None, a probability above 0 and below 1, one of "
-            f"{', '.join(map(repr, THRESHOLD_METRICS))}, or a dict with one of 'alert_rate' (above 0 and below 1), "
-            "'min_precision', 'min_recall' (above 0 and at most 1) and 'cost' (above 0). "
+            f"{', '.join(map(repr, thresholds.THRESHOLD_METRICS))}, or a dict with one of 'alert_rate' (above 0 and "
+            "below 1), 'min_precision', 'min_recall' (above 0 and at most 1) and 'cost' (above 0). "
             f"Got {shown(operating_point)} instead."
         )
     return name, float(asked)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
-from qmedoid.markup.svg import label
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.importance import by_importance
 from qmedoid.model.operating_point import OperatingSummary, rule_in_words

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.metrics.area_intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval
 from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
-from qmedoid.metrics.intervals import Interval, macro_f1_error, share_interval
+from qmedoid.metrics.intervals import (
+    Interval,
+    macro_f1_error,
+    mean_interval,
+    normal_interval,
+    pr_auc_interval,
+    roc_auc_interval,
+    share_interval,
+)
 from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, figure_text, odds_text, percent_text
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary

@@ -16,8 +16,8 @@ from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.detect import check_unique
 
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
-           "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
+_MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
+MISSING = ("", *_MISSING_TEXTS.split())
 """Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"
@@ -275,14 +275,12 @@ def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> 
             columns[place] = cells
     for place in np.flatnonzero(others).tolist():
         column = table.column(place)
-        columns[place] = _plain_cells(column if some is None else column.take(some))
+        column = column if some is None else column.take(some)
+        if pa.types.is_float64(column.type):  # most columns of wide tables
+            columns[place] = [cell if cell is not None and math.isfinite(cell) else None for cell in column.to_pylist()]
+        else:
+            columns[place] = [_plain_cell(cell) for cell in _in_microseconds(column)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
-    if pa.types.is_float64(column.type):  # most columns of wide tables
-        return [value if value is not None and math.isfinite(value) else None for value in column.to_pylist()]
-    return [_plain_cell(cell) for cell in _in_microseconds(column)]
 
 
 def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

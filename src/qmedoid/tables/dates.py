@@ -22,10 +22,11 @@ _ZONE = rf"(Z|[+-]{_HOUR}(:?[0-5]\d)?)"
 _ANY_CLOCK = r"(?:[T ,]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?))?"
 _SIGNS = {".": r"\.", "/": "/", "-": "-"}
 _YEAR_FIRST = rf"^(\d{{4}})[./-](\d{{1,2}})[./-](\d{{1,2}}){_ANY_CLOCK}$"
-_MONTHS = (
-    "jan(?:uary|uar)?", "feb(?:ruary|ruar)?", "mar(?:ch)?|mär(?:z)?|mrz", "apr(?:il)?", "may|mai", "june?|juni",
-    "july?|juli", "aug(?:ust)?", "sept?(?:ember)?", "o[ck]t(?:ober)?", "nov(?:ember)?", "de[cz](?:ember)?",
-)  # fmt: skip
+_MONTH_NAMES = (
+    "jan(?:uary|uar)? feb(?:ruary|ruar)? mar(?:ch)?|mär(?:z)?|mrz apr(?:il)? may|mai june?|juni july?|juli aug(?:ust)? "
+    "sept?(?:ember)? o[ck]t(?:ober)? nov(?:ember)? de[cz](?:ember)?"
+)
+_MONTHS = tuple(_MONTH_NAMES.split())
 _DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
 _ANY_MONTH = "|".join(_MONTHS)
 _SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
@@ -83,7 +84,10 @@ def _day_exists(text: pa.Array) -> pa.Array:
 def dates_spelt(array: pa.Array, spelling: str) -> Cells:
     """Texts or whole numbers as dates in microseconds, by the rule of a spelling."""
     if spelling == "yyyymmdd" and not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
-        return _dates_of_numbers(array)
+        values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        days = _days(values)
+        wrong = array.filter(pa.array(np.isnat(days) & ~np.isnan(values)))
+        return Cells(days, as_text(wrong).cast(pa.string()))
     text = pc.utf8_trim_whitespace(as_text(array))
     plain = _iso_dates(text)
     if not len(plain.wrong):
@@ -107,7 +111,10 @@ def find_dates(text: pa.Array, order: str | None = None) -> Spelt | None:
     `order`, ``"day-first"`` or ``"month-first"``, is taken where no cell shows it.
     """
     cells = text.drop_null().unique()
-    if not _is_like_dates(cells.slice(0, 100)):
+    first = cells.slice(0, 100)
+    times = pc.match_substring_regex(first, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
+    found_dates = pc.or_(times, pc.and_(look_like_dates(first), pc.invert(pc.match_substring_regex(first, r"^\d+$"))))
+    if not len(first) or 2 * (pc.sum(found_dates).as_py() or 0) < len(first):
         return None
     numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
     signs = [sign for sign, found in numeric.items() if len(found)]
@@ -134,13 +141,6 @@ def look_like_dates(text: pa.Array) -> pa.Array:
     for pattern in (_YEAR_FIRST, _named(_ANY_MONTH), r"^\d{8}$", *map(_numeric, _SIGNS)):
         found = pc.or_(found, pc.match_substring_regex(text, pattern))
     return pc.fill_null(found, False)
-
-
-def _dates_of_numbers(array: pa.Array) -> Cells:
-    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    found = _days(values)
-    wrong = array.filter(pa.array(np.isnat(found) & ~np.isnan(values)))
-    return Cells(found, as_text(wrong).cast(pa.string()))
 
 
 def _days(values: Array) -> npt.NDArray[np.datetime64]:
@@ -197,12 +197,6 @@ def _order(cells: pa.Array, sign: str, order: str | None) -> Spelt:
     if order is None:
         return Spelt(None, ambiguous=sign)
     return Spelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
-
-
-def _is_like_dates(cells: pa.Array) -> bool:
-    times = pc.match_substring_regex(cells, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
-    found = pc.and_(look_like_dates(cells), pc.invert(pc.match_substring_regex(cells, r"^\d+$")))
-    return len(cells) > 0 and 2 * (pc.sum(pc.or_(found, times)).as_py() or 0) >= len(cells)
 
 
 def _first(cells: pa.Array) -> str:

@@ -137,7 +137,11 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
     left_out, seen = report.get("left_out", {}).get("seen"), seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
     if left_out:
-        notes = [seen_left_out(left_out, report["rows"])]
+        rows = report["rows"]
+        notes = [
+            f"left out: {left_out:,} of {left_out + rows:,} rows, which were seen in fitting; these figures are of the "
+            f"other {rows:,} (--all-rows counts all)"
+        ]
     if report["absent"]:
         absent = some_of([repr(label) for label in report["absent"]], _NAMED)
         one = len(report["absent"]) == 1
@@ -150,14 +154,6 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
         note = seldom_note(model.decision.classes, Counts(tp, fp, fn, tn))
         notes += [] if note is None else [note]
     return notes
-
-
-def seen_left_out(seen: int, rows: int) -> str:
-    """How many rows a report leaves out because the fit has seen them."""
-    return (
-        f"left out: {seen:,} of {seen + rows:,} rows, which were seen in fitting; these figures are of the other "
-        f"{rows:,} (--all-rows counts all)"
-    )
 
 
 def _class_figures(metrics: ClassMetrics, code: int) -> ClassFiguresDict:
@@ -371,8 +367,9 @@ class LabeledTally:
         # Models without row hashes have no key.
         self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
 
-    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray, issues: Issues,
-            novelty: NoveltyTally | None = None) -> None:  # fmt: skip
+    def add(
+        self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally | None = None
+    ) -> None:
         """Count a batch in, with the cells of its target column."""
         codes = label_codes(labels, self.model.decision.classes)
         decided, columns = decide_batch(self._plain, batch, issues, novelty)

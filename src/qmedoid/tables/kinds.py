@@ -150,13 +150,10 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
     for _ in range(3):
         inferred = infer_columns(cells.with_missing_values_out(table, settled), **how)
         drafts = {column.name: column for column in inferred.columns}
-        before, settled = settled, tuple(
-            with_missing_values(
-                replace(drafts.get(name, Column(name, kind_of_type(table.schema.field(name).type) or "category"))),
-                values, table.column(name), decimal, is_sample=is_sample,
-            )
-            for name, values in missing.items()
-        )  # fmt: skip
+        before, settled = settled, ()
+        for name, values in missing.items():
+            draft = drafts.get(name) or Column(name, kind_of_type(table.schema.field(name).type) or "category")
+            settled += (with_missing_values(draft, values, table.column(name), decimal, is_sample=is_sample),)
         if before == settled:
             break
     own = {column.name: column.missing_values for column in settled}

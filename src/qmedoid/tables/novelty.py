@@ -236,10 +236,9 @@ class NoveltyTally:
             excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
             place_in_table = self.counts.rows + row if places is None else int(places[row])
-            worst = Outside(
-                self.model.layout.names[column], int(rows.sum()), place_in_table, float(columns[column][row]),
-                float(novelty.lowest[place]), float(novelty.highest[place]), are_days[column],
-            )  # fmt: skip
+            name, value = self.model.layout.names[column], float(columns[column][row])
+            bounds = float(novelty.lowest[place]), float(novelty.highest[place])
+            worst = Outside(name, int(rows.sum()), place_in_table, value, *bounds, are_days[column])
             self.counts.add_outside(place, float(excess[row]), worst)
 
     def report(self) -> NoveltyReport:
@@ -258,10 +257,9 @@ class NoveltyTally:
         if novelty.far is not None and self.model.method is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
             far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
-            found = replace(
-                found, far_share=counts.far / counts.rows, far_expected=novelty.far.beyond / novelty.far.n_rows,
-                far_change=far, is_far=far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows,
-            )  # fmt: skip
+            share, expected = counts.far / counts.rows, novelty.far.beyond / novelty.far.n_rows
+            is_far = far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows
+            found = replace(found, far_share=share, far_expected=expected, far_change=far, is_far=is_far)
         return found if outside or found.shifted or found.is_far else replace(found, status="none")
 
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:

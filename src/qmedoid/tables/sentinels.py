@@ -137,13 +137,11 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
             continue
         end = sign * float(values[0])
         is_negative = kind == "number" and sign > 0 and -end in _CODES and (values[1:] >= 0).sum() >= _NEXT
-        if (is_negative and _are_codes(values[values < 0])) or _is_isolated(values, counts, end, kind):
+        codes = -values[values < 0]
+        are_codes = is_negative and len(codes) <= _MOST and np.isin(codes, _CODES).all()
+        if are_codes or _is_isolated(values, counts, end, kind):
             return Sentinel(end, int(counts[0]), sign * float(values[1]))
     return None
-
-
-def _are_codes(negative: Array) -> bool:
-    return len(negative) <= _MOST and bool(np.isin(-negative, _CODES).all())
 
 
 def _is_isolated(values: Array, counts: npt.NDArray[np.intp], end: float, kind: Kind) -> bool:
@@ -197,11 +195,15 @@ def with_missing_values(
 
     One that its kind cannot hold must stand in the column as a text; of a sample that cannot be known.
     """
+    import pyarrow.compute as pc
+
     texts = [_spelt(value, draft, decimal) for value in values]
     for number, (value, text) in enumerate(zip(values, texts, strict=True)):
         if text is None:
             texts[number] = str(value).strip()
-            if not is_sample and not _holds_text(given, str(texts[number])):
+            kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+            is_there = cells.is_text(kind) and pc.any(pc.equal(cells.texts(given), texts[number])).as_py()
+            if not is_sample and not is_there:
                 examples = cells.texts(given.slice(0, 100)).drop_null().unique().to_pylist()[:3]
                 such = f", such as {', '.join(examples)}" if examples else ""
                 raise DataError(
@@ -212,13 +214,6 @@ def with_missing_values(
 
 
 _HOLDS = {"number": "numbers", "boolean": "truth values", "date": "dates", "category": "texts"}
-
-
-def _holds_text(given: pa.ChunkedArray, text: str) -> bool:
-    import pyarrow.compute as pc
-
-    kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
-    return cells.is_text(kind) and bool(pc.any(pc.equal(cells.texts(given), text)).as_py())
 
 
 def _spelt(value: Any, draft: Column, decimal: str | None) -> str | None:

@@ -124,22 +124,20 @@ def label_spelling(value: Any) -> str:
 
 
 # What is looked for, and what is not; a word of one list against one that is in neither says enough.
-_EVENTS = frozenset((
-    "yes", "true", "positive", "pos", "present", "presence", "case", "cases", "event", "hit", "alarm", "alert",
-    "fraud", "fraudulent", "scam", "spam", "phishing", "malware", "attack", "intrusion", "malicious", "anomaly",
-    "anomalous", "abnormal", "outlier", "bad", "default", "defaulted", "delinquent", "overdue", "unpaid",
-    "bankrupt", "bankruptcy", "charged_off", "churn", "churned", "leave", "leaver", "exited", "cancelled",
-    "canceled", "sick", "ill", "diseased", "disease", "infected", "malignant", "cancer", "dead", "died",
-    "death", "deceased", "fail", "failed", "failure", "faulty", "fault", "defect", "defective", "broken",
-    "error", "risky", "high_risk", "relapse", "recurrence", "recurrence_events", "readmitted", "clicked",
-    "bought", "converted", "subscribed",
-))  # fmt: skip
-_OTHERS = frozenset((
-    "no", "false", "negative", "neg", "absent", "absence", "none", "control", "controls", "non_event", "legit",
-    "legitimate", "genuine", "ham", "benign", "normal", "inlier", "good", "paid", "repaid", "solvent",
-    "fully_paid", "stay", "stayed", "stayer", "retained", "loyal", "healthy", "alive", "survived", "survivor",
-    "pass", "passed", "ok", "okay", "intact", "safe", "low_risk", "no_recurrence_events", "not_readmitted",
-))  # fmt: skip
+_EVENT_WORDS = """
+yes true positive pos present presence case cases event hit alarm alert fraud fraudulent scam spam phishing malware
+attack intrusion malicious anomaly anomalous abnormal outlier bad default defaulted delinquent overdue unpaid
+bankrupt bankruptcy charged_off churn churned leave leaver exited cancelled canceled sick ill diseased disease
+infected malignant cancer dead died death deceased fail failed failure faulty fault defect defective broken error
+risky high_risk relapse recurrence recurrence_events readmitted clicked bought converted subscribed
+"""
+_EVENTS = frozenset(_EVENT_WORDS.split())
+_OTHER_WORDS = """
+no false negative neg absent absence none control controls non_event legit legitimate genuine ham benign normal
+inlier good paid repaid solvent fully_paid stay stayed stayer retained loyal healthy alive survived survivor pass
+passed ok okay intact safe low_risk no_recurrence_events not_readmitted
+"""
+_OTHERS = frozenset(_OTHER_WORDS.split())
 # Signs too short to mean anything but as a pair: the first is looked for.
 _PAIRS = frozenset((("1", "0"), ("1", "-1"), ("y", "n"), ("t", "f"), ("+", "-"), ("p", "n"), ("j", "n")))
 # Beginnings that turn a word into its opposite.

@@ -274,10 +274,9 @@ class TextFile:
             bad[row.number - 1] = length_reason(row.actual_columns, row.expected_columns)
             return "skip"
 
-        parsing = csv.ParseOptions(
-            delimiter=self._dialect.delimiter, newlines_in_values=has_quotes,
-            invalid_row_handler=pass_over if self._tolerant else None,
-        )  # fmt: skip
+        handler = pass_over if self._tolerant else None
+        sign = self._dialect.delimiter
+        parsing = csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=handler)
         converted = {
             "column_types": {name: types[name] for name in columns if name in types},
             "null_values": _NULLS,

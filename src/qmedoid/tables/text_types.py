@@ -19,10 +19,8 @@ from qmedoid.tables.cells import Floats, texts
 
 _FEW = 256
 """Cells that show of most columns what they are not."""
-_TYPES = (
-    pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
-    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(),
-)  # fmt: skip
+_MOMENTS = (pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in ("s", "ns"))
+_TYPES = (pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *_MOMENTS, pa.float64())
 """Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
 _TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
 _FRACTION = re.compile(r"-?[0-9]+\.[0-9]+")

@@ -353,6 +353,6 @@ def set_aside(sink: Sink, bad: BadRows, origin: Origin, records: pa.RecordBatch)
     else:
         lines = pa.array([line for line, _ in written], pa.int64())
         texts = pa.array([text for _, text in written], pa.string())
-    columns = [pa.repeat(origin.source, len(places)), lines, pa.array(places + origin.first_row),
-               bad.reasons.take(pa.array(places)), texts]  # fmt: skip
-    sink.write(pa.record_batch(columns, schema=_SCHEMA))
+    sources, rows = pa.repeat(origin.source, len(places)), pa.array(places + origin.first_row)
+    reasons = bad.reasons.take(pa.array(places))
+    sink.write(pa.record_batch([sources, lines, rows, reasons, texts], schema=_SCHEMA))

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.markup.charts import label
 from qmedoid.markup.page import render as render_page
-from qmedoid.markup.svg import label
 from qmedoid.model.storage.atomic import atomic_file
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from qmedoid.markup.svg import Axis, area_path, axes, label, path, percent, picture, round_step, short, spanning
+from qmedoid.markup.charts import Axis, area_path, axes, label, path, percent, picture, round_step, short, spanning
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
