@@ -1,10 +1,13 @@
 """What all tests start from."""
 
 import gc
+import io
+import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -29,6 +32,81 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def closed_network() -> None:
     """No test opens a connection beyond this machine."""
     close_network()
+
+
+class Outcome(NamedTuple):
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self):
+        return self.raw.decode()
+
+    @property
+    def json(self):
+        """Standard output as the one JSON document that it must be."""
+        return json.loads(self.out)
+
+
+def _call(arguments, stdin=None):
+    """Run a command with its streams apart from those of the test; JSON must be as its schema says.
+
+    The commands are asked, not the trees: fits grow few of them.
+    """
+    from tests.printed_json import check_printed
+
+    from few_trees import few_trees
+    from qmedoid.cli import main
+
+    kept = sys.argv, sys.stdin, sys.stdout, sys.stderr
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], out, err
+    if stdin is not None:
+        sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+    try:
+        with few_trees():
+            main()
+    except SystemExit as stop:
+        code = stop.code or 0
+    finally:
+        sys.argv, sys.stdin, sys.stdout, sys.stderr = kept
+    outcome = Outcome(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
+    assert b"Traceback" not in outcome.raw + err.buffer.getvalue()
+    check_printed(arguments, outcome.raw)
+    return outcome
+
+
+@pytest.fixture(scope="session")
+def cli():
+    """``cli(*arguments, stdin=None)``, which gives an outcome; ``cli.ok`` insists on success."""
+
+    def run(*arguments, stdin=None):
+        return _call(arguments, stdin)
+
+    def ok(*arguments, stdin=None):
+        outcome = _call(arguments, stdin)
+        assert outcome.code == 0, outcome.err or outcome.out
+        return outcome
+
+    run.ok = ok
+    return run
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No data folder, an empty cache, and no network."""
+    import sklearn.datasets
+
+    def refuse(**_):
+        raise OSError("there is no network")
+
+    monkeypatch.delenv("QMEDOID_DATA", raising=False)
+    monkeypatch.setenv("QMEDOID_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
+    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")

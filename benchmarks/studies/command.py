@@ -14,6 +14,7 @@ from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
 from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
+from qmedoid.cli.documents import ReproduceDict, StudyTableDict
 from qmedoid.cli.reproduce import ReproduceOptions
 
 # What a frame adds to the width of a cell.
@@ -68,14 +69,18 @@ def reproduce(options: ReproduceOptions) -> None:
     document = report(StudyResults(done), " ".join(words))
     written = write_report(document, options.output, force=options.force)
     if options.json:
-        tables = {
+        tables: dict[str, StudyTableDict] = {
             table.name: {"title": table.title, "columns": table.labels, "rows": [list(row) for row in table.rows]}
             for table in document.tables
         }
-        print_json(
-            {"provenance": dict(document.provenance), "findings": list(document.findings), "tables": tables,
-             "folder": str(options.output), "files": [path.name for path in written]}
-        )  # fmt: skip
+        printed: ReproduceDict = {
+            "provenance": dict(document.provenance),
+            "findings": list(document.findings),
+            "tables": tables,
+            "folder": str(options.output),
+            "files": [path.name for path in written],
+        }
+        print_json(printed)
         return
     console = plain_console()
     for table in document.tables:

@@ -3,11 +3,12 @@
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import pyarrow as pa
 
 from qmedoid.cli._output import grid, note, plain_console, print_json, tell
+from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict, DataWhereDict
 from qmedoid.cli.options import OUTPUT, Force, Options, Text, argument, option
 from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
@@ -62,10 +63,11 @@ def list_sets(options: DataListOptions) -> None:
     found = [(name, known, *status(name)) for name, known in CATALOG.items()]
     if options.json:
         sets = {
-            name: {**asdict(known), "here": word != "absent", "status": word, "problem": problem}
+            name: cast("DataSetDict", {**asdict(known), "here": word != "absent", "status": word, "problem": problem})
             for name, known, word, problem in found
         }
-        print_json({"sets": sets, "notes": [problem for *_, problem in found if problem]})
+        document: DataListDict = {"sets": sets, "notes": [problem for *_, problem in found if problem]}
+        print_json(document)
         return
     names = ("name", "rows", "columns", "target", "positive", "status")
     rows = [
@@ -90,7 +92,8 @@ def where(options: DataWhereOptions) -> None:
         if known.source != "ships with scikit-learn":
             hint += ", after a download; or set QMEDOID_DATA to the folder that holds it"
         raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
-    print_json({"name": name, "path": str(path)}) if options.json else print(path)
+    document: DataWhereDict = {"name": name, "path": str(path)}
+    print_json(document) if options.json else print(path)
 
 
 def fetch(options: DataFetchOptions) -> None:
@@ -109,7 +112,8 @@ def fetch(options: DataFetchOptions) -> None:
             check_unchanged(out, again.read_bytes())
     _write(table, out)
     if options.json:
-        print_json({"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target})
+        document: DataFetchDict = {"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target}
+        print_json(document)
     else:
         tell(f"{len(table):,} rows written to {out}; the classes are in the column {known.target!r}.")
 

@@ -16,6 +16,7 @@ from qmedoid.arrays import Array, Flags
 from qmedoid.cli._fitting import Fitting, held_out_report, make_classifier, timed
 from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
 from qmedoid.cli._training_rows import read_labeled, split_table
+from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
 from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
 from qmedoid.datasets import entry, read_shipped
@@ -83,17 +84,17 @@ def run(options: DemoOptions) -> None:
     seconds = round(time.perf_counter() - began, 1)
     strips = count_strips(is_positive, probability)
     if options.json:
-        print_json(
-            {
-                "rows": {"training": len(train.table), "test": len(test.rows)},
-                "verdict": verdict(report),
-                "held_out": report,
-                "picture": strips,
-                "explained": {"row": row, "sentences": why},
-                "files": {name: str(path) for name, path in files.items()},
-                "seconds": seconds,
-            }
-        )
+        table_file, model_file, report_file = (str(files[name]) for name in ("table", "model", "report"))
+        document: DemoDict = {
+            "rows": {"training": len(train.table), "test": len(test.rows)},
+            "verdict": verdict(report),
+            "held_out": report,
+            "picture": strips,
+            "explained": {"row": row, "sentences": why},
+            "files": {"table": table_file, "model": model_file, "report": report_file},
+            "seconds": seconds,
+        }
+        print_json(document)
         return
     console = plain_console()
     wrong = [int((is_positive != called)[called == up].sum()) for up in (0, 1)]
@@ -120,7 +121,7 @@ def _write_table(folder: Path) -> dict[str, Path]:
     return files
 
 
-def count_strips(is_positive: Flags, probability: Array) -> list[dict[str, Any]]:
+def count_strips(is_positive: Flags, probability: Array) -> list[DemoStripDict]:
     """The test rows by tenths of their probability: how many are of either class."""
     tenths = np.minimum((probability * _STRIPS).astype(int), _STRIPS - 1)
     counts = [np.bincount(tenths[is_positive == known], minlength=_STRIPS).tolist() for known in (False, True)]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from qmedoid.estimators.documents import ComparisonDict
 from qmedoid.model.documents import BudgetDict, Cell, Label, Notes, OperatingDict, PageDict, TrainingRowDict
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
-from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict
+from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict, ResultFilesDict
 
 
 class ErrorDict(TypedDict):
@@ -67,15 +67,8 @@ class ScorePrevalenceDict(TypedDict):
     high: Annotated[float | None, "Upper end of its 95 % interval."]
 
 
-class ScoreFilesDict(TypedDict):
+class ScoreFilesDict(ResultFilesDict):
     shard: Annotated[str | None, "Part K/N of the inputs; null for all."]
-    inputs: Annotated[int, "Input files, those of other shards among them."]
-    scored: Annotated[int, "Files that were scored now."]
-    skipped: Annotated[int, "Files whose results were there already."]
-    removed: Annotated[int, "Results of another content, model or option, now removed."]
-    missing: Annotated[int, "Inputs without results so far: those of other shards."]
-    rows_scored: Annotated[int, "Rows of the files that were scored now."]
-    manifest: Annotated[str, "File that lists inputs and results."]
 
 
 class ScoreDict(TypedDict):

@@ -4,9 +4,10 @@ import os
 import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
+from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
 from qmedoid.cli.options import (
     LARGE,
     OUTPUT,
@@ -153,7 +154,7 @@ def say_scored(
     bad_rows_file: str | None,
     estimate: PrevalenceEstimate | None,
     expected: SpentBudget | None,
-    files: dict[str, Any] | None = None,
+    files: ScoreFilesDict | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
     decision, novelty = model.decision, scored.novelty.report(model)
@@ -163,23 +164,33 @@ def say_scored(
     _warn_of_ties(options.top, alerts, totals.rows)
     novelty.warn()
     if options.json:
-        operating = decision.operating
-        print_json(
-            {
-                "rows": totals.rows,
-                "bad_rows": totals.bad_rows,
-                "bad_rows_file": bad_rows_file,
-                "predicted": totals.predicted,
-                **_alerts_dict(model, alerts, totals.rows, drift),
-                "operating": None if operating is None else operating.as_dict(),
-                **({} if options.top is None else {"top": None if expected is None else expected.as_dict()}),
-                "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
-                "novelty": novelty.as_dict(),
-                "output": options.output,
-                **({} if files is None else {"files": files}),
-                "difference": scored.difference.as_dict(),
-            }
-        )
+        document: ScoreDict = {
+            "rows": totals.rows,
+            "bad_rows": totals.bad_rows,
+            "bad_rows_file": bad_rows_file,
+            "predicted": totals.predicted,
+            "alerts": alerts,
+            "alert_rate": alerts / totals.rows if totals.rows else None,
+            "expected_alert_rate": None if drift is None else drift.expected,
+            "expected_low": None if drift is None else drift.low,
+            "expected_high": None if drift is None else drift.high,
+            "standard_errors": None if drift is None else drift.standard_errors,
+            "drift": None if drift is None else drift.direction,
+            "operating": None if decision.operating is None else decision.operating.as_dict(),
+            "top": None if expected is None else expected.as_dict(),
+            "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
+            "novelty": novelty.as_dict(),
+            "output": options.output,
+            "difference": scored.difference.as_dict(),
+        }
+        if len(decision.classes) > 2:
+            del document["alerts"], document["alert_rate"], document["expected_alert_rate"], document["expected_low"]
+            del document["expected_high"], document["standard_errors"], document["drift"]
+        if options.top is None:
+            del document["top"]
+        if files is not None:
+            document["files"] = files
+        print_json(document)
         return
     if options.output == "-" and not sys.stderr.isatty():
         return
@@ -307,25 +318,18 @@ def _warn_of_ties(top: int | None, alerts: int, rows: int) -> None:
         )
 
 
-def _alerts_dict(model: TableModel, alerts: int, rows: int, drift: Drift | None) -> dict[str, Any]:
-    """The alert rate of two classes and what was expected, by name."""
-    if len(model.decision.classes) != 2:
-        return {}
-    names = ("expected_alert_rate", "expected_low", "expected_high", "standard_errors", "drift")
-    keys = ("expected", "low", "high", "standard_errors", "direction")
-    expected = {name: getattr(drift, key, None) for name, key in zip(names, keys, strict=True)}
-    return {"alerts": alerts, "alert_rate": alerts / rows if rows else None, **expected}
-
-
-def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
+def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
     """How frequent the second class was taken to be, and seems to be."""
     priors, expected = model.decision.priors, model.decision.expected_priors
     if not shows_prevalence(model) or priors is None or expected is None:
         return None
-    known = {"trained": float(priors[1]), "used": float(expected[1])}
-    if found is None:
-        return known | {"estimate": None, "low": None, "high": None}
-    return known | {"estimate": found.prevalence, "low": float(found.low[1]), "high": float(found.high[1])}
+    return {
+        "trained": float(priors[1]),
+        "used": float(expected[1]),
+        "estimate": None if found is None else found.prevalence,
+        "low": None if found is None else float(found.low[1]),
+        "high": None if found is None else float(found.high[1]),
+    }
 
 
 def _tell_scored(

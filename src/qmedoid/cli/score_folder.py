@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qmedoid.cli._output import keeps, note, reading_bar, tell
+from qmedoid.cli.documents import ScoreFilesDict
 from qmedoid.cli.score import ScoreOptions, model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask
@@ -44,7 +45,7 @@ def run_folder(options: ScoreOptions) -> None:
         if totals.scored + totals.skipped:
             note(f"{_done(totals, len(tasks))}.")
         raise
-    files = {"shard": options.shard, **finish(totals)}
+    files: ScoreFilesDict = {"shard": options.shard, **finish(totals)}
     keeps(f"{options.output} was written before")
     totals.now.difference.raise_or_warn("warn")
     aside = str(Path(options.output) / BAD_ROWS) if options.on_bad_row == "skip" else None
@@ -117,7 +118,7 @@ def _done(totals: PartTotals, n_files: int) -> str:
     return f"{totals.scored + totals.skipped:,} of {n_files:,} files are done, and --resume goes on from there"
 
 
-def _tell_files(output: str, files: dict[str, Any], rows: int) -> None:
+def _tell_files(output: str, files: ScoreFilesDict, rows: int) -> None:
     """Say which files were scored, which were done before, and which are missing."""
     tell(
         f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {output}, "

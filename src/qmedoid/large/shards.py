@@ -28,6 +28,7 @@ from qmedoid.model.contract import Contract
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
+from qmedoid.tables.documents import ResultFilesDict
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import OnProgress, ScoredFile, TablePart, score_file
 from qmedoid.tables.source import find_files, open_table
@@ -182,7 +183,7 @@ def plan_scoring(
     shard: tuple[int, int] = (1, 1),
     resume: bool = False,
     force: bool = False,
-) -> tuple[tuple[ScoreTask, ...], Callable[[PartTotals], dict[str, Any]]]:
+) -> tuple[tuple[ScoreTask, ...], Callable[[PartTotals], ResultFilesDict]]:
     """Look at the inputs and at the folder of results, refuse what does not fit, and list what is to be done.
 
     Returns the tasks of the shard, of which those whose results are there do nothing, and what is called when all are
@@ -212,7 +213,7 @@ def plan_scoring(
         for file, name in zip(files[part], names[part], strict=True)
     )
 
-    def finish(totals: PartTotals) -> dict[str, Any]:
+    def finish(totals: PartTotals) -> ResultFilesDict:
         manifest = results.write_manifest(task.recipe(), names)
         return {
             "inputs": len(names),

@@ -186,3 +186,13 @@ class EvaluationDict(FiguresDict):
 
     left_out: Annotated[LeftOutDict, "Rows that are not counted."]
     seen: Annotated[SeenDict | None, "Rows that were seen in fitting; null if the model keeps no row hashes."]
+
+
+class ResultFilesDict(TypedDict):
+    inputs: Annotated[int, "Input files, those of other shards among them."]
+    scored: Annotated[int, "Files that were scored now."]
+    skipped: Annotated[int, "Files whose results were there already."]
+    removed: Annotated[int, "Results of another content, model or option, now removed."]
+    missing: Annotated[int, "Inputs without results so far: those of other shards."]
+    rows_scored: Annotated[int, "Rows of the files that were scored now."]
+    manifest: Annotated[str, "File that lists inputs and results."]
