@@ -4,7 +4,7 @@ import os
 import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
 from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
