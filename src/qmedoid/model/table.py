@@ -18,8 +18,7 @@ from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numb
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import TrainingSummary
+from qmedoid.model.training_summary import SeenRows, TrainingSummary
 from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
 
 Record = Mapping[str, Any]

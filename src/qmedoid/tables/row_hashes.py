@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.model.contract import Dates, Levels
-from qmedoid.model.seen_rows import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.model.table import TableModel
+from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.tables import cells
 from qmedoid.tables.encode import plain_numbers
 from qmedoid.tables.number_blocks import number_blocks
