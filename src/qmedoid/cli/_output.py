@@ -15,8 +15,8 @@ from qmedoid.spelling import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from qmedoid.model.model import Model
     from qmedoid.model.operating_point import OperatingSummary
-    from qmedoid.model.table import TableModel
     from qmedoid.tables.scoring import OnProgress
 
 OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -245,7 +245,7 @@ def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     console.print(grid((f"{summary.n_rows:,} rows out of fold", "value", "95 % from", "to"), rows))
 
 
-def tell_cut(model: "TableModel") -> None:
+def tell_cut(model: "Model") -> None:
     """Say where a model cuts, and with which precision and recall on held-out rows."""
     from qmedoid.model.operating_point import cut_in_words
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
-from qmedoid.cli.options import Budgets, Model, Options, listed
+from qmedoid.cli.options import Budgets, ModelPath, Options, listed
 from qmedoid.model.contract import Levels
 from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
+from qmedoid.model.model import Model
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import verdict
 
 
@@ -29,7 +29,7 @@ class InspectOptions(Options):
     most_used = ("budgets", "json")
     examples = ("qmedoid inspect patients.qmedoid", "qmedoid inspect patients.qmedoid --budgets 100,1%")
 
-    model: Model
+    model: ModelPath
     budgets: Budgets = None
 
 
@@ -129,7 +129,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
     }
 
 
-def _training(model: TableModel) -> TrainingTableDict | None:
+def _training(model: Model) -> TrainingTableDict | None:
     """The summary of the training table."""
     training = model.training
     if training is None:

@@ -26,9 +26,9 @@ from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.cut import budget_dict
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
@@ -148,7 +148,7 @@ def run(options: ScoreOptions) -> None:
 
 def say_scored(
     options: ScoreOptions,
-    model: TableModel,
+    model: Model,
     scored: ScoredFile,
     totals: "ScoredFile | PartTotals",
     bad_rows_file: str | None,
@@ -252,7 +252,7 @@ def _asked_prevalence(text: str | None) -> float | str | None:
 
 
 def _prior(
-    model: TableModel, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
+    model: Model, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
 ) -> tuple[float | None, PrevalenceEstimate | None]:
     """The prevalence that is asked for, and the estimate of it, if that is."""
     if prevalence is not None and len(model.decision.classes) != 2:
@@ -270,7 +270,7 @@ def _prior(
 
 
 def _top(
-    model: TableModel, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
+    model: Model, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
 ) -> tuple[Cut, tuple[str, OperatingSummary] | None]:
     """The cut above which the highest scores of the table lie, and what held-out rows show at this rate."""
     model = at(model, Cut(prior))
@@ -299,7 +299,7 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
     return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
 
 
-def _warn_of_drift(model: TableModel, scored: ScoredFile) -> Drift | None:
+def _warn_of_drift(model: Model, scored: ScoredFile) -> Drift | None:
     """How the alert rate differs from what was expected, with a warning if it was not to be expected."""
     if model.decision.operating is None:
         return None
@@ -318,7 +318,7 @@ def _warn_of_ties(top: int | None, alerts: int, rows: int) -> None:
         )
 
 
-def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
+def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
     """How frequent the second class was taken to be, and seems to be."""
     priors, expected = model.decision.priors, model.decision.expected_priors
     if not shows_prevalence(model) or priors is None or expected is None:
@@ -333,7 +333,7 @@ def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> Sco
 
 
 def _tell_scored(
-    model: TableModel,
+    model: Model,
     scored: ScoredFile,
     novelty: NoveltyReport,
     drift: Drift | None,
@@ -362,7 +362,7 @@ def _tell_scored(
         )
 
 
-def _changed(model: TableModel, drift: Drift) -> str:
+def _changed(model: Model, drift: Drift) -> str:
     """What is said of an alert rate that was not to be expected."""
     hint = ""
     if shows_prevalence(model) and model.decision.shift is None:

@@ -19,8 +19,8 @@ from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import asked_rule
-from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.saved import SavedModel, check_saved
 from qmedoid.tables.arrow import as_table
@@ -215,7 +215,7 @@ def recalibrated(
     return Recalibration(made, len(rows.codes), left_out, before, after, _interval(gains, groups), tuple(notes))
 
 
-def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, RecalibrationLeftOutDict, list[str]]:
+def _new_rows(model: Model, tally: LabeledTally) -> tuple[LabeledRows, RecalibrationLeftOutDict, list[str]]:
     """The rows that the fit has not seen, how many others there are, and notes on them."""
     if not tally.labeled:
         classes = some_of([repr(label) for label in model.decision.classes], 10)
@@ -248,7 +248,7 @@ def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, Reca
     return rows.take(~known), left_out, notes
 
 
-def _check_enough(model: TableModel, codes: Codes, groups: Codes | None) -> None:
+def _check_enough(model: Model, codes: Codes, groups: Codes | None) -> None:
     """Refuse rows that are too few of some class."""
     n_classes = len(model.decision.classes)
     draws = codes if groups is None else np.unique(groups * n_classes + codes) % n_classes
@@ -261,7 +261,7 @@ def _check_enough(model: TableModel, codes: Codes, groups: Codes | None) -> None
         )
 
 
-def _same_point(model: TableModel) -> Any:
+def _same_point(model: Model) -> Any:
     """The operating point that the model was fitted with, as a parameter."""
     decision, stored = model.decision, model.parameters.get("operating_point")
     operating = decision.operating
@@ -314,7 +314,7 @@ def _cross_fitted(
     return found
 
 
-def _figures(model: TableModel, codes: Codes, decided: Decisions) -> RecalibrationFiguresDict:
+def _figures(model: Model, codes: Codes, decided: Decisions) -> RecalibrationFiguresDict:
     report: Mapping[str, Any] = decision_report(model, codes, decided)
     return cast("RecalibrationFiguresDict", {name: report[name] for name in _COMPARED if name in report})
 

@@ -16,8 +16,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import Change, share_change
 from qmedoid.model.contract import Dates
+from qmedoid.model.model import Model
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.table import TableModel
 from qmedoid.tables.documents import NoveltyDict, OutsideDict, ShiftedDict
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -162,7 +162,7 @@ class _Counts:
     far: int = 0
     bins: Codes | int = 0
 
-    def add(self, model: TableModel, novelty: Novelty, columns: Columns, rows: slice) -> None:
+    def add(self, model: Model, novelty: Novelty, columns: Columns, rows: slice) -> None:
         part = [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
         if not len(part[0]):
             return
@@ -205,7 +205,7 @@ class NoveltyTally:
         kept = before if before[0] >= excess else (excess, worst)
         self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + worst.rows)
 
-    def add(self, model: TableModel, columns: Columns, rows: Codes | None = None) -> None:
+    def add(self, model: Model, columns: Columns, rows: Codes | None = None) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about.
 
         `rows` are their places in the table, where rows between them were left out.
@@ -219,7 +219,7 @@ class NoveltyTally:
         self.thin.add(model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
         self.rows += n_rows
 
-    def _add_outside(self, model: TableModel, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
+    def _add_outside(self, model: Model, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
         found = novelty.outside(columns, model.layout.is_read)
         if not found:
             return
@@ -235,7 +235,7 @@ class NoveltyTally:
             worst = Outside(name, int(rows.sum()), place_in_table, value, *bounds, are_days[column])
             self._keep_outside(place, float(excess[row]), worst)
 
-    def report(self, model: TableModel) -> NoveltyReport:
+    def report(self, model: Model) -> NoveltyReport:
         """All of it compared with the training rows."""
         novelty = model.novelty
         if novelty is None:
@@ -256,7 +256,7 @@ class NoveltyTally:
             found = replace(found, far_share=share, far_expected=expected, far_change=far, is_far=is_far)
         return found if outside or found.shifted or found.is_far else replace(found, status="none")
 
-    def _shifted(self, model: TableModel, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
+    def _shifted(self, model: Model, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
         read = model.layout.is_read[novelty.binned]
         width = NormalDist().inv_cdf(1.0 - _CHANCE / max(int(read.sum()), 1))
         found, starts = [], novelty.offsets + np.arange(len(novelty.offsets))
@@ -283,7 +283,7 @@ def _shift(name: str, edges: Array, share: Array, expected: Array, moved: float)
     return Shifted(name, low, high, float(share[worst]), float(expected[worst]), moved, kind)
 
 
-def record_novelty(model: TableModel, columns: Columns, *, threads: int | None = None) -> Array:
+def record_novelty(model: Model, columns: Columns, *, threads: int | None = None) -> Array:
     """Novelty of every record from its encoded columns, shape (n,): see `Novelty.of_records`; NaN where unknown."""
     novelty = model.novelty
     if novelty is None:
@@ -310,7 +310,7 @@ def _deviates(here: Codes, before: Codes) -> float:
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
 
 
-def _are_days(model: TableModel) -> list[bool]:
+def _are_days(model: Model) -> list[bool]:
     """For every encoded column, whether it counts days."""
     return [
         isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
