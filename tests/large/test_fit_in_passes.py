@@ -20,8 +20,8 @@ from qmedoid.large.fit import InPasses, fit_in_passes
 from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
 from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 from qmedoid.large.split import Sizes
+from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import model_bytes
-from qmedoid.model.table import TableModel
 
 N_ROWS = 12_000
 RARE = RareEventClassifier(comparisons=False, n_rare=60, n_common=120, n_hard=40)
@@ -52,7 +52,7 @@ def fitted(where: str, method: Any = RARE, *, runner: Any = None, **settings: An
     owner = MedoidClassifier(method=method, random_state=0)
     runner = runner or file_runner(file_table(where))
 
-    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
+    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
         return with_places(owner.table_model(), sampled.rows), owner.notes_
@@ -143,7 +143,7 @@ def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
     )
     seen: list[Sampled] = []
 
-    def look(sampled: Sampled) -> tuple[TableModel, list[str]]:
+    def look(sampled: Sampled) -> tuple[Model, list[str]]:
         seen.append(sampled)
         raise InterruptedError
 
@@ -209,7 +209,7 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
     shops, a = table["shop"].to_pylist(), table["a"].to_pylist()
     sampled: list[int] = []
 
-    def look(sampled_rows: Sampled) -> tuple[TableModel, list[str]]:
+    def look(sampled_rows: Sampled) -> tuple[Model, list[str]]:
         sampled.extend(sampled_rows.rows.tolist())
         raise InterruptedError
 
@@ -245,7 +245,7 @@ def _held(where: str, roles: Any, **settings: Any) -> pa.Table:
     owner = MedoidClassifier(method=RARE, random_state=0, roles=roles)
     runner = file_runner(file_table(where))
 
-    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
+    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
         return owner.table_model(), []

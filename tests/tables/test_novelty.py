@@ -12,7 +12,7 @@ import pytest
 from qmedoid import MedoidClassifier, load
 from qmedoid.datasets import read_shipped
 from qmedoid.model.contract import Dates, Levels, Numbers
-from qmedoid.model.fit_novelty import encoded_readings, fit_novelty
+from qmedoid.model.novelty import encoded_readings, fit_novelty
 from qmedoid.saved import SavedModel
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns

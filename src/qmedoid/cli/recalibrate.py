@@ -16,7 +16,7 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.options import Model, Output, PointOptions, ReadingOptions, Table, TargetName
+from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target
@@ -37,7 +37,7 @@ class RecalibrateOptions(PointOptions, ReadingOptions):
     most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
     examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
 
-    model: Model
+    model: ModelPath
     table: Table
     output: Output
     target: TargetName = None

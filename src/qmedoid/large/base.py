@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.model.contract import Column
+from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import model_bytes
-from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
 from qmedoid.tables.numbers import comma_numbers
 from qmedoid.tables.row_hashes import Bits, mixed
@@ -69,7 +69,7 @@ def facts_of(one: Pass) -> dict[str, str]:
     """All that a summary depends on besides the rows, which names the files of finished partitions."""
     facts = {name: value for name, value in vars(one).items() if name != "name"}
     return {
-        name: blake2b(model_bytes(value), digest_size=16).hexdigest() if isinstance(value, TableModel) else repr(value)
+        name: blake2b(model_bytes(value), digest_size=16).hexdigest() if isinstance(value, Model) else repr(value)
         for name, value in facts.items()
     }
 

@@ -15,13 +15,11 @@ from qmedoid.geometry.row_groups import numbered
 from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of
 from qmedoid.large.split import TEST, TRAIN, RowSplit, moments
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
-from qmedoid.model.choose_point import choose_point
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.seen_rows import KEY_BYTES
-from qmedoid.model.table import Decisions, TableModel
-from qmedoid.model.training_summary import MOST_DAYS, DayCounts, TrainingSummary
+from qmedoid.model.model import Decisions, Model
+from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
@@ -46,7 +44,7 @@ class JudgePass:
 
     reading: RawReading
     target: str
-    model: TableModel
+    model: Model
     split: RowSplit
     held_rate: float
     seed: int
@@ -116,7 +114,7 @@ class JudgedRows(NamedTuple):
 class _Tally:
     """Counts of training rows, column by column."""
 
-    def __init__(self, model: TableModel, columns: tuple[Column, ...]) -> None:
+    def __init__(self, model: Model, columns: tuple[Column, ...]) -> None:
         encodings = {one.name: encoding for one, encoding in zip(model.contract.columns, model.encodings, strict=True)}
         self._columns = columns
         self._encodings: list[Encoding | None] = [encodings.get(column.name) for column in columns]
@@ -193,8 +191,8 @@ LEAST_ROWS = 10
 
 
 def calibrate_judged(
-    model: TableModel, rows: JudgedRows, found: Summary, operating_point: Any, kind: CalibrationKind
-) -> tuple[TableModel, list[str]]:
+    model: Model, rows: JudgedRows, found: Summary, operating_point: Any, kind: CalibrationKind
+) -> tuple[Model, list[str]]:
     """Fit the calibration and the operating point to rows that the model has not seen; count the training rows.
 
     Returns the model with notes on what all rows of the table hold.
@@ -206,13 +204,12 @@ def calibrate_judged(
     draws = numbered(rows.draws)
     groups = None if draws.max() + 1 == len(draws) else draws
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
-    chosen = choose_point(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
-    how: dict[str, Any] = {"priors": counts / counts.sum(), "operating": chosen.expected, "biases": chosen.biases}
-    decision = Decision(model.decision.classes, chosen.cut, **how)
+    chosen, curve = Decision.chosen(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
+    decision = replace(chosen, priors=counts / counts.sum())
     again = best.with_last_calibration(calibration)
     importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     columns, notes = _counted_columns(model, found)
-    contract, training = replace(model.contract, columns=columns), _training(model, found, chosen.curve)
+    contract, training = replace(model.contract, columns=columns), _training(model, found, curve)
     made = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
     return replace(made, contract=contract, training=training), notes
 
@@ -227,7 +224,7 @@ def check_calibrating(counts: Mapping[Any, int]) -> None:
         )
 
 
-def judged_report(model: TableModel, rows: JudgedRows, found: Summary) -> dict[str, Any]:
+def judged_report(model: Model, rows: JudgedRows, found: Summary) -> dict[str, Any]:
     """Figures of all rows that were held out, as of `qmedoid.tables.evaluating.labeled_report`."""
     best = model.best
     assert isinstance(best, HybridModel), "a fit of a table is no circuit alone"
@@ -238,7 +235,7 @@ def judged_report(model: TableModel, rows: JudgedRows, found: Summary) -> dict[s
     return report | {"left_out": {name: left_out.get(name, 0) for name in ("missing", "unknown", "seen")}}
 
 
-def _training(model: TableModel, found: Summary, curve: Any) -> TrainingSummary:
+def _training(model: Model, found: Summary, curve: Any) -> TrainingSummary:
     """Counts of all training rows."""
     missing = found.counts.get("missing", {})
     levels = []
@@ -258,7 +255,7 @@ def _days(counts: Mapping[str, int]) -> DayCounts | None:
     return DayCounts(days, rows)
 
 
-def _counted_columns(model: TableModel, found: Summary) -> tuple[tuple[Column, ...], list[str]]:
+def _counted_columns(model: Model, found: Summary) -> tuple[tuple[Column, ...], list[str]]:
     """Columns of the contract by what all rows of the table hold, with notes on what the sample had not shown."""
     columns, notes, missing = list[Column](), list[str](), found.counts.get("missing", {})
     for column in model.contract.columns:

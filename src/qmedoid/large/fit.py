@@ -59,7 +59,7 @@ from qmedoid.large.split import (
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.registry import estimator_class
 from qmedoid.model.contract import Column
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import cell_codes, with_missing_values_out
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
@@ -76,7 +76,7 @@ class InPasses(NamedTuple):
 
     Attributes
     ----------
-    model : TableModel
+    model : Model
     report : dict or None
         Figures of all rows that were held out.
     held_out : pyarrow.Table
@@ -87,7 +87,7 @@ class InPasses(NamedTuple):
     times : list of PassTime
     """
 
-    model: TableModel
+    model: Model
     report: dict[str, Any] | None
     held_out: pa.Table
     notes: list[str]
@@ -339,7 +339,7 @@ def _fit_in_passes(
     missing = check_missing("The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target)
     settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed, missing=missing)
 
-    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
+    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         fitted._settled, fitted._totals = sampled.inferred, sampled.totals
         rows = _rows_of(sampled.table.drop_columns([target]), names)
         fitted.fit(rows, sampled.labels, sample_weight=sampled.weights)
@@ -352,7 +352,7 @@ def _fit_in_passes(
         warn(f"{note[0].upper()}{note[1:]}.")
 
 
-def _adopt(fitted: Any, model: TableModel) -> None:
+def _adopt(fitted: Any, model: Model) -> None:
     """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
     fitted.models_ = list(model.models)
     fitted.model_ = fitted.models_[0]

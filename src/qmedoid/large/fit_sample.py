@@ -17,7 +17,7 @@ from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept
 from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, Sizes, read_cells
 from qmedoid.methods.registry import estimator_class
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.issues import Issues
@@ -83,7 +83,7 @@ class Sampled(NamedTuple):
         return hashed.hexdigest()
 
 
-FitSample = Callable[[Sampled], tuple[TableModel, list[str]]]
+FitSample = Callable[[Sampled], tuple[Model, list[str]]]
 """Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
 
 
@@ -122,7 +122,7 @@ def sample_of(
     return Sampled(table, np.array(labels.to_pylist()), rows, groups, weights, inferred, totals)
 
 
-def with_places(model: TableModel, rows: Codes) -> TableModel:
+def with_places(model: Model, rows: Codes) -> Model:
     """A model whose medoids are numbered by their places in the whole table."""
     return renumbered(model, rows)
 
@@ -179,7 +179,7 @@ def add_hard_rows(
 
 def _pilot(
     owner: Any, runner: Runner, settings: PassSettings, training: pa.Table, is_rare: Flags, inferred: Inferred
-) -> TableModel:
+) -> Model:
     """A small model of the rare class against the other, fast to score."""
     rng = np.random.default_rng(settings.seed)
     chosen = [
@@ -198,7 +198,7 @@ def _pilot(
     pilot._settled = inferred
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
-        made: TableModel = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
+        made: Model = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
     return made
 
 
@@ -207,7 +207,7 @@ HARD = "hard"
 _MOST_LOG_ODDS = 30.0
 
 
-def likeness(pilot: TableModel, rows: pa.RecordBatch | pa.Table) -> Array:
+def likeness(pilot: Model, rows: pa.RecordBatch | pa.Table) -> Array:
     """Odds of the second class, by the pilot."""
     scores = decide_batch(pilot, rows, Issues(trusts_points=True))[0].scores
     odds: Array = np.exp(np.clip(scores[:, 1] - scores[:, 0], -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
@@ -221,7 +221,7 @@ class LikenessPass:
     reading: RawReading
     target: str
     common: tuple[str, ...]
-    pilot: TableModel
+    pilot: Model
     split: RowSplit
     scale: float
     seed: int

@@ -25,7 +25,7 @@ from qmedoid.large.result_folder import (
 )
 from qmedoid.large.shared import cached_model
 from qmedoid.model.contract import Contract
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
 from qmedoid.tables.documents import ResultFilesDict
@@ -158,7 +158,7 @@ class PartTotals:
     removed: int = 0
 
     @classmethod
-    def none(cls, model: TableModel) -> "PartTotals":
+    def none(cls, model: Model) -> "PartTotals":
         """Nothing so far."""
         return cls(0, 0, dict.fromkeys(map(str, model.decision.classes), 0), ScoredFile.none(model))
 

@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
@@ -28,13 +28,13 @@ class Decider:
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     columns : sequence of ndarray
     picked : ndarray of shape (n,) or None
         Records that the trained circuit decides; None for those that measured distances pick.
     """
 
-    def __init__(self, model: TableModel, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
+    def __init__(self, model: Model, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
         self.model = replace(model, backends=CLOSED_FORM)  # no circuit runs for a plan, nor again and again for errors
         self.columns, self.picked = [np.asarray(column) for column in columns], picked
 
@@ -67,7 +67,7 @@ def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
 
 
 def plan_measurement(
-    model: TableModel,
+    model: Model,
     columns: Sequence[npt.NDArray[Any]],
     backend: Any = None,
     *,
@@ -127,7 +127,7 @@ class Records(NamedTuple):
 
 
 def read_records(
-    model: TableModel,
+    model: Model,
     table: str,
     *,
     limit: int | None = None,

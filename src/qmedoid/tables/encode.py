@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Numbers
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.issues import NAMED_LEVELS, Issues
@@ -181,7 +181,7 @@ def _count(column: Column, wrong: pa.Array, n_missing: int, issues: Issues) -> N
         issues.column(column.name).missing += n_missing
 
 
-def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]:
+def training_sizes(model: Model, places: Iterable[int]) -> dict[str, float]:
     """The median size of the training numbers, by column; of those that may have been parted, and plain ones only."""
     sizes = {}
     for place in places:
@@ -193,7 +193,7 @@ def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]
     return sizes
 
 
-def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, tuple[str, float]]) -> None:
+def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, float]]) -> None:
     """Note those columns of a table that would be more like the training rows if their points parted thousands."""
     sizes = training_sizes(model, range(len(model.contract.columns))) if grouped else {}
     for name, (example, size) in grouped.items():

@@ -24,9 +24,9 @@ from qmedoid.metrics.classification import (
 )
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.training_summary import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
 from qmedoid.tables.issues import Issues
@@ -45,7 +45,7 @@ _NAMED = 5
 T = TypeVar("T")
 
 
-def without_seen(model: TableModel, codes: Codes, hashes: Hashes | None) -> Codes:
+def without_seen(model: Model, codes: Codes, hashes: Hashes | None) -> Codes:
     """Class codes in which rows that the fit has seen are `SEEN`; all as they were if the model keeps no hashes."""
     if model.seen is None or hashes is None:
         return codes
@@ -58,7 +58,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     return Decisions._make([*map(np.concatenate, arrays), None])
 
 
-def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
+def labeled_report(model: Model, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
     With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
@@ -81,11 +81,11 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
     seen: SeenDict | None = None
     if model.seen is not None and hashes is not None:
         found = model.seen.among(hashes[known | (codes == SEEN)])
-        seen = {"rows": found.rows, "checked": found.checked}
+        seen = {"rows": found[0], "checked": found[1]}
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
-def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> FiguresDict:
+def decision_report(model: Model, codes: Codes, decided: Decisions) -> FiguresDict:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
     For two classes the second is the positive one: precision, recall and the areas are of it. What is not defined, such
@@ -132,7 +132,7 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> Figu
     return report
 
 
-def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
+def report_notes(model: Model, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
     """Notes on a report: rows that are not new, classes that are absent or, with `seldom`, hardly ever called."""
     left_out, seen = report.get("left_out", {}).get("seen"), seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
@@ -186,7 +186,7 @@ class EvaluatedFile(NamedTuple):
 
 
 def evaluate_file(
-    model: TableModel,
+    model: Model,
     where: str,
     target: str,
     settings: ScoreSettings,
@@ -245,7 +245,7 @@ def _where_and_why(bad: BadRows, origin: Origin) -> str:
 
 
 def estimate_in_file(
-    model: TableModel, where: str, settings: ScoreSettings, *, on_progress: OnProgress | None = None
+    model: Model, where: str, settings: ScoreSettings, *, on_progress: OnProgress | None = None
 ) -> PrevalenceEstimate:
     """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
     # Another prevalence is refused where it has no meaning, before anything is read.
@@ -267,7 +267,7 @@ def estimate_in_file(
 
 
 def top_in_file(
-    model: TableModel,
+    model: Model,
     where: str,
     count: int,
     settings: ScoreSettings,
@@ -296,7 +296,7 @@ def top_in_file(
 
 
 def _first_pass(
-    model: TableModel,
+    model: Model,
     where: str,
     settings: ScoreSettings,
     on_progress: OnProgress | None,
@@ -355,7 +355,7 @@ class LabeledRows(NamedTuple):
 class LabeledTally:
     """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
 
-    model: TableModel
+    model: Model
     most: int = MOST_ROWS
     missing: int = 0
     unknown: int = 0

@@ -16,8 +16,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import share_change
 from qmedoid.model.contract import Dates
+from qmedoid.model.model import Model
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.table import TableModel
 from qmedoid.tables.documents import NoveltyDict, OutsideDict, ShiftedDict
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -132,7 +132,7 @@ class NoveltyTally:
         kept = kept if before >= excess else worst
         self.outside[place] = max(before, excess), {**kept, "rows": rows}
 
-    def add(self, model: TableModel, columns: Columns, rows: Codes | None = None) -> None:
+    def add(self, model: Model, columns: Columns, rows: Codes | None = None) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about.
 
         `rows` are their places in the table, where rows between them were left out.
@@ -154,7 +154,7 @@ class NoveltyTally:
         self.thin = self.thin + counted(slice(-self.rows % _EVERY, n_rows, _EVERY))
         self.rows += n_rows
 
-    def _add_outside(self, model: TableModel, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
+    def _add_outside(self, model: Model, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
         found = novelty.outside(columns, model.layout.is_read)
         if not found:
             return
@@ -175,7 +175,7 @@ class NoveltyTally:
             }
             self._keep_outside(place, float(excess[row]), worst)
 
-    def report(self, model: TableModel) -> NoveltyReport:
+    def report(self, model: Model) -> NoveltyReport:
         """All of it compared with the training rows."""
         novelty = model.novelty
         found: NoveltyDict = {
@@ -206,7 +206,7 @@ class NoveltyTally:
         found["status"] = "unlike" if is_unlike else "none" if self.rows >= ENOUGH_ROWS else "too few"
         return NoveltyReport(found, self.rows)
 
-    def _compare(self, model: TableModel, novelty: Novelty, counts: Codes, found: NoveltyDict) -> None:
+    def _compare(self, model: Model, novelty: Novelty, counts: Codes, found: NoveltyDict) -> None:
         """Compare the bins of columns, and the distances from the medoids, with those of the training rows."""
         rows, far, bins = int(counts[0]), int(counts[1]), counts[2:]
         read = model.layout.is_read[novelty.binned]
@@ -247,7 +247,7 @@ def _shift(name: str, edges: Array, share: Array, expected: Array, moved: float)
     }
 
 
-def record_novelty(model: TableModel, columns: Columns, *, threads: int | None = None) -> Array:
+def record_novelty(model: Model, columns: Columns, *, threads: int | None = None) -> Array:
     """Novelty of every record from its encoded columns, shape (n,): see `Novelty.of_records`; NaN where unknown."""
     novelty = model.novelty
     if novelty is None:
@@ -274,7 +274,7 @@ def _deviates(here: Codes, before: Codes) -> float:
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
 
 
-def _are_days(model: TableModel) -> list[bool]:
+def _are_days(model: Model) -> list[bool]:
     """For every encoded column, whether it counts days."""
     return [
         isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"

@@ -25,8 +25,8 @@ from qmedoid.metrics.texts import (
 )
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import probability
-from qmedoid.model.table import Decisions, TableModel
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
@@ -52,7 +52,7 @@ class DecidedRows(NamedTuple):
     bad: BadRows | None = None
 
     @classmethod
-    def none(cls, model: TableModel, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
+    def none(cls, model: Model, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
         """No row that could be decided about."""
         n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
         nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
@@ -69,7 +69,7 @@ class ResultColumns:
         There is no such result, or the model does not have what is requested.
     """
 
-    def __init__(self, model: TableModel, settings: ScoreSettings) -> None:
+    def __init__(self, model: Model, settings: ScoreSettings) -> None:
         unknown = [name for name in settings.add if name not in ADDED]
         if unknown:
             raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
@@ -197,7 +197,7 @@ def _chosen(values: Sequence[Any], places: Codes) -> Any:
 
 
 def reason_texts(
-    model: TableModel, batch: pa.RecordBatch | pa.Table, encoded: Sequence[Array], decided: Decisions, n_reasons: int
+    model: Model, batch: pa.RecordBatch | pa.Table, encoded: Sequence[Array], decided: Decisions, n_reasons: int
 ) -> pa.Array:
     """The columns that contributed most to each decision, such as ``Age 61 (×1.7 odds); Sex F (÷1.2)``.
 
@@ -207,7 +207,7 @@ def reason_texts(
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     batch : RecordBatch or Table
         The records, under the names of the contract.
     encoded : sequence of ndarray
@@ -236,7 +236,7 @@ def reason_texts(
     return joined_texts(parts, "; ")
 
 
-def sentence_texts(model: TableModel, decided: Decisions, reasons: pa.Array) -> pa.Array:
+def sentence_texts(model: Model, decided: Decisions, reasons: pa.Array) -> pa.Array:
     """Each decision in words: what an explanation begins with, and the reasons by size."""
     import pyarrow.compute as pc
 

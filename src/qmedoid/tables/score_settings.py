@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.writing import OnBadRow
 
@@ -61,7 +61,7 @@ class Cut(NamedTuple):
         return self._asdict() | {"log_odds": None if self.log_odds is None else repr(self.log_odds)}  # may be infinite
 
 
-def at(model: TableModel, cut: Cut) -> TableModel:
+def at(model: Model, cut: Cut) -> Model:
     """A copy of a model for another prevalence and with another cut, where these are given."""
     if cut.prevalence is not None:
         model = replace(model, decision=model.decision.at_priors(cut.prevalence))

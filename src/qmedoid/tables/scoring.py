@@ -14,7 +14,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
@@ -44,7 +44,7 @@ class TableReading:
 
     def __init__(
         self,
-        model: TableModel,
+        model: Model,
         where: str,
         on_mismatch: OnMismatch,
         *,
@@ -72,7 +72,7 @@ class TableReading:
         """Names in the table, by those of the contract, where they differ."""
 
     @classmethod
-    def by(cls, model: TableModel, where: str, settings: ScoreSettings) -> "TableReading":
+    def by(cls, model: Model, where: str, settings: ScoreSettings) -> "TableReading":
         """The reading of a table that a score asks for."""
         return cls(
             model,
@@ -209,7 +209,7 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
 
 
 def decide_rows(
-    model: TableModel,
+    model: Model,
     batch: pa.RecordBatch | pa.Table,
     issues: Issues,
     tally: NoveltyTally | None = None,
@@ -234,7 +234,7 @@ def decide_rows(
 
 
 def decide_batch(
-    model: TableModel,
+    model: Model,
     batch: pa.RecordBatch | pa.Table,
     issues: Issues,
     tally: NoveltyTally | None = None,
@@ -266,7 +266,7 @@ def decide_batch(
 
 
 @contextmanager
-def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issues: Issues) -> Iterator[None]:
+def refused_by_column(model: Model, batch: pa.RecordBatch | pa.Table, issues: Issues) -> Iterator[None]:
     """Name the columns where a model refuses missing cells that it cannot fill in."""
     try:
         yield
@@ -278,7 +278,7 @@ def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issue
         raise
 
 
-def shows_prevalence(model: TableModel) -> bool:
+def shows_prevalence(model: Model) -> bool:
     """Whether the scores of a model show how frequent its classes are in a table of any length."""
     return len(model.decision.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
@@ -308,7 +308,7 @@ class ScoredFile:
     log_odds: LogOddsHistogram | None
 
     @classmethod
-    def none(cls, model: TableModel) -> "ScoredFile":
+    def none(cls, model: Model) -> "ScoredFile":
         """Nothing so far."""
         predicted = dict.fromkeys(map(str, model.decision.classes), 0)
         log_odds = LogOddsHistogram() if shows_prevalence(model) else None
@@ -333,7 +333,7 @@ class ScoredFile:
         if self.log_odds is not None and other.log_odds is not None:
             self.log_odds.merge(other.log_odds)
 
-    def prevalence(self, model: TableModel) -> PrevalenceEstimate | None:
+    def prevalence(self, model: Model) -> PrevalenceEstimate | None:
         """How frequent the second class seems to be; None where nothing shows it."""
         priors = model.decision.expected_priors
         return None if not self.rows or self.log_odds is None or priors is None else self.log_odds.estimate(priors[1])
@@ -350,7 +350,7 @@ class TablePart(NamedTuple):
 
 
 def score_file(
-    model: TableModel,
+    model: Model,
     where: str,
     out: str,
     settings: ScoreSettings,

@@ -15,8 +15,8 @@ import pyarrow as pa
 from qmedoid.arrays import Codes, Flags
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.model.contract import Column, Encoding, Numbers
+from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, would_be_lost
-from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text
@@ -216,7 +216,7 @@ class BadRows(NamedTuple):
 
 
 def find_bad_rows(
-    model: TableModel, batch: pa.RecordBatch | pa.Table, issues: Issues, malformed: Mapping[int, str] | None = None
+    model: Model, batch: pa.RecordBatch | pa.Table, issues: Issues, malformed: Mapping[int, str] | None = None
 ) -> BadRows | None:
     """The rows of a batch with a cell that is not of its kind, infinite or too large, or that cannot be filled in.
 

@@ -5,9 +5,9 @@ import pytest
 import spoilt_files as spoilt
 from sample_models import all_models
 
+from qmedoid.model.model import Model
 from qmedoid.model.storage.forms import read, stored_fields, write
 from qmedoid.model.storage.strict import parsed, written
-from qmedoid.model.table import TableModel
 from qmedoid.schema import RefusedError, Values, Wording
 
 MODELS = all_models()
@@ -134,7 +134,7 @@ def _with(array, place, value):
 
 def spoilt_contents(model, described, arrays):
     """The path of a field, and JSON and arrays where it is spoilt."""
-    for path, form, _ in fields_of(TableModel, model):
+    for path, form, _ in fields_of(Model, model):
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
         kind = type(form).__name__
         if form is None:
@@ -176,11 +176,11 @@ OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "
 def test_field_that_its_declaration_forbids_is_refused_and_named(name):
     arrays = {}
     described = write(MODELS[name], arrays)
-    read(TableModel, parsed(written(described)), dict(arrays))
+    read(Model, parsed(written(described)), dict(arrays))
     paths = []
     for path, forged, changed in spoilt_contents(MODELS[name], described, arrays):
         with pytest.raises(RefusedError) as caught:
-            read(TableModel, parsed(written(forged)), dict(changed))
+            read(Model, parsed(written(forged)), dict(changed))
         message = str(caught.value)
         # Offsets that end elsewhere are the length of another array, which is named instead.
         assert path.removesuffix(".offsets") in message, (path, message)

@@ -18,8 +18,7 @@ from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numb
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import TrainingSummary
+from qmedoid.model.training_summary import SeenRows, TrainingSummary
 from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
 
 Record = Mapping[str, Any]
@@ -65,7 +64,7 @@ class Layout(NamedTuple):
     is_read : ndarray of shape (M,)
         For every encoded column, whether it is of one of these.
     checked : frozenset of int
-        Columns of the contract whose bad values `TableModel.decide` is sure to refuse: they need not be looked for
+        Columns of the contract whose bad values `Model.decide` is sure to refuse: they need not be looked for
         first.
     """
 
@@ -76,7 +75,7 @@ class Layout(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class Model:
     """Models that decide about one kind of table.
 
     Attributes
@@ -186,7 +185,7 @@ class TableModel:
         method = self.method
         return "circuit" if method is None else decider(method), "circuit"
 
-    def at_operating_point(self, operating_point: Any) -> "TableModel":
+    def at_operating_point(self, operating_point: Any) -> "Model":
         """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.
 
         Metrics are about the cut of the fit, and are left out.
@@ -213,7 +212,7 @@ class TableModel:
             checked = frozenset(place for place in used if first[place] in columns)
         return Layout(names, used, np.isin(source, used), checked)
 
-    def before_calibration(self) -> "TableModel":
+    def before_calibration(self) -> "Model":
         """A copy whose scores are those that the last calibration of the best model is fitted to, the largest first.
 
         Raises
