@@ -32,11 +32,10 @@ from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.large.counting import count_rows
 from qmedoid.large.fit import fit_in_passes
 from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
+from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
-from qmedoid.large.split import Sizes
 from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
@@ -94,7 +93,7 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
     runner = file_runner(file_table(str(folder)), pass_workers(client).results, on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
-    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=Sizes(10_000, 200_000))
+    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=(10_000, 200_000))
 
     def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags, Table, column_slices
 from qmedoid.methods.part import Part
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
-from qmedoid.schema import MOST_ROWS, Offsets, RefusedError, Values
+from qmedoid.schema import MOST_ROWS, RefusedError, Values, part_bounds
 
 Columns = Sequence[npt.NDArray[Any]]
 LEAST, MOST = 1e-100, 1e100
@@ -73,7 +73,7 @@ class Novelty:
     low: Annotated[Array, Values("L", least=-_LARGEST, most="lowest")]
     high: Annotated[Array, Values("L", least="highest", most=_LARGEST)]
     binned: Annotated[Codes, Values("B", below="M", order="rises")]
-    offsets: Annotated[Codes, Offsets("B", "E")]
+    offsets: Annotated[Codes, part_bounds("B", "E")]
     edges: Annotated[Array, Values("E", order="rises", within="offsets")]
     counts: Annotated[Codes, Values("E+B", most="n_rows")]
     far: Far | None = None

@@ -13,7 +13,7 @@ from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, is_number
 from qmedoid.model.documents import OperatingDict
-from qmedoid.schema import Values, Wording, shown
+from qmedoid.schema import Values, shown
 
 DRIFT_WIDTH = 3.0
 """Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
@@ -132,7 +132,7 @@ class OperatingSummary:
     ('min_recall', True)
     """
 
-    rule: Annotated[str, Wording(RULES)]
+    rule: Annotated[str, RULES]
     asked: float | None
     log_odds: float
     counts: Counts | None = None

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.schema import Packed, RefusedError, Values, Wording
+from qmedoid.schema import Packed, RefusedError, Values
 
 Hashes = npt.NDArray[np.int64]
 MOST_KEPT = 2**18
@@ -144,7 +144,7 @@ class SeenRows:
         Whether there were more than `MOST_KEPT`, so that only those up to the last one here are known.
     """
 
-    key: Annotated[bytes, Wording(form=f"[0-9a-f]{{{2 * KEY_BYTES}}}", words=f"{2 * KEY_BYTES} hexadecimal digits")]
+    key: Annotated[bytes, f"[0-9a-f]{{{2 * KEY_BYTES}}}"]
     hashes: Annotated[Hashes, Values("h", order="rises", length=(1, MOST_KEPT))]
     is_sample: bool = False
 
