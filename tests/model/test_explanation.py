@@ -20,7 +20,7 @@ from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.explanation import column_contributions, explain
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2)
 QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
@@ -35,7 +35,7 @@ def rows_of(n_classes, seed=0, n=240, columns=6):
 def table_model(models, n_columns, classes, cut=None, probabilistic=True):
     contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
     encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
-    return TableModel(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
+    return Model(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
 
 
 def geometric(n_classes, cut=None, **parameters):

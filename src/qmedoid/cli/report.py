@@ -11,7 +11,7 @@ from qmedoid.cli.options import (
     POINT,
     RESULTS,
     AllRows,
-    Model,
+    ModelPath,
     Names,
     Number,
     ReadingOptions,
@@ -23,8 +23,8 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.exceptions import ParameterError
+from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.model.table import TableModel
 from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.findings import check_codes
 from qmedoid.report.parts import ReportSettings
@@ -51,7 +51,7 @@ class ReportOptions(ReadingOptions):
     most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
     examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
 
-    model: Model
+    model: ModelPath
     table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
         None
     )
@@ -154,7 +154,7 @@ def _settings(options: ReportOptions) -> ReportSettings:
     )
 
 
-def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
+def _looked(model: Model, options: ReportOptions) -> Looked | None:
     if options.table is None:
         return None
     most = {"most": _COMPARED_ROWS} if options.baselines else {}
@@ -185,7 +185,7 @@ def _command(options: ReportOptions, output: Path | None) -> str:
     return shlex.join(["qmedoid", "report", str(options.model), *table, "-o", str(output or "report.html"), *more])
 
 
-def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict | None:
+def _baselines(model: Model, looked: Looked | None) -> ReportBaselinesDict | None:
     from qmedoid.estimators.report_fits import baselines_beside
 
     if looked is None or not looked.is_labeled:
@@ -196,7 +196,7 @@ def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict 
     return found
 
 
-def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
+def _stability(model: Model, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
     from qmedoid.estimators.report_fits import stability_beside
 
     if looked is None or not looked.is_labeled:

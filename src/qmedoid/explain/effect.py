@@ -15,7 +15,7 @@ from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
 from qmedoid.tables.issues import Issues
@@ -159,7 +159,7 @@ class Effect:
 class EffectTally:
     """The effect of a column, gathered batch by batch in bounded memory."""
 
-    def __init__(self, model: TableModel, column: str, toward: Any = None) -> None:
+    def __init__(self, model: Model, column: str, toward: Any = None) -> None:
         self._model, self._code = model, _class_code(model, toward)
         self._place = _place(model, column)
         self._column, self._encoding = model.contract.columns[self._place], model.encodings[self._place]
@@ -279,7 +279,7 @@ def _bin(value: str, low: float | str | None, high: float | str | None, added: A
 
 
 def table_effect(
-    model: TableModel, table: pa.Table, issues: Issues, column: str, toward: Any = None, n_bins: int = N_BINS
+    model: Model, table: pa.Table, issues: Issues, column: str, toward: Any = None, n_bins: int = N_BINS
 ) -> Effect:
     """The effect of a column in a table."""
     tally = EffectTally(model, column, toward)
@@ -296,7 +296,7 @@ def check_bins(n_bins: int) -> None:
         raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
 
 
-def _place(model: TableModel, column: str) -> int:
+def _place(model: Model, column: str) -> int:
     names = model.contract.names
     if column in names:
         return names.index(column)
@@ -307,7 +307,7 @@ def _place(model: TableModel, column: str) -> int:
     raise ParameterError(f"The model has no column {column!r}.{hint} It has {some_of([repr(one) for one in names])}.")
 
 
-def _class_code(model: TableModel, toward: Any) -> int:
+def _class_code(model: Model, toward: Any) -> int:
     """The code of the class that is asked for; of two the positive one by default."""
     labels = model.decision.classes
     if toward is None and len(labels) == 2:
@@ -321,7 +321,7 @@ def _class_code(model: TableModel, toward: Any) -> int:
     return code
 
 
-def table_importances(model: TableModel, table: pa.Table, issues: Issues) -> dict[str, float]:
+def table_importances(model: Model, table: pa.Table, issues: Issues) -> dict[str, float]:
     """Mean absolute contribution of every column to the margins of the rows of a table, the largest first."""
     tally = ImportanceTally(model)
     for start in range(0, len(table), BATCH_ROWS):

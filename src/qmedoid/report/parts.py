@@ -19,7 +19,7 @@ from qmedoid.markup.html import script_json, shortened
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
-from qmedoid.model.table import Record, TableModel
+from qmedoid.model.model import Model, Record
 from qmedoid.report.documents import (
     EdgeDict,
     GraphDict,
@@ -81,7 +81,7 @@ def cell_text(value: Any) -> str:
     return shortened(text, _LONGEST)
 
 
-def medoid_rows(model: TableModel) -> ReportMedoidsDict | None:
+def medoid_rows(model: Model) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
     method = model.method
     if method is None or not model.records or not model.records[0]:
@@ -109,7 +109,7 @@ def _spread(codes: list[int], most: int) -> list[int]:
     return sorted(place for *_, place in sorted(turns)[:most])
 
 
-def kept_rows(model: TableModel) -> Sample | None:
+def kept_rows(model: Model) -> Sample | None:
     """The real rows that a model keeps: its neighbors, where cells can be read from them, else its medoids as rows.
 
     None where it was saved without rows.
@@ -141,13 +141,13 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     return pa.array(values > 0.5 if column.kind == "boolean" else values, mask=np.isnan(values))
 
 
-def plain_cells(model: TableModel, records: Sequence[Record]) -> list[dict[str, Any]]:
+def plain_cells(model: Model, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Rows of the training table with numbers, truth values and ISO dates, as the what-if panel edits them."""
     columns = {column.name: _column(column, records) for column in model.contract.columns}
     return plain_records(pa.table(columns))
 
 
-def _neighbor_rows(model: TableModel) -> Sample | None:
+def _neighbor_rows(model: Model) -> Sample | None:
     """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
     if not model.n_neighbors or model.method is None:
         return None
@@ -178,7 +178,7 @@ def _cells(column: Column, encoding: Encoding, encoded: Array) -> pa.Array | Non
     return pa.array(values > 0.5 if column.kind == "boolean" else values, mask=absent)
 
 
-def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
+def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
     """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
     method = model.method
     names = {place: model.contract.names[place] for place in model.layout.used}
@@ -190,7 +190,7 @@ def start_record(model: TableModel, *, with_rows: bool) -> dict[str, Any]:
     return {name: _fill(model, place) for place, name in names.items()}
 
 
-def _fill(model: TableModel, place: int) -> Any:
+def _fill(model: Model, place: int) -> Any:
     encoding: Encoding = model.encodings[place]
     if isinstance(encoding, Levels):
         counts = () if model.training is None else model.training.levels[place]
@@ -204,7 +204,7 @@ def _fill(model: TableModel, place: int) -> Any:
     return bool(encoding.fill >= 0.5) if model.contract.columns[place].kind == "boolean" else encoding.fill
 
 
-def holds(model: TableModel, settings: ReportSettings) -> str:
+def holds(model: Model, settings: ReportSettings) -> str:
     """Which rows of the training table a page holds, in sentences."""
     method = model.method
     if not settings.rows:
@@ -227,7 +227,7 @@ PAGE_BYTES = 100_000
 """What the page takes besides its summary at least: styles and scripts."""
 
 
-def live(model: TableModel, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
+def live(model: Model, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
     """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
     if not settings.live:
         return {"absent": "The live model was left out (--no-live)."}
@@ -254,7 +254,7 @@ def left_out_for_size(size: int, most: int) -> dict[str, Any]:
     }
 
 
-def column_list(model: TableModel, importance: Array | None) -> list[ReportColumnDict]:
+def column_list(model: Model, importance: Array | None) -> list[ReportColumnDict]:
     """Columns in the order of the contract; of more than `MOST_COLUMNS` the most important first."""
     columns, training = model.contract.columns, model.training
     order = list(range(len(columns)))
@@ -304,14 +304,14 @@ MOST_ROWS = 2_000
 _LEAST_ROWS = 200
 
 
-def importances(model: TableModel, rows: Sample) -> Array:
+def importances(model: Model, rows: Sample) -> Array:
     """Mean absolute contribution of every column to the margins of some rows, shape (columns,)."""
     few, tally = rows.first(MOST_ROWS), ImportanceTally(model)
     tally.add(few.encoded, model.decide(few.encoded))
     return tally.importances
 
 
-def effects(model: TableModel, rows: Sample, importance: Array) -> list[DrawnEffectDict]:
+def effects(model: Model, rows: Sample, importance: Array) -> list[DrawnEffectDict]:
     """The shape of the most important columns: contribution against value, all toward one class."""
     places = {name: place for place, name in enumerate(model.contract.names)}
     used = set(model.layout.used)
@@ -331,7 +331,7 @@ def effects(model: TableModel, rows: Sample, importance: Array) -> list[DrawnEff
     return shapes
 
 
-def _spoken_for(model: TableModel, rows: Sample, places: list[int]) -> int:
+def _spoken_for(model: Model, rows: Sample, places: list[int]) -> int:
     """The second of two classes, else the one that the columns at these places contribute most to."""
     n_classes = len(model.decision.classes)
     if n_classes == 2:
@@ -349,7 +349,7 @@ MOST_EDGES = 60
 _LARGEST_SET = 6
 
 
-def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], float]:
+def together(model: Model, rows: Sample | None) -> dict[frozenset[int], float]:
     """Mean absolute contribution of sets of two columns or more, by places in the contract.
 
     Groups of evidence and paths of trees that look at the same columns count together.
@@ -370,14 +370,14 @@ def together(model: TableModel, rows: Sample | None) -> dict[frozenset[int], flo
     return {found: float(np.abs(amount).mean()) for found, amount in sums.items()}
 
 
-def pairs(model: TableModel, sets: dict[frozenset[int], float]) -> list[PairDict]:
+def pairs(model: Model, sets: dict[frozenset[int], float]) -> list[PairDict]:
     """The groups of two and three columns that contribute most."""
     names = model.contract.names
     listed = sorted((-amount, sorted(found)) for found, amount in sets.items() if len(found) <= 3 and amount > 0)
     return [{"columns": [names[place] for place in found], "importance": -less} for less, found in listed[:MOST_PAIRS]]
 
 
-def graph(model: TableModel, sets: dict[frozenset[int], float], importance: Array | None) -> GraphDict:
+def graph(model: Model, sets: dict[frozenset[int], float], importance: Array | None) -> GraphDict:
     """Columns, and how much two of them count together; a larger group is shared among its pairs evenly."""
     names, weights = model.contract.names, dict[tuple[int, int], float]()
     for found, amount in sets.items():

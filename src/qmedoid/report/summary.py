@@ -18,11 +18,11 @@ from qmedoid.markup.html import plain
 from qmedoid.markup.page import html_of_markdown
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.cut import curve_counts
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
-from qmedoid.model.table import TableModel
+from qmedoid.model.training_summary import seen_in_words
 from qmedoid.report.documents import (
     EvaluatedDict,
     ReportBaselinesDict,
@@ -63,7 +63,7 @@ MOST_LEFT_OUT = 200
 
 
 def summarize(
-    model: TableModel,
+    model: Model,
     looked: Looked | None = None,
     *,
     names: Mapping[str, str | None] | None = None,
@@ -75,7 +75,7 @@ def summarize(
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     looked : Looked or None
     names : mapping of str to str, optional
         What the page calls its files: ``"model"``, its ``"sha256"``, ``"table"``, and the ``"command"`` that makes it.
@@ -147,7 +147,7 @@ def summarize(
     return made
 
 
-def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
+def _model(model: Model, settings: ReportSettings) -> ReportModelDict:
     decision, method, training = model.decision, model.method, model.training
     raw_rows = model.records is not None and settings.rows
     weights = {"circuit": 1.0} if method is None else method.facts["numbers"].get("weights") or {method.name: 1.0}
@@ -170,7 +170,7 @@ def _model(model: TableModel, settings: ReportSettings) -> ReportModelDict:
     }
 
 
-def _decided_by(model: TableModel) -> str:
+def _decided_by(model: Model) -> str:
     if model.method is None:
         return "a trained quantum circuit, simulated exactly"
     words = model.method.facts["description"]
@@ -179,7 +179,7 @@ def _decided_by(model: TableModel) -> str:
     return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
 
 
-def _held_out(model: TableModel) -> tuple[RankedLogOdds, Counts] | None:
+def _held_out(model: Model) -> tuple[RankedLogOdds, Counts] | None:
     """The out-of-fold rows of two classes, and their counts at the present cut."""
     decision, curve = model.decision, None if model.training is None else model.training.curve
     if curve is None or not decision.probabilistic or len(decision.classes) != 2:
@@ -189,7 +189,7 @@ def _held_out(model: TableModel) -> tuple[RankedLogOdds, Counts] | None:
 
 
 def _evaluation(
-    model: TableModel, looked: Looked | None, held_out: tuple[RankedLogOdds, Counts] | None, settings: ReportSettings
+    model: Model, looked: Looked | None, held_out: tuple[RankedLogOdds, Counts] | None, settings: ReportSettings
 ) -> EvaluatedDict:
     """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
     decision, days = model.decision, None if model.training is None else model.training.days
@@ -264,7 +264,7 @@ def _about_table(report: Mapping[str, Any]) -> str:
     return about
 
 
-def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSettings) -> ReportTableDict:
+def _table(model: Model, looked: Looked, counted: Codes, settings: ReportSettings) -> ReportTableDict:
     """What there is to say of a table; rows that `counted` calls seen are left out, unless there are no others."""
     labels, labeled = model.decision.classes, looked.codes >= 0
     codes, is_new = looked.decided.codes, counted != SEEN
@@ -282,7 +282,7 @@ def _table(model: TableModel, looked: Looked, counted: Codes, settings: ReportSe
         "unknown_labels": int((looked.codes == UNKNOWN).sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
-        "seen": None if seen is None else seen._asdict(),
+        "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
         "counts_seen": settings.all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
@@ -293,7 +293,7 @@ MOST_STEPS = 500
 """Steps of the loss that are shown at most, evenly spread."""
 
 
-def trained_circuit(model: TableModel) -> ReportCircuitDict | None:
+def trained_circuit(model: Model) -> ReportCircuitDict | None:
     """The circuit of the best model; None where it has none."""
     best = model.best
     circuit = best if isinstance(best, VariationalModel) else best.variational
@@ -405,7 +405,7 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
 
 
 def report_model(
-    model: TableModel,
+    model: Model,
     path: str | Path,
     data: Any = None,
     *,

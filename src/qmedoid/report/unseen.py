@@ -10,7 +10,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.intervals import share_change, share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.explanation import column_contributions
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
 from qmedoid.report.figures import added_text, bounds_text
 from qmedoid.report.operating import RankedLogOdds
@@ -44,7 +44,7 @@ positive class, or of more classes the probability of the one that was called, a
 all rows that are counted, by falling log-odds."""
 
 
-def evaluated_rows(model: TableModel, looked: Looked) -> Evaluated | None:
+def evaluated_rows(model: Model, looked: Looked) -> Evaluated | None:
     """The rows of a table that a model is evaluated on; None without any."""
     counted = np.flatnonzero(looked.codes >= 0)
     if not len(counted):
@@ -67,7 +67,7 @@ def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
     return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
 
 
-def squares(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: bool) -> SquaresDict | None:
+def squares(model: Model, looked: Looked, found: Evaluated, *, with_rows: bool) -> SquaresDict | None:
     """The squares of a page: rows by falling probability, what became of them and why."""
     sample, strength, outcome, all_strengths, all_outcomes = found
     if not len(strength):
@@ -90,7 +90,7 @@ def squares(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: b
     return {**made, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used), "cells": shown}
 
 
-def curve_squares(model: TableModel, rows: RankedLogOdds) -> SquaresDict:
+def curve_squares(model: Model, rows: RankedLogOdds) -> SquaresDict:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
     order = np.argsort(-rows.log_odds, kind="stable")
     strength, true = rows.log_odds[order], rows.positive[order].astype(int)
@@ -101,7 +101,7 @@ def curve_squares(model: TableModel, rows: RankedLogOdds) -> SquaresDict:
 
 
 def _squares(
-    model: TableModel, strengths: Array, outcomes: Codes, strength: Array, outcome: Codes, true: Codes, called: Codes,
+    model: Model, strengths: Array, outcomes: Codes, strength: Array, outcome: Codes, true: Codes, called: Codes,
     about: str | None,
 ) -> SquaresDict:  # fmt: skip
     """Squares of some rows, and counts of all rows by what became of them, also by tenths of the rows."""
@@ -130,7 +130,7 @@ def _squares(
     }
 
 
-def _chances(model: TableModel, strengths: Array) -> list[str]:
+def _chances(model: Model, strengths: Array) -> list[str]:
     """Probabilities as texts; scores where the model has none."""
     if not model.decision.probabilistic:
         return [f"{one:.3g}" for one in strengths.tolist()]
@@ -142,7 +142,7 @@ def _even_sample(shown: int, rows: int) -> str:
     return f"{shown:,} squares are an even sample of the {rows:,} rows."
 
 
-def _chosen(model: TableModel, found: Evaluated) -> tuple[Codes, str | None]:
+def _chosen(model: Model, found: Evaluated) -> tuple[Codes, str | None]:
     """The rows that have a square, and a sentence on them where they are not all."""
     _, strength, outcome, _, all_outcomes = found
     n, n_all = len(strength), len(all_outcomes)
@@ -166,7 +166,7 @@ def _chosen(model: TableModel, found: Evaluated) -> tuple[Codes, str | None]:
 
 
 def reasons(
-    model: TableModel, looked: Looked, sample: Sample, places: Codes, cells: list[dict[str, Any]] | None
+    model: Model, looked: Looked, sample: Sample, places: Codes, cells: list[dict[str, Any]] | None
 ) -> list[list[list[Any]]] | None:
     """The columns that contributed most to each decision: place, cell, log-odds and their text; None for a circuit.
 
@@ -191,7 +191,7 @@ def reasons(
     return made
 
 
-def errors(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: bool) -> ErrorsDict | None:
+def errors(model: Model, looked: Looked, found: Evaluated, *, with_rows: bool) -> ErrorsDict | None:
     """The rows that were decided wrongly by the widest margin, with what spoke for the wrong class."""
     sample, strength, outcome, _, all_outcomes = found
     wrong = np.flatnonzero(np.isin(outcome, (1, 2)))
@@ -212,7 +212,7 @@ def errors(model: TableModel, looked: Looked, found: Evaluated, *, with_rows: bo
     return {"total": total, "rows": listed, "of_sample": len(strength) < len(all_outcomes)}
 
 
-def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
+def _spoke_for(model: Model, why: list[list[Any]], called: int) -> str:
     """The reasons for the class that was called, the largest first."""
     sign, names = -1.0 if len(model.decision.classes) == 2 and called == 0 else 1.0, model.contract.names
     said = [
@@ -222,7 +222,7 @@ def _spoke_for(model: TableModel, why: list[list[Any]], called: int) -> str:
     return ", ".join(said[:3]) or "no column speaks for it"
 
 
-def slices(model: TableModel, found: Evaluated, importance: Array | None) -> list[SliceDict]:
+def slices(model: Model, found: Evaluated, importance: Array | None) -> list[SliceDict]:
     """Figures by the levels of categories and truth values, for the columns that contribute most."""
     sample, _, outcome, _, _ = found
     columns, used, sliced = model.contract.columns, list(model.layout.used), list[SliceDict]()

@@ -14,7 +14,7 @@ from qmedoid.explain.effect import column_values
 from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Levels
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Looked, Sample
 from qmedoid.spelling import did_you_mean
@@ -33,7 +33,7 @@ class ReportFacts:
     """What findings look at: a summary, the model and the table that it is of, and the importances of columns."""
 
     summary: Mapping[str, Any]
-    model: TableModel | None = None
+    model: Model | None = None
     looked: Looked | None = None
     importance: Array | None = None
 
@@ -98,14 +98,14 @@ class ReportFacts:
         return int((known & (low < high)[inverse]).sum()), int((counts[inverse] > 1).sum())
 
 
-def _values(model: TableModel, sample: Sample, place: int) -> Array:
+def _values(model: Model, sample: Sample, place: int) -> Array:
     """The cells of a column as numbers: themselves, days, or the places of levels; NaN where one is missing."""
     column = model.contract.columns[place]
     values = column_values(sample.table, column, model.encodings[place])
     return values / 86_400e6 if column.kind == "date" else values
 
 
-def _column(model: TableModel, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
+def _column(model: Model, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
     values, codes, n_classes = _values(model, sample, place), sample.codes, len(model.decision.classes)
     absent, labeled = np.isnan(values), codes >= 0
     known = values[~absent]
