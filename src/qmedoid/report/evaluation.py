@@ -22,8 +22,7 @@ from qmedoid.model.cut import curve_counts, curve_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
-from qmedoid.model.seen_rows import seen_in_words
-from qmedoid.model.training_summary import MOST_CUTS
+from qmedoid.model.training_summary import MOST_CUTS, seen_in_words
 from qmedoid.report.documents import (
     CalibrationBinDict,
     CurvesDict,
@@ -262,7 +261,7 @@ def _table(model: Model, looked: Looked, *, all_rows: bool) -> ReportTableDict:
         "unknown_labels": int((looked.codes == UNKNOWN).sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
-        "seen": None if seen is None else seen._asdict(),
+        "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
         "counts_seen": all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},

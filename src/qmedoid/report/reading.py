@@ -10,7 +10,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, some_of
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.seen_rows import Hashes
+from qmedoid.model.training_summary import Hashes
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
@@ -18,6 +18,7 @@ from qmedoid.tables.evaluating import joined
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.targets import MISSING, label_codes
 
@@ -190,13 +191,13 @@ def look_at_file(
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
-    with TableReading(model, where, on_mismatch, **dialect) as reading:
+    with TableReading(model, where, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
         name = _target(model, target, reading.source.names)
 
-        def look(lenient: bool) -> LookTally:
+        def look() -> LookTally:
             tally = LookTally(model, name, most)
             extra = [] if name is None else [name]
-            for batch, more in reading.batches(lenient, extra, as_text=True, on_progress=on_progress):
+            for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
                 tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
             return tally
 
