@@ -13,13 +13,14 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.quantum.devices.device import as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 MOST_RECORDS = 100_000
@@ -27,7 +28,7 @@ MOST_RECORDS = 100_000
 
 
 def plan_measurement(
-    model: TableModel,
+    model: Model,
     columns: Sequence[npt.NDArray[Any]],
     backend: Any = None,
     *,
@@ -70,7 +71,7 @@ def plan_measurement(
     return replace(plan, notes=(note,))
 
 
-def _trained_circuit(model: TableModel, rows: Codes) -> TrainedCircuit:
+def _trained_circuit(model: Model, rows: Codes) -> TrainedCircuit:
     """The trained circuit of a model for the records that it decides."""
     circuit = model.best if isinstance(model.best, VariationalModel) else model.best.variational
     assert circuit is not None, "a circuit decides records"
@@ -81,7 +82,7 @@ def _trained_circuit(model: TableModel, rows: Codes) -> TrainedCircuit:
 
 
 def read_records(
-    model: TableModel,
+    model: Model,
     table: str,
     *,
     limit: int | None = None,
@@ -97,11 +98,11 @@ def read_records(
         There are none, or too many to measure.
     """
     most = MOST_RECORDS + 1 if limit is None else limit
-    with TableReading(model, table, on_mismatch, **dialect) as reading:
+    with TableReading(model, table, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
 
-        def take(lenient: bool) -> list[list[Array]]:
+        def take() -> list[list[Array]]:
             taken, rows = list[list[Array]](), 0
-            for batch, _ in reading.batches(lenient, on_progress=on_progress):
+            for batch, _ in reading.batches(on_progress=on_progress):
                 first = batch.slice(0, most - rows)
                 taken.append(decide_batch(model, first, reading.issues)[1])
                 rows += len(first)
