@@ -18,9 +18,8 @@ from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numb
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
+from qmedoid.model.training_summary import SeenRows, TrainingSummary
+from qmedoid.schema import MODERATE, RefusedError, Unstored, Values
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
@@ -110,15 +109,15 @@ class Model:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    models: Annotated[tuple[HybridModel | VariationalModel, ...], Given(M="encodings.outputs", C="decision.classes")]
+    models: Annotated[tuple[HybridModel | VariationalModel, ...], {"M": "encodings.outputs", "C": "decision.classes"}]
     records: Annotated[tuple[tuple[Record, ...], ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
-    novelty: Annotated[Novelty | None, Given(M="encodings.outputs")] = None
+    novelty: Annotated[Novelty | None, {"M": "encodings.outputs"}] = None
     training: TrainingSummary | None = None
     importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
-    parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+    parent: Annotated[str | None, "[0-9a-f]{64}"] = None
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
     def validate(self) -> None:
