@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli._fitting import Judged, OneFit, folds_of, judged_fold
-from qmedoid.cli._training_rows import read_labeled, time_order
+from qmedoid.cli._fitting import Judged, judged_fold
 from qmedoid.cli.fit import FitOptions
 from qmedoid.estimators import comparison
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
+from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.source import open_table
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
 
@@ -106,37 +107,34 @@ def test_folds_alone_need_no_held_out_rows(cli, file, tmp_path):
     assert "add --cv 5" in refused.err
 
 
-def options(file, **asked):
-    return FitOptions(table=str(file), target="y", **asked)
+def loaded(file, **columns):
+    with open_table(file) as source:
+        return Dataset.read(source, DatasetSettings(target="y", **columns), 1000, np.random.default_rng(0))
 
 
-def test_folds_hold_every_row_out_once_and_keep_groups_together(file):
-    data = read_labeled(options(file), {})
-    for asked in ({}, {"group_column": "color"}):
-        chosen = options(file, cv=3, **asked)
-        folds = folds_of(data, ["x1", "x2"], chosen)
-        assert sorted(np.concatenate([judged for _, judged in folds])) == list(range(90))
-        for fit, judged in folds:
-            assert not set(fit) & set(judged)
-            assert len(fit) + len(judged) == 90
-            if asked:
-                color = np.array(data.table["color"].to_pylist())
-                assert not set(color[fit]) & set(color[judged])
+@pytest.mark.parametrize("columns", [{}, {"groups": "color"}])
+def test_folds_hold_every_row_out_once_and_keep_groups_together(file, columns):
+    data = loaded(file, **columns)
+    folds = data.folds(3, 0)
+    assert sorted(np.concatenate([judged for _, judged in folds])) == list(range(90))
+    color = np.array(data.table["color"].to_pylist())
+    for fit, judged in folds:
+        assert not set(fit) & set(judged)
+        assert len(fit) + len(judged) == 90
+        assert not columns or not set(color[fit]) & set(color[judged])
 
 
 def test_folds_in_time_judge_what_is_later(file):
-    data = read_labeled(options(file), {})
-    folds = folds_of(data, ["x1"], options(file, cv=4, time_column="day"))
-    place = np.argsort(time_order(data.table["day"], "day"))
+    data = loaded(file, times="day")
+    folds, days = data.folds(4, 0), np.array(data.table["day"].to_pylist())
     for fit, judged in folds:
-        assert place[fit].max() < place[judged].min()
+        assert days[fit].max() <= days[judged].min()
     assert [len(fit) for fit, _ in folds] == sorted(len(fit) for fit, _ in folds)
 
 
 def test_folds_without_rows_are_refused_before_the_fit(file):
-    data = read_labeled(options(file), {})
     with pytest.raises(ParameterError, match=r"--cv 4: fold . has no row to judge by"):
-        folds_of(data, ["x1"], options(file, cv=4, group_column="color"))
+        loaded(file, groups="color").folds(4, 0)
 
 
 def test_a_time_limit_leaves_out_what_it_names(cli, file, tmp_path, spy):
@@ -162,11 +160,12 @@ def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file,
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_rows_of_a_group_are_one_draw_of_a_difference(file):
+def test_rows_of_a_group_are_one_draw_of_a_difference():
     """However few groups there are, and whatever their sizes."""
     table = pa.table({"customer": [0, 0, 0, 1, 1, 2, 3, 3], "x": np.arange(8.0)})
-    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5), np.zeros(8), [])
+    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5), np.zeros(8))
     model = SimpleNamespace(contract=SimpleNamespace(columns=[SimpleNamespace(name="x")]))
-    fold, _ = judged_fold(OneFit(model, None, 1.0, judged), options(file, group_column="customer"), TimeLimit())
+    grouped, plain = (FitOptions(table="t", target="y", group_column=name) for name in ("customer", None))
+    fold, _ = judged_fold(model, None, 1.0, judged, grouped, TimeLimit())
     assert fold.groups.tolist() == [0, 0, 1, 1, 2, 3, 3]  # without the row of an unknown class
-    assert judged_fold(OneFit(model, None, 1.0, judged), options(file), TimeLimit())[0].groups is None
+    assert judged_fold(model, None, 1.0, judged, plain, TimeLimit())[0].groups is None

@@ -3,7 +3,7 @@
 import pytest
 from small_tables import replaced, small_table, write
 
-from qmedoid.cli import _fitting, fit
+from qmedoid.cli import fit
 from qmedoid.cli._output import begin_command, interrupted, keeps
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
@@ -75,7 +75,7 @@ def test_a_stop_says_what_is_there(cli, two, tmp_path, monkeypatch):
 
     arguments = ("fit", two.file, *QUICK, "-o", tmp_path / "m", "--cv", 2)
     with monkeypatch.context() as patch:
-        patch.setattr(_fitting.Fitting, "fit", stop)
+        patch.setattr(fit, "fit_dataset", stop)
         outcome = cli(*arguments)
     assert (outcome.code, outcome.err) == (130, "error: Interrupted: nothing was written.\n")
     assert not (tmp_path / "m").exists()

@@ -1,7 +1,6 @@
 """Options about the table of a fit as the settings of a dataset, and the dataset of a file."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -55,14 +54,11 @@ def open_source(options: TableOptions, where: str | None = None) -> TableSource:
     return open_table(where or options.table, delimiter=options.delimiter, decimal=options.decimal)
 
 
-def load_dataset(
-    options: TableOptions, source: TableSource, like: Dataset | None = None
-) -> Dataset:
-    """The rows of an open table that have a class, with notes on how they were read; the table is closed."""
-    with closing(source):
-        settings = dataset_settings(options, source.names) if like is None else like.settings
-        rng = np.random.default_rng(options.seed)
-        data = Dataset.load(source, settings, options.max_rows or MOST_ROWS, rng, like)
+def read_dataset(options: TableOptions, source: TableSource, like: Dataset | None = None) -> Dataset:
+    """The rows of an open table that have a class, with notes on how they were read."""
+    settings = dataset_settings(options, source.names) if like is None else like.settings
+    rng = np.random.default_rng(options.seed)
+    data = Dataset.read(source, settings, options.max_rows or MOST_ROWS, rng, like)
     for one in data.notes:
         note(one)
     return data

@@ -7,7 +7,7 @@ is fitted again, to folds, to bootstrap samples or beside baselines, is fitted t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.geometry.row_groups import given_groups, group_classes, numbered, part_of, row_groups
+from qmedoid.geometry.row_groups import given_groups, group_classes, group_folds, numbered, part_of, row_groups
 from qmedoid.geometry.row_order import ranks
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
@@ -33,6 +33,9 @@ _USES = {
     "groups": ("groups", "it says which rows belong together"),
     "weights": ("weighs", "it weighs the rows"),
 }
+
+Folds: TypeAlias = list[tuple[Codes, Codes]]
+"""Rows to fit and rows to judge by of each fold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +201,7 @@ class Dataset:
         Moments or numbers that order the rows.
     notes : tuple of str
         What there is to say about how the rows were read.
-    read : pyarrow.Table or None
+    whole : pyarrow.Table or None
         All rows that were read, also those without a class: they are asked for the names of levels.
     is_part : bool
         Whether the kinds were found on more rows than these.
@@ -214,7 +217,7 @@ class Dataset:
     weights: Array | None = None
     times: pa.ChunkedArray | None = None
     notes: tuple[str, ...] = ()
-    read: pa.Table | None = None
+    whole: pa.Table | None = None
     is_part: bool = False
 
     @classmethod
@@ -257,7 +260,7 @@ class Dataset:
         return cls(read, found, target, settings, rows, n_source, groups, weights, is_part=kinds is not None)
 
     @classmethod
-    def load(
+    def read(
         cls,
         source: TableSource,
         settings: DatasetSettings,
@@ -271,12 +274,12 @@ class Dataset:
         test a fit. Then the table may lack columns, and may hold a single class.
         """
         needed = () if like is not None else tuple(settings.all_roles)
-        read, rows, notes = load_rows(source, settings, most_rows, rng, needed)
-        if len(rows) and not rows[0] and (units := find_units(read, settings.all_roles)) is not None:
+        whole, rows, notes = read_rows(source, settings, most_rows, rng, needed)
+        if len(rows) and not rows[0] and (units := find_units(whole, settings.all_roles)) is not None:
             units.refuse_or_warn(source.first_row)
         name = str(settings.target)
-        labeled, labels = class_labels(read[name], name)
-        table = read
+        labeled, labels = class_labels(whole[name], name)
+        table = whole
         if len(labeled) < len(table):
             missing = len(table) - len(labeled)
             notes.append(f"{missing:,} of {len(table):,} rows have no class in {name!r} and are left out.")
@@ -289,14 +292,14 @@ class Dataset:
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
-        groups = None if settings.groups is None else _groups_in(table, settings.groups)
+        groups = None if settings.groups is None else groups_in(table, settings.groups)
         weights = None if settings.weights is None else _weights_in(table, settings.weights, rows)
         times = None if settings.times is None else _times_in(table, settings.times, settings.date_order)
         kinds = settings.infer(table) if like is None else like.kinds
-        table, read = (cells.with_missing_values_out(one, kinds.columns) for one in (table, read))
+        table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
             table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),
-            read, is_part=like is not None,
+            whole, is_part=like is not None,
         )  # fmt: skip
 
     @cached_property
@@ -365,8 +368,29 @@ class Dataset:
             train = replace(train, notes=(said,))
         return train, validation, held_out
 
+    def folds(self, n_folds: int, seed: int) -> Folds:
+        """Rows to fit and rows to judge by of each fold of ``--cv``, split as `split` does.
 
-def load_rows(
+        In an order of time the rows are cut into one block more than there are folds, and every block but the first is
+        judged by a fit of all blocks before it.
+        """
+        codes, order = numbered(self.target.codes), self.time_order()
+        if order is not None:
+            blocks = np.array_split(order, n_folds + 1)
+            folds = [(np.concatenate(blocks[:place]), blocks[place]) for place in range(1, n_folds + 1)]
+        else:
+            together = self.together()
+            groups = np.arange(len(codes)) if together is None else together
+            fold = group_folds(groups, codes, n_folds, np.random.default_rng(seed))
+            folds = [(np.flatnonzero(fold != place), np.flatnonzero(fold == place)) for place in range(n_folds)]
+        for place, (fit, judged) in enumerate(folds, 1):
+            if len(judged) == 0 or len(np.unique(codes[fit])) < 2:
+                lacks = "no row to judge by" if len(judged) == 0 else "rows of one class only to fit"
+                raise ParameterError(f"--cv {n_folds}: fold {place} has {lacks}. Give fewer folds, or more rows.")
+        return folds
+
+
+def read_rows(
     source: TableSource, settings: DatasetSettings, most_rows: int, rng: np.random.Generator, needed: Sequence[str]
 ) -> tuple[pa.Table, Codes, list[str]]:
     """The rows of a file in the roles of their columns, or a sample of them, with their places and with notes.
@@ -423,7 +447,7 @@ def _check_classes(target: Target, *, takes_numbers: bool) -> None:
         refuse_quantity(str(target.name), labels, target.counts.tolist())
 
 
-def _groups_in(table: pa.Table, name: str) -> Codes:
+def groups_in(table: pa.Table, name: str) -> Codes:
     """Groups of rows with the same value in a column."""
     column = table[name]
     check_group_type(name, column.type)
