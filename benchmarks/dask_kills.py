@@ -32,10 +32,9 @@ from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.large.counting import count_rows
 from qmedoid.large.fit import fit_in_passes
+from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
-from qmedoid.large.split import Sizes
 from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
@@ -99,7 +98,7 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
     def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
         return (owner.fit(sampled).table_model(), [])
 
-    asked: Any = {"test": 0.05, "sizes": Sizes(10_000, 200_000)}
+    asked: Any = {"test": 0.05, "sizes": (10_000, 200_000)}
     found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample, **asked)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()
     return hashlib.sha256(made).hexdigest(), found.rows

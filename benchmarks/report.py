@@ -41,12 +41,12 @@ def cpu(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def scored(model: Model, where: str, target: str) -> dict[str, Any]:
     """What ``qmedoid evaluate`` does: decisions about every row, and its report."""
-    with TableReading(model, where, "error") as reading:
+    with TableReading(model, where) as reading:
         parts = [
             (label_codes(extra.column(target), model.decision.classes),
              decide_batch(model, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
              row_hashes(model, batch))
-            for batch, extra in reading.batches(False, [target], as_text=True)
+            for batch, extra in reading.batches([target], as_text=True)
         ]  # fmt: skip
     codes, decided, hashes = zip(*parts, strict=True)
     known = None if model.seen is None else np.concatenate([one for one in hashes if one is not None])

@@ -7,6 +7,8 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,17 +20,7 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Pass, Summary
-from qmedoid.large.counting import SAMPLE, Counted, SamplePass, count_rows
-from qmedoid.large.evaluation import (
-    HELD_OUT,
-    JUDGED,
-    JudgedRows,
-    JudgePass,
-    calibrate_judged,
-    check_calibrating,
-    judged_report,
-)
+from qmedoid.large.base import ROW, Summary
 from qmedoid.large.fit_sample import (
     FitSample,
     RareSample,
@@ -36,7 +28,20 @@ from qmedoid.large.fit_sample import (
     in_types,
     sample_of,
 )
-from qmedoid.large.runner import PassTime, Runner
+from qmedoid.large.passes import (
+    HELD_OUT,
+    JUDGED,
+    SAMPLE,
+    Counted,
+    JudgedRows,
+    calibrate_judged,
+    check_calibrating,
+    count_rows,
+    judge_rows,
+    judged_report,
+    sample_rows,
+)
+from qmedoid.large.runner import Runner
 from qmedoid.large.split import (
     CALIBRATE,
     DEFAULT_MEMORY,
@@ -44,7 +49,6 @@ from qmedoid.large.split import (
     TEST,
     TRAIN,
     RowSplit,
-    Sizes,
     class_rates,
     memory_bytes,
     moments,
@@ -82,7 +86,8 @@ class InPasses(NamedTuple):
     notes : list of str
     rows, training_rows, sampled : int
         Rows with a class, those that were not held out, and those that the model was fitted on.
-    times : list of PassTime
+    times : list of tuple
+        Of each pass its name, seconds, and partitions that had to be read.
     """
 
     model: Model
@@ -92,13 +97,14 @@ class InPasses(NamedTuple):
     rows: int
     training_rows: int
     sampled: int
-    times: list[PassTime]
+    times: list[tuple[str, float, int]]
 
 
 def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
     """All rows with a class, in their types: a table that fits in memory."""
-    everything = SamplePass(runner.facts.reading, target, dict.fromkeys(counted.counts, 1.0), 0, name="read")
-    return runner.run(everything, counted.lengths).rows[SAMPLE]
+    rates = dict.fromkeys(counted.counts, 1.0)
+    everything = partial(sample_rows, reading=runner.facts.reading, target=target, rates=rates, seed=0)
+    return runner.run("read", everything, counted.lengths).rows[SAMPLE]
 
 
 def fit_in_passes(
@@ -112,7 +118,7 @@ def fit_in_passes(
     is_asked: bool = False,
     memory: int = DEFAULT_MEMORY,
     seed: int = 0,
-    sizes: Sizes | None = None,
+    sizes: tuple[int, int] | None = None,
 ) -> InPasses:
     """Fit a classifier to a table in passes.
 
@@ -131,7 +137,7 @@ def fit_in_passes(
     memory : int
         Bytes.
     seed : int
-    sizes : Sizes, optional
+    sizes : tuple of int, optional
         Rows that are fitted and judged at most; by default as many as the memory takes.
     """
     if owner.class_weight is not None:
@@ -140,7 +146,7 @@ def fit_in_passes(
             "leave class_weight out, and move the operating point instead."
         )
     sizes = sizes or sizes_for(memory, width_of(runner.facts.schema))
-    held_out, calibrate = shares_for(counted.n_rows, sizes, test, is_asked=is_asked)
+    held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_asked=is_asked)
     found = _Fit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
     if held_out < test:
         share = 100 * held_out
@@ -159,7 +165,7 @@ class _Fit:
         settings: DatasetSettings,
         test: float,
         calibrate: float,
-        sizes: Sizes,
+        sizes: tuple[int, int],
         seed: int,
     ) -> None:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
@@ -167,25 +173,25 @@ class _Fit:
         self.test, self.calibrate, self.sizes, self.seed = test, calibrate, sizes, seed
         self.rare = self._rare_texts()
         share = 1.0 - self.test - self.calibrate
-        self.rates = class_rates(self.counted.counts, share, self.sizes, self.rare)
+        self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
-        settings, target, seed = self.settings, self.target, self.seed
-        raw = self._run(SamplePass(self.reading, target, self.rates, seed)).rows[SAMPLE]
+        settings, seed = self.settings, self.seed
+        raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.all_roles)
         kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
-            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes.sample)
+            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes[0])
             training, weights = add_hard_rows(
                 self.owner, self.runner, self.counted.lengths, settings, training, kinds, split, sample, seed
             )
         sampled = sample_of(training, self.runner.facts, settings, kinds, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
-        found = self._run(JudgePass(self.reading, target, model, split, held_rate, seed))
+        found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
         calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
@@ -197,8 +203,9 @@ class _Fit:
             calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times
         )
 
-    def _run(self, one: Pass) -> Summary:
-        return self.runner.run(one, self.counted.lengths)
+    def _run(self, name: str, function: Callable[..., Summary], **how: Any) -> Summary:
+        one = partial(function, reading=self.reading, target=self.target, seed=self.seed, **how)
+        return self.runner.run(name, one, self.counted.lengths)
 
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""

@@ -4,7 +4,8 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,8 +120,9 @@ def add_hard_rows(
     pilot = _pilot(owner, runner, settings, training, is_rare, kinds, seed)
     known = likeness(pilot, reading.in_kinds(training, split.columns))
     scale = scale_for(known[~is_rare], 1.0 / rate, sample.n_hard)
-    looking = LikenessPass(reading, target, tuple(sorted(sample.common)), pilot, split, scale, seed)
-    hard = runner.run(looking, lengths).rows[HARD]
+    how: dict[str, Any] = {"common": tuple(sorted(sample.common)), "pilot": pilot, "split": split, "scale": scale}
+    looking = partial(hard_rows, reading=reading, target=target, seed=seed, **how)
+    hard = runner.run("hard rows", looking, lengths).rows[HARD]
     new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
     together = in_order([training, hard.filter(pa.array(new))])
     odds = likeness(pilot, reading.in_kinds(together, split.columns))
@@ -167,37 +169,34 @@ def likeness(pilot: Model, rows: pa.RecordBatch | pa.Table) -> Array:
     return odds
 
 
-@dataclass(frozen=True)
-class LikenessPass:
+def hard_rows(
+    source: TableSource,
+    first_row: int,
+    *,
+    reading: RawReading,
+    target: str,
+    common: tuple[str, ...],
+    pilot: Model,
+    split: RowSplit,
+    scale: float,
+    seed: int,
+) -> Summary:
     """Training rows of the common class, each kept if its chance is below min(1, odds · τ)."""
-
-    reading: RawReading
-    target: str
-    common: tuple[str, ...]
-    pilot: Model
-    split: RowSplit
-    scale: float
-    seed: int
-    name: str = "hard rows"
-
-    def summarize(self, source: TableSource, first_row: int) -> Summary:
-        """Draw hard rows of a partition."""
-        key, found, places = key_of(HARD, self.seed), list[pa.RecordBatch](), []
-        for batch, row in self.reading.batches(source, first_row):
-            codes, texts = label_texts(batch.column(self.target))
-            is_common = np.array([*(text in self.common for text in texts), False])[codes]
-            drawn = chances(key, row, batch.num_rows)
-            read = self.reading.in_kinds(batch, self.split.columns)
-            odds = likeness(self.pilot, read)
-            taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * self.scale)))
-            if not len(taken):
-                continue
-            kept = batch.take(pa.array(taken))
-            some = self.reading.in_kinds(kept, self.split.columns)
-            is_train = self.split.parts(read_cells(some, self.split.columns), kept, taken + row)[0] == TRAIN
-            found.append(kept.filter(pa.array(is_train)))
-            places.append(taken[is_train] + row)
-        return Summary({}, {HARD: kept_rows(found, self.reading.schema(source), places)})
+    key, found, places = key_of(HARD, seed), list[pa.RecordBatch](), []
+    for batch, row in reading.batches(source, first_row):
+        codes, texts = label_texts(batch.column(target))
+        is_common = np.array([*(text in common for text in texts), False])[codes]
+        drawn = chances(key, row, batch.num_rows)
+        odds = likeness(pilot, reading.in_kinds(batch, split.columns))
+        taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * scale)))
+        if not len(taken):
+            continue
+        kept = batch.take(pa.array(taken))
+        some = reading.in_kinds(kept, split.columns)
+        is_train = split.parts(read_cells(some, split.columns), kept, taken + row)[0] == TRAIN
+        found.append(kept.filter(pa.array(is_train)))
+        places.append(taken[is_train] + row)
+    return Summary({}, {HARD: kept_rows(found, reading.schema(source), places)})
 
 
 def scale_for(odds: Array, each: float, count: float) -> float:
