@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli._training_rows import split_rows
+from qmedoid.tables.dataset import split_rows
 
 
 @pytest.fixture(scope="module")
@@ -77,4 +77,4 @@ def test_split_keeps_groups_and_about_the_shares(valid, test):
     for part, share in zip(parts, (1 - valid - test, valid, test), strict=True):
         assert abs(len(part) / 600 - share) < 0.03
         assert all(set(groups[part]).isdisjoint(groups[other]) for other in parts if other is not part)
-    assert len(split_rows(labels, 0.0, 0.9, order=None, seed=0, groups=labels).test) == 0  # a class of one group stays
+    assert len(split_rows(labels, 0.0, 0.9, order=None, seed=0, groups=labels)[2]) == 0  # a class of one group stays

@@ -13,8 +13,8 @@ from small_tables import cells, csv_bytes, replaced, write
 
 import qmedoid
 from qmedoid import MedoidClassifier
-from qmedoid.cli._training_rows import split_rows
 from qmedoid.metrics.texts import percent_text
+from qmedoid.tables.dataset import split_rows
 
 
 def scored(cli, case, table, folder, *options, stdin=None):
@@ -45,16 +45,16 @@ def test_loaded_model_says_the_same(cli, request, tmp_path, name):
 def test_same_fit_in_python_says_the_same(cli, request, tmp_path, name):
     case = request.getfixturevalue(name)
     labels = np.array(case.table["y"].to_pylist())
-    parts = split_rows(pd.factorize(labels)[0], 0.0, 0.25, order=None, seed=0)
+    train, _, test = split_rows(pd.factorize(labels)[0], 0.0, 0.25, order=None, seed=0)
     frame = case.table.drop_columns(["y"]).to_pandas()
     classifier = MedoidClassifier(refine="never", random_state=0)
-    classifier.fit(frame.iloc[parts.train], labels[parts.train])
+    classifier.fit(frame.iloc[train], labels[train])
     out = scored(cli, case, case.file, tmp_path)
     assert classifier.predict(frame).tolist() == out["prediction"]
     best = classifier.predict_proba(frame)
     best = best[:, 1] if best.shape[1] == 2 else best.max(axis=1)
     np.testing.assert_allclose(best, out["score"], rtol=1e-12)
-    held_out = classifier.score(frame.iloc[parts.test], labels[parts.test])
+    held_out = classifier.score(frame.iloc[test], labels[test])
     assert held_out == pytest.approx(case.printed["held_out"]["accuracy"], rel=1e-12)
 
 

@@ -188,8 +188,8 @@ def fit_dataset(
     try:
         fitted.fit(data, X_val=validation)
     except MemoryError as error:
-        size = f"{data.table.num_rows:,} rows of {data.table.num_columns:,} columns"
-        is_wide = data.table.num_columns > data.table.num_rows
+        n_rows, n_columns = data.table.num_rows, data.table.num_columns - 1
+        size, is_wide = f"{n_rows:,} rows of {n_columns:,} columns", n_columns > n_rows
         remedy = "Leave out columns with --ignore NAME." if is_wide else "Fit on fewer rows with --max-rows."
         raise DataError(f"There is not enough memory to fit {size}. {remedy}") from error
     model = fitted.table_model()
