@@ -184,6 +184,7 @@ def _side_by_side(
             for cell in cells:
                 task = _task(study, cell, folder)
                 runs[pool.submit(_run_alone, *task) if fresh else pool.submit(_run_and_keep, *task)] = cell
+            pool.submit(int)  # a call wakes the watcher of a pool, which then knows the processes of the calls before
         for run in as_completed(runs):
             yield runs[run], run.result()
     except BrokenProcessPool as error:
