@@ -1,6 +1,5 @@
 """What goes wrong: the exit code says what kind of thing, one message says which, and old output stays."""
 
-import os
 import shutil
 import sys
 
@@ -175,15 +174,6 @@ class TestPlaces:
             assert outcome.code == 1
             assert "cannot be written" in outcome.err
             assert "What was there is unchanged. Change the permissions" in outcome.err
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")  # noqa: PTH110
-    @pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "csv.gz"])
-    def test_full_device(self, cli, two, tmp_path, ending):
-        (tmp_path / f"o.{ending}").symlink_to("/dev/full")
-        outcome = cli("score", two.model, two.file, "-o", tmp_path / f"o.{ending}")
-        assert outcome.code == 1
-        assert "No space left on device" in outcome.err
-        assert len(outcome.err.splitlines()) == 1
 
 
 def test_table_itself_is_not_overwritten(cli, two, tmp_path):

@@ -96,13 +96,3 @@ def test_what_cannot_be_is_refused(cli, fitted, value, message):
         outcome = cli(command, folder / "raw.csv", "--target", "y", "--missing", value)
         assert outcome.code
         assert message in " ".join(outcome.err.split())
-
-
-def test_a_name_may_hold_an_equals_sign(cli, tmp_path):
-    rng = np.random.default_rng(0)
-    file = tmp_path / "t.csv"
-    pd.DataFrame({"a=b": np.r_[rng.normal(50, 9, 90), [0] * 30], "y": rng.integers(0, 2, 120)}).to_csv(
-        file, index=False
-    )
-    (column,) = cli.ok("check", file, "--target", "y", "--json", "--missing", "a=b=0").json["columns"]
-    assert column["missing"] == 30
