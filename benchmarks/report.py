@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from _timing import RESULTS, write_table
 from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file, save_model
-from qmedoid.model.table import TableModel
 from qmedoid.report.reading import look_at_file
 from qmedoid.report.summary import summarize, write_report
 from qmedoid.tables.evaluating import joined, labeled_report
@@ -39,14 +39,14 @@ def cpu(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, result
 
 
-def scored(model: TableModel, where: str, target: str) -> dict[str, Any]:
+def scored(model: Model, where: str, target: str) -> dict[str, Any]:
     """What ``qmedoid evaluate`` does: decisions about every row, and its report."""
-    with TableReading(model, where, "error") as reading:
+    with TableReading(model, where) as reading:
         parts = [
             (label_codes(extra.column(target), model.decision.classes),
              decide_batch(model, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
              row_hashes(model, batch))
-            for batch, extra in reading.batches(False, [target], as_text=True)
+            for batch, extra in reading.batches([target], as_text=True)
         ]  # fmt: skip
     codes, decided, hashes = zip(*parts, strict=True)
     known = None if model.seen is None else np.concatenate([one for one in hashes if one is not None])

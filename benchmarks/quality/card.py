@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.datasets import Dataset
 from benchmarks.quality.baselines import FOLDS, Family, boosted_scores
 from benchmarks.quality.judging import calibration
 from benchmarks.quality.protocol import FIRST_SEED, Seeds
@@ -30,7 +31,6 @@ from benchmarks.studies.cells import (
     time_split,
 )
 from qmedoid.arrays import Array, Codes
-from qmedoid.datasets import Dataset
 from qmedoid.metrics.classification import pr_auc
 
 CODE = 1

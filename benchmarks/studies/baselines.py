@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import Cell, Result, classifier_metrics, fraud_metrics, scores_of, split_of
-from qmedoid.datasets import Dataset
 from qmedoid.exceptions import MissingExtraError
 
 CODE = 1

@@ -19,20 +19,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.datasets import (
+    Dataset,
+    load_creditcard,
+    load_creditcard_sample,
+    load_dataset,
+    load_heart,
+    numbers_digest,
+)
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.datasets import (
     FILE,
     HOW_TO_GET,
     TARGET,
     TIME,
-    Dataset,
     cache_folder,
     check_whole,
-    load_creditcard,
-    load_creditcard_sample,
-    load_dataset,
-    load_heart,
-    numbers_digest,
     read_whole,
     shipped_path,
     table_of,

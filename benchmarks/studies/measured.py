@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import Cell, Result, Split, paper_split
 from qmedoid.arrays import Array, Codes
-from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.exceptions import ModelError

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import Cell, Result, Split, classifier_metrics, fraud_metrics, split_of
 from qmedoid.arrays import Array
-from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
 
+from benchmarks.datasets import LOADERS, Dataset
 from benchmarks.studies import fraud_tables, small_tables
 from benchmarks.studies.cells import FIXED, FULL_FRAUD, HEART_ORDINAL, MATCHED, load_data
 from benchmarks.studies.document import Document, Heading, Section, Table, Value
@@ -13,7 +14,6 @@ from benchmarks.studies.pictures import fraud_pictures, small_detail_pictures, s
 from benchmarks.studies.results import Measure, Paired, Spread, StudyResults, headings
 from benchmarks.studies.runner import versions
 from benchmarks.studies.small_tables import BASELINES, MEASURES, Sets
-from qmedoid.datasets import LOADERS, Dataset
 from qmedoid.exceptions import MissingExtraError
 
 PAPER_TABLES = ("test_comparison", *PRINTED_TABLES, "summary", "test_fusion", "confusion_matrices")

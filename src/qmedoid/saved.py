@@ -23,11 +23,11 @@ from qmedoid.large.lazy_scoring import lazy_table, takes_collections
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
+from qmedoid.model.cut import budget_dict, budgets_on_rows
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
-from qmedoid.model.table import Decisions, TableModel
 from qmedoid.model.view import model_view
 from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
 from qmedoid.quantum.measuring import plan_measurement
@@ -87,7 +87,7 @@ class SavedModel:
 
     Attributes
     ----------
-    model : TableModel
+    model : Model
         Contract, encodings, classes and models as plain arrays.
     contract : Contract
         The columns that a table must have.
@@ -112,7 +112,7 @@ class SavedModel:
     """
 
     def __init__(
-        self, model: TableModel, *, sha256: str | None = None, versions: Mapping[str, str | None] | None = None
+        self, model: Model, *, sha256: str | None = None, versions: Mapping[str, str | None] | None = None
     ) -> None:
         self.model = model
         self.sha256 = sha256
@@ -185,7 +185,7 @@ class SavedModel:
             Columns of the data to carry through, before the results.
         add : sequence of str
             Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
-            `qmedoid.tables.results.ADDED`.
+            `qmedoid.tables.score_settings.ADDED`.
         n_reasons : int
             Columns that are named at most as reasons for a decision.
         on_mismatch : {"error", "warn"}
@@ -196,9 +196,8 @@ class SavedModel:
         settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
         if is_collection(data):
             return lazy_table(self, data, settings)
-        wanted = ResultColumns(self.model, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted.check_carried(given.column_names)
+        wanted = ResultColumns(self.model, settings, given.column_names)
         carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
@@ -270,7 +269,7 @@ class SavedModel:
         """
         return self._derived(self.model.at_operating_point(operating_point))
 
-    def _derived(self, model: TableModel) -> "SavedModel":
+    def _derived(self, model: Model) -> "SavedModel":
         return SavedModel(replace(model, parent=self.sha256 or self.model.parent), versions=self.versions)
 
     def budgets(
@@ -296,7 +295,7 @@ class SavedModel:
         decision, training = self.model.decision, self.model.training
         if data is None:
             curve = None if training is None else training.curve
-            return [{**one.as_dict()} for one in budgets_on_curve(budgets, decision, curve)]
+            return [{**budget_dict(*one)} for one in decision.budgets(budgets, curve)]
         decision.check_cuttable()
         table, name = as_table(data), target or self.contract.target
         if name is None or name not in table.column_names:
@@ -304,7 +303,7 @@ class SavedModel:
         codes = label_codes(table.column(name), decision.classes)
         scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
         spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
-        return [{**one.as_dict()} for one in spent]
+        return [{**budget_dict(*one)} for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""

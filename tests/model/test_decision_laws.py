@@ -18,7 +18,7 @@ from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def table_model(n_classes, **changes):
     columns = tuple(Column(f"x{place}", "number", False) for place in range(n_classes))
     model = HybridModel(FixedPart(n_classes), Calibration(1.0, np.zeros(n_classes)))
     encodings = (Numbers(0.0),) * n_classes
-    return TableModel(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
+    return Model(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
 
 
 def test_the_circuit_decides_records_up_to_its_margin_and_at_it():

@@ -20,7 +20,7 @@ from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.explanation import column_contributions, explain
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2)
 QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
@@ -35,7 +35,7 @@ def rows_of(n_classes, seed=0, n=240, columns=6):
 def table_model(models, n_columns, classes, cut=None, probabilistic=True):
     contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
     encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
-    return TableModel(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
+    return Model(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
 
 
 def geometric(n_classes, cut=None, **parameters):
@@ -78,7 +78,7 @@ def model_and_rows(request):
     return MODELS[request.param]()
 
 
-def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
+def test_many_records_at_once_are_explained_as_one_by_one_for_the_class_that_won(model_and_rows):
     model, X = model_and_rows
     X = np.vstack([X[:30], X[:1] * 1e3, np.zeros((1, X.shape[1]))])
     decided = model.decide(list(X.T))
@@ -87,6 +87,7 @@ def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
     alone = [explain(model, [column[[row]] for column in X.T]).columns for row in range(len(X))]
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
     assert np.abs(together).max() > 0.01
+    assert together.sum(axis=1).mean() > 0
 
 
 def test_the_terms_add_up_to_the_margin(model_and_rows):

@@ -18,7 +18,7 @@ from qmedoid.cli.options import PointOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, some_of
 from qmedoid.geometry.row_groups import equal_rows, group_folds, row_groups
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean, number_of
 from qmedoid.tables.cells import cell_codes, read
@@ -133,7 +133,7 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     return made, time.perf_counter() - began
 
 
-def with_time_limit(model: TableModel, limit: TimeLimit) -> TableModel:
+def with_time_limit(model: Model, limit: TimeLimit) -> Model:
     """A model that says what there was no time for."""
     if not limit.left_out:
         return model
@@ -186,7 +186,7 @@ class _Pieces:
 class OneFit(NamedTuple):
     """A model, the rows it was fitted to, how long that took, and rows it was not fitted to."""
 
-    model: TableModel
+    model: Model
     train: Labeled
     seconds: float
     judged: Judged
@@ -204,7 +204,7 @@ class Fitting(NamedTuple):
     validation: Labeled | None
     totals: Mapping[str, int] | None = None
 
-    def fit(self, classifier: Any, train: Labeled, groups: Any, weights: Array | None = None) -> tuple[Any, TableModel]:
+    def fit(self, classifier: Any, train: Labeled, groups: Any, weights: Array | None = None) -> tuple[Any, Model]:
         """The fitted classifier, and its model as it is saved: under the names of the file and with its row numbers."""
         options = self.options
         fitted = classifier.set_params(positive=_positive(train, options))
@@ -290,7 +290,7 @@ def _positive(data: Labeled, options: "FitOptions") -> Any:
 
 
 def held_out_report(
-    model: TableModel, data: Labeled, what: str = "The held-out rows are"
+    model: Model, data: Labeled, what: str = "The held-out rows are"
 ) -> tuple[EvaluationDict, NoveltyReport, Judged]:
     """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
 

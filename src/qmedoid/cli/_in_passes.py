@@ -50,8 +50,8 @@ class Asked(NamedTuple):
 @contextmanager
 def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.large.counting import count_rows
     from qmedoid.large.fit_sample import PassSettings
+    from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
 
@@ -180,10 +180,10 @@ def _runner(options: "FitOptions", table: Any, folder: Any, on_rows: Any) -> Ite
 
         require_dask("--dask")
         from qmedoid.large.runner import file_runner
-        from qmedoid.large.workers import connected, pass_workers
+        from qmedoid.large.workers import connected, results_by
 
         with connected(options.dask) as client:
-            yield file_runner(table, pass_workers(client).results, folder=folder, on_rows=on_rows)
+            yield file_runner(table, results_by(client), folder=folder, on_rows=on_rows)
         return
     from qmedoid.large.runner import file_runner
 
@@ -247,5 +247,5 @@ def tell_passes(found: Any) -> FitPassesDict:
     return {
         "rows": found.rows,
         "sampled": found.sampled,
-        "passes": [{"name": one.name, "seconds": round(one.seconds, 3), "read": one.read} for one in found.times],
+        "passes": [{"name": name, "seconds": round(seconds, 3), "read": read} for name, seconds, read in found.times],
     }

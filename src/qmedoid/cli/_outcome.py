@@ -10,8 +10,8 @@ from qmedoid.cli._output import grid, plain_console, print_metrics, print_operat
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
-from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import alert_ceiling, verdict
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def areas_of(judged: Judged | None) -> Areas:
     }
 
 
-def fit_verdict(model: TableModel, options: "FitOptions", confusion: Sequence[Sequence[int]] | None) -> list[str]:
+def fit_verdict(model: Model, options: "FitOptions", confusion: Sequence[Sequence[int]] | None) -> list[str]:
     """How good a model is, from its test rows, else from cross-validation, and what its alert rate cannot reach.
 
     The confusion matrix is that of the folds of ``--cv``, if there are some.
@@ -105,7 +105,7 @@ def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
 
 
 def print_outcome(
-    model: TableModel, options: "FitOptions", sentences: Sequence[str], areas: Areas, *, in_passes: bool = False
+    model: Model, options: "FitOptions", sentences: Sequence[str], areas: Areas, *, in_passes: bool = False
 ) -> None:
     """Print the verdict, figures of test rows beside those of cross-validation, and the operating point."""
     console, operating = plain_console(), model.decision.operating
@@ -184,7 +184,7 @@ def _share_cells(found: float, false: float, missed: float, rows: float, per_row
     }
 
 
-def _out_of_fold_cells(model: TableModel, operating: OperatingSummary) -> Cells:
+def _out_of_fold_cells(model: Model, operating: OperatingSummary) -> Cells:
     """Figures of two classes on the rows by which the fit chose its threshold."""
     assert operating.counts is not None
     (tp, fp, fn, tn), per_row = operating.counts, operating.draws_per_row
@@ -202,7 +202,7 @@ def _out_of_fold_cells(model: TableModel, operating: OperatingSummary) -> Cells:
     return cells
 
 
-def _out_of_fold(model: TableModel, operating: OperatingSummary | None) -> dict[str, Any] | None:
+def _out_of_fold(model: Model, operating: OperatingSummary | None) -> dict[str, Any] | None:
     """What a verdict reads of the rows by which the fit chose its threshold; None where there are none."""
     if operating is None or operating.counts is None:
         return None

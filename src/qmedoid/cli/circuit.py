@@ -27,7 +27,7 @@ from qmedoid.cli.options import (
     OUTPUT,
     READING,
     Force,
-    Model,
+    ModelPath,
     ReadingOptions,
     Seed,
     Table,
@@ -76,7 +76,7 @@ class CircuitExportOptions(ReadingOptions):
         "qmedoid circuit export patients.qmedoid new.csv --row 3 --format qasm",
     )
 
-    model: Model
+    model: ModelPath
     table: Annotated[
         Text, argument("TABLE", "Table with the record whose angles are put in. Default: they stay open.")
     ] = None
@@ -166,7 +166,7 @@ def shot_count(text: str) -> int | str:
 class MeasureOptions(ReadingOptions):
     """How the records of a table are measured on a quantum device."""
 
-    model: Model
+    model: ModelPath
     table: Table
     backend: Annotated[
         str,

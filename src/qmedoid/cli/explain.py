@@ -9,7 +9,19 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from qmedoid.cli._output import grid, note, plain_console, print_json, shown
-from qmedoid.cli.options import OUTPUT, RESULTS, Model, Names, ReadingOptions, Row, Table, Text, flag, listed, option
+from qmedoid.cli.options import (
+    OUTPUT,
+    RESULTS,
+    ModelPath,
+    Names,
+    ReadingOptions,
+    Row,
+    Table,
+    Text,
+    flag,
+    listed,
+    option,
+)
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
@@ -18,10 +30,10 @@ from qmedoid.explain.flips import check_fixed
 from qmedoid.explain.view import PAGE_TITLE, PICTURE_TITLE, change_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text as shown_text
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and columns of a group, that are named.
@@ -46,7 +58,7 @@ class ExplainOptions(ReadingOptions):
         "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
     )
 
-    model: Model
+    model: ModelPath
     table: Table
     row: Row
     top: Annotated[int, option(RESULTS, "N", "Columns, groups and rows that are listed; 0 lists all.", min=0)] = 10
@@ -105,7 +117,7 @@ def _holds(begins: bytes, content: bytes) -> bool:
     return begins in content
 
 
-def _nearest(model: TableModel, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> KnownRowsDict:
+def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> KnownRowsDict:
     """The rows of another table that are nearest and most similar to the record."""
     known = str(options.known)
     contributions = {one["name"]: one["contribution"] for one in report["columns"]}
@@ -117,9 +129,9 @@ def _nearest(model: TableModel, record: pa.Table, report: dict[str, Any], option
         if not labeled:
             note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
-        def look(lenient: bool) -> NearestRows:
+        def look() -> NearestRows:
             nearest = NearestRows(model, record, contributions, skip=skip)
-            for batch, extra in reading.batches(lenient, labeled, as_text=True):
+            for batch, extra in reading.batches(labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.documents import ExportDict
-from qmedoid.cli.options import OUTPUT, Force, Model, Options, Text, option
+from qmedoid.cli.options import OUTPUT, Force, ModelPath, Options, Text, option
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load
@@ -28,7 +28,7 @@ class ExportOptions(Options):
         "qmedoid export patients.qmedoid --format onnx -o patients.onnx",
     )
 
-    model: Model
+    model: ModelPath
     format: Annotated[
         Literal["js", "sql", "onnx"],
         option(OUTPUT, "FORMAT", "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph)."),

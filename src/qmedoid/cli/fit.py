@@ -44,9 +44,9 @@ from qmedoid.cli.options import (
 from qmedoid.cli.report import report_fit
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
+from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, save_model
-from qmedoid.model.table import TableModel
 from qmedoid.quantum.circuit_export import circuit_files
 from qmedoid.report.summary import check_output
 from qmedoid.tables.arrow import keep_pandas_away
@@ -228,7 +228,7 @@ def _seconds(began: float, limit: TimeLimit) -> float:
     return seconds
 
 
-def _saved(model: TableModel, metrics: dict[str, Any], options: FitOptions, output: Path) -> TableModel:
+def _saved(model: Model, metrics: dict[str, Any], options: FitOptions, output: Path) -> Model:
     """The model with its figures, written to its file."""
     model = replace(model, metrics=metrics)
     save_model(model, output, circuits=circuit_files(model) if options.circuits else None, raw_rows=options.raw_rows)
@@ -237,7 +237,7 @@ def _saved(model: TableModel, metrics: dict[str, Any], options: FitOptions, outp
 
 
 def _tell(
-    model: TableModel,
+    model: Model,
     options: FitOptions,
     output: Path,
     limit: TimeLimit,
@@ -300,7 +300,7 @@ def _tell(
         print_comparison(crossed, about, verbose=options.verbose)
     rows += "rows"
     if passes is not None:
-        spent = ", ".join(f"{one.name} {one.seconds:.1f} s" for one in passes.times)
+        spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds, _ in passes.times)
         print(f"Passes over {passes.rows:,} rows: {spent}.")
         rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
     print(
@@ -312,7 +312,7 @@ def _tell(
     print("\n".join(map(shown, next_commands(options, output))))
 
 
-def _tell_limit(limit: TimeLimit, model: TableModel) -> TimeLimitDict | None:
+def _tell_limit(limit: TimeLimit, model: Model) -> TimeLimitDict | None:
     """What came of a time limit, fit for JSON; None without one."""
     if math.isinf(limit.seconds):
         return None
@@ -355,7 +355,7 @@ def _is_file(test: str) -> bool:
     return isinstance(share_or_file("--test", test), str)
 
 
-def _notes_of(model: TableModel, options: FitOptions, *, seldom: bool) -> list[str]:
+def _notes_of(model: Model, options: FitOptions, *, seldom: bool) -> list[str]:
     """Notes about what a saved model shows."""
     notes = left_out_notes(model.contract.left_out)
     if "held_out" in model.metrics:

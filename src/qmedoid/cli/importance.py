@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.documents import ImportanceDict
-from qmedoid.cli.options import OUTPUT, RESULTS, Force, Model, ReadingOptions, Table, Text, argument, option
+from qmedoid.cli.options import OUTPUT, RESULTS, Force, ModelPath, ReadingOptions, Table, Text, argument, option
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance
+from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
-from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.scoring import decide_batch
 
@@ -30,7 +30,7 @@ class ImportanceOptions(ReadingOptions):
     most_used = ("json",)
     examples = ("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv")
 
-    model: Model
+    model: ModelPath
     table: Annotated[Text, argument("TABLE", "Table of other rows. Default: the training rows.")] = None
 
 
@@ -41,7 +41,7 @@ class EffectOptions(ReadingOptions):
     most_used = ("column", "toward", "bins", "plot", "json")
     examples = ("qmedoid effect patients.qmedoid new.csv --column age --plot age.svg",)
 
-    model: Model
+    model: ModelPath
     table: Table
     column: Annotated[str, option(RESULTS, "COLUMN", "Column to show.")]
     toward: Annotated[
@@ -81,15 +81,15 @@ def run(options: ImportanceOptions) -> None:
     console.print(grid(("column", "importance", "share"), parts))
 
 
-def _of_table(model: TableModel, table: str, options: ImportanceOptions) -> Any:
+def _of_table(model: Model, table: str, options: ImportanceOptions) -> Any:
     with (
         options.reading(model, table) as reading,
         reading_bar("contributions") as progress,
     ):
 
-        def look(lenient: bool) -> ImportanceTally:
+        def look() -> ImportanceTally:
             tally = ImportanceTally(model)
-            for batch, _ in reading.batches(lenient, on_progress=progress):
+            for batch, _ in reading.batches(on_progress=progress):
                 decided, columns = decide_batch(model, batch, reading.issues)
                 tally.add(columns, decided)
             return tally
@@ -113,9 +113,9 @@ def effect(options: EffectOptions) -> None:
         reading_bar("contributions") as progress,
     ):
 
-        def look(lenient: bool) -> Effect:
+        def look() -> Effect:
             tally = EffectTally(loaded, options.column, options.toward)
-            for batch, _ in reading.batches(lenient, on_progress=progress):
+            for batch, _ in reading.batches(on_progress=progress):
                 tally.add(batch, decide_batch(loaded, batch, reading.issues)[1])
             return tally.report(options.bins)
 
@@ -146,7 +146,7 @@ def _write_plot(found: Effect, plot: Path, *, force: bool) -> None:
     from qmedoid.markup import charts
     from qmedoid.markup.page import picture_file
 
-    content = picture_file(charts.effect(found.drawn())).encode()
+    content = picture_file(charts.effect(found.to_dict())).encode()
     if not force:
         check_unchanged(str(plot), content)
     with atomic_file(plot) as file:

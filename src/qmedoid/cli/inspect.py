@@ -8,13 +8,13 @@ import numpy as np
 
 from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
-from qmedoid.cli.options import Budgets, Model, Options, listed
-from qmedoid.model.budgets import budgets_on_curve
+from qmedoid.cli.options import Budgets, ModelPath, Options, listed
 from qmedoid.model.contract import Levels
+from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
+from qmedoid.model.model import Model
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.model.table import TableModel
 from qmedoid.report.verdict import verdict
 
 
@@ -29,7 +29,7 @@ class InspectOptions(Options):
     most_used = ("budgets", "json")
     examples = ("qmedoid inspect patients.qmedoid", "qmedoid inspect patients.qmedoid --budgets 100,1%")
 
-    model: Model
+    model: ModelPath
     budgets: Budgets = None
 
 
@@ -40,11 +40,11 @@ def run(options: InspectOptions) -> None:
     if options.budgets is not None:
         training = loaded.model.training
         curve = None if training is None else training.curve
-        spent = budgets_on_curve(listed(options.budgets), loaded.model.decision, curve)
+        spent = loaded.model.decision.budgets(listed(options.budgets), curve)
     if options.json:
         document = _summary(loaded)
         if spent is not None:
-            document["budgets"] = [one.as_dict() for one in spent]
+            document["budgets"] = [budget_dict(*one) for one in spent]
         print_json(document)
         return
     if spent is not None:
@@ -129,7 +129,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
     }
 
 
-def _training(model: TableModel) -> TrainingTableDict | None:
+def _training(model: Model) -> TrainingTableDict | None:
     """The summary of the training table."""
     training = model.training
     if training is None:

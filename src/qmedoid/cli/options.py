@@ -12,7 +12,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
 
 if TYPE_CHECKING:
-    from qmedoid.model.table import TableModel
+    from qmedoid.model.model import Model
     from qmedoid.tables.scoring import TableReading
 
 LEARNED = "What is learned from"
@@ -92,7 +92,7 @@ Names = list[str] | None
 Table = Annotated[
     str, argument("TABLE", "CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
 ]
-Model = Annotated[Path, argument("MODEL", "File of a saved model.")]
+ModelPath = Annotated[Path, argument("MODEL", "File of a saved model.")]
 Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
 Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]
 Delimiter = Annotated[Text, option(READING, "SIGN", "Sign between the cells of a CSV file (detected by default).")]
@@ -146,11 +146,12 @@ class ReadingOptions(Options):
         """How a text file is written, where that is not to be detected."""
         return {"delimiter": self.delimiter, "decimal": self.decimal}
 
-    def reading(self, model: "TableModel", table: str, **how: Any) -> "TableReading":
+    def reading(self, model: "Model", table: str, **how: Any) -> "TableReading":
         """A table as a model reads it."""
+        from qmedoid.tables.score_settings import ScoreSettings
         from qmedoid.tables.scoring import TableReading
 
-        return TableReading(model, table, self.on_mismatch, **how, **self.dialect)
+        return TableReading(model, table, ScoreSettings(on_mismatch=self.on_mismatch, **self.dialect), **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +243,7 @@ class PointOptions(Options):
 class CutOptions(ReadingOptions):
     """A table about which a model decides, and where it cuts; one cut at most."""
 
-    model: Model
+    model: ModelPath
     table: Table
     threshold: Annotated[Number, share_option(POINT, "Probability above which a record is called positive.")] = None
     alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, by held-out rows.")] = (

@@ -16,7 +16,7 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.options import Model, Output, PointOptions, ReadingOptions, Table, TargetName
+from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target
@@ -37,7 +37,7 @@ class RecalibrateOptions(PointOptions, ReadingOptions):
     most_used = ("output", "target", "alert_rate", "operating_point", "min_precision", "min_recall", "cost", "json")
     examples = ("qmedoid recalibrate patients.qmedoid labeled.csv -o patients-2.qmedoid",)
 
-    model: Model
+    model: ModelPath
     table: Table
     output: Output
     target: TargetName = None
@@ -88,9 +88,9 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
                 f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
 
-        def collect(lenient: bool) -> LabeledTally:
+        def collect() -> LabeledTally:
             tally = LabeledTally(saved.model)
-            for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress):
+            for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
                 tally.add(batch, extra.column(name), reading.issues, reading.novelty)
             return tally
 

@@ -11,7 +11,7 @@ from qmedoid.cli.options import (
     POINT,
     RESULTS,
     AllRows,
-    Model,
+    ModelPath,
     Names,
     Number,
     ReadingOptions,
@@ -23,13 +23,12 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.exceptions import ParameterError
+from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.model.table import TableModel
 from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.findings import check_codes
-from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import Looked, look_at_data, look_at_file
-from qmedoid.report.summary import Report, check_output, summarize, write_report
+from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class ReportOptions(ReadingOptions):
     most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
     examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
 
-    model: Model
+    model: ModelPath
     table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
         None
     )
@@ -70,7 +69,7 @@ class ReportOptions(ReadingOptions):
         int | None,
         option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
     ] = None
-    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM103 (repeatable).")] = (
+    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     )
     max_size: Annotated[
@@ -154,7 +153,7 @@ def _settings(options: ReportOptions) -> ReportSettings:
     )
 
 
-def _looked(model: TableModel, options: ReportOptions) -> Looked | None:
+def _looked(model: Model, options: ReportOptions) -> Looked | None:
     if options.table is None:
         return None
     most = {"most": _COMPARED_ROWS} if options.baselines else {}
@@ -185,10 +184,10 @@ def _command(options: ReportOptions, output: Path | None) -> str:
     return shlex.join(["qmedoid", "report", str(options.model), *table, "-o", str(output or "report.html"), *more])
 
 
-def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict | None:
+def _baselines(model: Model, looked: Looked | None) -> ReportBaselinesDict | None:
     from qmedoid.estimators.report_fits import baselines_beside
 
-    if looked is None or not looked.is_labeled:
+    if looked is None or not (looked.codes >= 0).any():
         raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
     found, notes = baselines_beside(model, looked.sample, looked.rows)
     for one in notes:
@@ -196,10 +195,10 @@ def _baselines(model: TableModel, looked: Looked | None) -> ReportBaselinesDict 
     return found
 
 
-def _stability(model: TableModel, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
+def _stability(model: Model, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
     from qmedoid.estimators.report_fits import stability_beside
 
-    if looked is None or not looked.is_labeled:
+    if looked is None or not (looked.codes >= 0).any():
         raise ParameterError("--stability needs a table with classes: this one has none that the model knows.")
     return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 

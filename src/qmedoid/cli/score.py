@@ -25,10 +25,10 @@ from qmedoid.cli.options import (
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.budgets import SpentBudget, budgets_on_curve
-from qmedoid.model.operating_point import Drift
+from qmedoid.model.cut import budget_dict
+from qmedoid.model.model import Model
+from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.model.table import TableModel
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
@@ -38,7 +38,7 @@ from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
 if TYPE_CHECKING:
-    from qmedoid.large.shards import PartTotals
+    from qmedoid.large.score_files import PartTotals
 
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
@@ -148,12 +148,12 @@ def run(options: ScoreOptions) -> None:
 
 def say_scored(
     options: ScoreOptions,
-    model: TableModel,
+    model: Model,
     scored: ScoredFile,
     totals: "ScoredFile | PartTotals",
     bad_rows_file: str | None,
     estimate: PrevalenceEstimate | None,
-    expected: SpentBudget | None,
+    expected: tuple[str, OperatingSummary] | None,
     files: ScoreFilesDict | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
@@ -177,7 +177,7 @@ def say_scored(
             "standard_errors": None if drift is None else drift.standard_errors,
             "drift": None if drift is None else drift.direction,
             "operating": None if decision.operating is None else decision.operating.as_dict(),
-            "top": None if expected is None else expected.as_dict(),
+            "top": None if expected is None else budget_dict(*expected),
             "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
             "novelty": novelty.as_dict(),
             "output": options.output,
@@ -218,17 +218,17 @@ def score_settings(options: ScoreOptions) -> ScoreSettings:
     add = listed(options.add) + (["reasons"] if options.reasons is not None else [])
     add += ["reasons", "sentence"] if options.explain is not None else []
     columns, n_reasons = tuple(listed(options.columns)), options.reasons or options.explain or 3
-    return replace(settings_of(options), columns=columns, add=tuple(add), n_reasons=n_reasons)
+    return settings_of(options, columns=columns, add=tuple(add), n_reasons=n_reasons)
 
 
-def settings_of(options: Any) -> ScoreSettings:
-    """The settings with the options of the same names."""
-    return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS})
+def settings_of(options: Any, **settings: Any) -> ScoreSettings:
+    """The settings with the options of the same names, and others."""
+    return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS} | settings)
 
 
 def model_at_cut(
     options: ScoreOptions, settings: ScoreSettings
-) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, SpentBudget | None]:
+) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, tuple[str, OperatingSummary] | None]:
     """Load the model and cut where the options say, by what the table shows if need be.
 
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
@@ -252,7 +252,7 @@ def _asked_prevalence(text: str | None) -> float | str | None:
 
 
 def _prior(
-    model: TableModel, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
+    model: Model, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
 ) -> tuple[float | None, PrevalenceEstimate | None]:
     """The prevalence that is asked for, and the estimate of it, if that is."""
     if prevalence is not None and len(model.decision.classes) != 2:
@@ -270,8 +270,8 @@ def _prior(
 
 
 def _top(
-    model: TableModel, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
-) -> tuple[Cut, SpentBudget | None]:
+    model: Model, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
+) -> tuple[Cut, tuple[str, OperatingSummary] | None]:
     """The cut above which the highest scores of the table lie, and what held-out rows show at this rate."""
     model = at(model, Cut(prior))
     with reading_bar("looking for the highest scores") as progress:
@@ -279,7 +279,7 @@ def _top(
     curve = None if model.training is None else model.training.curve
     expected = None
     if curve is not None and rows:
-        (expected,) = budgets_on_curve([f"{100 * min(count / rows, 1.0)}%"], model.decision, curve)
+        (expected,) = model.decision.budgets([f"{100 * min(count / rows, 1.0)}%"], curve)
     return Cut(prior, log_odds=log_odds), expected
 
 
@@ -299,7 +299,7 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
     return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
 
 
-def _warn_of_drift(model: TableModel, scored: ScoredFile) -> Drift | None:
+def _warn_of_drift(model: Model, scored: ScoredFile) -> Drift | None:
     """How the alert rate differs from what was expected, with a warning if it was not to be expected."""
     if model.decision.operating is None:
         return None
@@ -318,7 +318,7 @@ def _warn_of_ties(top: int | None, alerts: int, rows: int) -> None:
         )
 
 
-def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
+def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
     """How frequent the second class was taken to be, and seems to be."""
     priors, expected = model.decision.priors, model.decision.expected_priors
     if not shows_prevalence(model) or priors is None or expected is None:
@@ -333,7 +333,7 @@ def _prevalence_dict(model: TableModel, found: PrevalenceEstimate | None) -> Sco
 
 
 def _tell_scored(
-    model: TableModel,
+    model: Model,
     scored: ScoredFile,
     novelty: NoveltyReport,
     drift: Drift | None,
@@ -362,7 +362,7 @@ def _tell_scored(
         )
 
 
-def _changed(model: TableModel, drift: Drift) -> str:
+def _changed(model: Model, drift: Drift) -> str:
     """What is said of an alert rate that was not to be expected."""
     hint = ""
     if shows_prevalence(model) and model.decision.shift is None:

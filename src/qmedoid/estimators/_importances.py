@@ -10,7 +10,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.explain.effect import N_BINS, Effect, EffectTally, check_bins
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 
 def keep_importances(estimator: Any, X: Array, held_out: OutOfFold | None, places: Codes) -> None:
@@ -38,7 +38,7 @@ class ContributionsMixin:
     """What the columns of raw tables contribute to the decisions of a fitted classifier."""
 
     @abstractmethod
-    def table_model(self) -> TableModel:
+    def table_model(self) -> Model:
         """The fitted model."""
 
     @abstractmethod

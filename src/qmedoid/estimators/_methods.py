@@ -45,10 +45,10 @@ from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.part import Backends, Part, score_part
 from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
-from qmedoid.model.table import TableModel
 from qmedoid.schema import renumbered
 
 Refine = Literal["auto", "always", "never"]
@@ -224,7 +224,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         measured._backends = Backends(swap_test)
         return measured
 
-    def table_model(self) -> TableModel:
+    def table_model(self) -> Model:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
         models = (HybridModel(self.models_[0], self.calibration_),)

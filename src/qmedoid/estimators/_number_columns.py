@@ -16,7 +16,7 @@ from qmedoid.estimators._number_encoding import fit_number_block
 from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Contract, Numbers
-from qmedoid.model.table import Record
+from qmedoid.model.model import Record
 from qmedoid.tables.difference import Difference
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.issues import Issues

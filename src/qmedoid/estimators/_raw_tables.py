@@ -33,12 +33,12 @@ from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_group
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import LARGEST
-from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.contract import Contract
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.operating_point import asked_rule
 from qmedoid.model.refinement import CalibratedMethod
-from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.difference import compare_columns
@@ -91,11 +91,11 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     # Rows of every label in the whole table, by its text, where the rows of a fit are a sample of it.
     _totals: Mapping[str, int] | None = None
 
-    def table_model(self) -> TableModel:
+    def table_model(self) -> Model:
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
         self._refuse_measured()
-        return TableModel(
+        return Model(
             contract=self.contract_,
             encodings=self.encodings_,
             decision=self.decision_,

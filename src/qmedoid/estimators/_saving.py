@@ -16,7 +16,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.markup.html import plain
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.model.decision import Decision
-from qmedoid.model.table import Record, TableModel
+from qmedoid.model.model import Model, Record
 from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SavingMixin:
     _backends: Backends = CLOSED_FORM
 
     @abstractmethod
-    def table_model(self) -> TableModel:
+    def table_model(self) -> Model:
         """The fitted model as it is saved and scored without scikit-learn."""
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
@@ -117,14 +117,14 @@ class SavingMixin:
             return settings_view(f"{name}, not fitted", changed)
         return model_view(self.table_model(), f"{name}, fitted", settings=changed)
 
-    def _numbers_model(self, models: Any, decision: Decision, **metrics: Any) -> TableModel:
+    def _numbers_model(self, models: Any, decision: Decision, **metrics: Any) -> Model:
         """The models of a classifier of numbers; missing values are filled in, as by itself."""
         self._refuse_measured()
         columns = number_columns(self) or NumberColumns.unfilled(column_names(self))
         records: tuple[tuple[Record, ...], ...] | None = None
         if hasattr(self, "_medoid_tables"):
             records = tuple(columns.records(rows) for rows in self._medoid_tables)
-        return TableModel(
+        return Model(
             contract=columns.contract,
             encodings=columns.encodings,
             decision=decision,

@@ -45,10 +45,10 @@ from qmedoid.methods.nearest.fit import Best, Selected, Selection
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.part import Backends, Scored, score_part
 from qmedoid.model.decision import Decision
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod
-from qmedoid.model.table import TableModel
 
 ENOUGH = 1_000
 """Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
@@ -326,7 +326,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         measured._backends = Backends(swap_test)
         return measured
 
-    def table_model(self) -> TableModel:
+    def table_model(self) -> Model:
         """The fitted model as it is saved and scored without scikit-learn; it has margins, and no probabilities."""
         check_is_fitted(self)
         plain = Calibration(1.0, np.zeros(len(self.classes_)))

@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
 from qmedoid.model.cut import curve_rows
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_codes
@@ -30,7 +30,7 @@ TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "mac
 _ROLES: dict[str, Role] = {"number": "number", "category": "category", "date": "date"}
 
 
-def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
+def baselines_beside(model: Model, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
     """The baselines part of a summary, and sentences on baselines that lack.
 
     Baselines are fitted to four fifths of the rows and judged by the others, in turn. Rows that our model was fitted on
@@ -38,7 +38,7 @@ def baselines_beside(model: TableModel, sample: Sample, n_rows: int) -> tuple[Re
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     sample : Sample
     n_rows : int
         Rows of the table that the sample is of.
@@ -116,7 +116,7 @@ def _text(spread: Spread | None) -> str:
     return f"{spread.mean:.4f}" + ("" if spread.error is None else f" ± {spread.error:.4f}")
 
 
-def _seen(model: TableModel, table: pa.Table) -> Flags | None:
+def _seen(model: Model, table: pa.Table) -> Flags | None:
     """Whether the model was fitted on each row; None where it keeps no hashes of its rows."""
     hashes = row_hashes(model, table)
     if hashes is None or model.seen is None:
@@ -130,7 +130,7 @@ def _seen(model: TableModel, table: pa.Table) -> Flags | None:
 
 
 def _folds(
-    model: TableModel, ours: Array, table: pa.Table, codes: Codes, judges: Flags
+    model: Model, ours: Array, table: pa.Table, codes: Codes, judges: Flags
 ) -> tuple[list[ComparedFold], list[str]]:
     columns = [model.contract.columns[place] for place in model.layout.used]
     names = [column.name for column in columns if column.name in table.column_names]
@@ -150,7 +150,7 @@ def _folds(
     return made, notes
 
 
-def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> ReportBaselinesDict:
+def _of_seen_rows(model: Model, found: Comparison, about: str) -> ReportBaselinesDict:
     """Ours from out-of-fold rows, as all rows of the table were fitted on; else marked as not comparable."""
     curve = None if model.training is None else model.training.curve
     if curve is None:
@@ -178,12 +178,12 @@ def _of_seen_rows(model: TableModel, found: Comparison, about: str) -> ReportBas
     return table | {"verdict": verdict if parts else "No baseline was fitted.", "better": better}
 
 
-def stability_beside(model: TableModel, table: pa.Table, codes: Codes, n_bootstraps: int) -> dict[str, Any]:
+def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: int) -> dict[str, Any]:
     """The stability part of a summary: fits of the rows that have a class, with the method and roles of the model.
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     table : pyarrow.Table
         The columns that the model reads.
     codes : ndarray of shape (n,)

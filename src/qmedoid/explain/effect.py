@@ -1,6 +1,7 @@
 """What columns contribute to the decisions about the rows of a table: effects of values, and importances."""
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
@@ -9,13 +10,12 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.explain.documents import ColumnEffectDict, DrawnBinDict, DrawnEffectDict, EffectBinDict
-from qmedoid.markup.html import shortened
+from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
 from qmedoid.tables.issues import Issues
@@ -54,24 +54,6 @@ class EffectBin(NamedTuple):
     mean: float
     p10: float
     p90: float
-
-    def as_dict(self) -> EffectBinDict:
-        """The bin as plain values, fit for JSON."""
-        return cast("EffectBinDict", self._asdict())
-
-    def drawn(self) -> DrawnBinDict:
-        """The bin as charts draw it: ``x`` is the middle of numbers, and days since 1970 of dates."""
-        low, high = (_axis_place(end) for end in (self.low, self.high))
-        middle = None if low is None or high is None else low / 2 + high / 2
-        return {"label": shortened(self.value), "x": middle, "x_low": low, "x_high": high,
-                "mean": self.mean, "low": self.p10, "high": self.p90, "count": self.rows}  # fmt: skip
-
-
-def _axis_place(end: float | str | None) -> float | None:
-    """A bound of a bin on an axis: of dates, days since 1970."""
-    if end is None or isinstance(end, float):
-        return end
-    return float(np.datetime64(end, "s").astype(np.int64)) / 86_400.0
 
 
 @dataclass(frozen=True)
@@ -121,35 +103,13 @@ class Effect:
 
     def to_dict(self) -> ColumnEffectDict:
         """The effect as plain values, fit for JSON."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "toward": self.toward,
-            "against": self.against,
-            "unit": self.unit,
-            "rows": self.rows,
-            "kept": self.kept,
-            "bins": [one.as_dict() for one in self.bins],
-            "missing": None if self.missing is None else self.missing.as_dict(),
-        }
-
-    def drawn(self) -> DrawnEffectDict:
-        """The effect as charts draw it: the bins have places on an axis, labels and counts."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "unit": self.unit,
-            "toward": str(self.toward),
-            "against": None if self.against is None else str(self.against),
-            "rows": self.rows,
-            "bins": [one.drawn() for one in self.bins],
-            "missing": None if self.missing is None else self.missing.drawn(),
-        }
+        found = {name: getattr(self, name) for name in ("column", "kind", "toward", "against", "unit", "rows", "kept")}
+        bins, missing = [one._asdict() for one in self.bins], self.missing and self.missing._asdict()
+        return cast("ColumnEffectDict", {**found, "bins": bins, "missing": missing})
 
     def _repr_html_(self) -> str:
-        made = self.to_dict()
         title = f"What {self.column} contributes toward {self.toward}"
-        return render("notebook/effect.html", title=title, shape=self.drawn(), **made)
+        return render("notebook/effect.html", title=title, shape=self.to_dict())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
@@ -159,7 +119,7 @@ class Effect:
 class EffectTally:
     """The effect of a column, gathered batch by batch in bounded memory."""
 
-    def __init__(self, model: TableModel, column: str, toward: Any = None) -> None:
+    def __init__(self, model: Model, column: str, toward: Any = None) -> None:
         self._model, self._code = model, _class_code(model, toward)
         self._place = _place(model, column)
         self._column, self._encoding = model.contract.columns[self._place], model.encodings[self._place]
@@ -279,7 +239,7 @@ def _bin(value: str, low: float | str | None, high: float | str | None, added: A
 
 
 def table_effect(
-    model: TableModel, table: pa.Table, issues: Issues, column: str, toward: Any = None, n_bins: int = N_BINS
+    model: Model, table: pa.Table, issues: Issues, column: str, toward: Any = None, n_bins: int = N_BINS
 ) -> Effect:
     """The effect of a column in a table."""
     tally = EffectTally(model, column, toward)
@@ -290,13 +250,25 @@ def table_effect(
     return tally.report(n_bins)
 
 
+def column_effects(
+    model: Model, table: pa.Table, added: Array, places: Sequence[int], code: int, n_bins: int
+) -> list[ColumnEffectDict]:
+    """The effects of the columns at some places, from what all columns add toward a class, shape (n, columns)."""
+    found = []
+    for place in places:
+        tally = EffectTally(model, model.contract.names[place], model.decision.classes[code])
+        tally.add_contributions(table, added[:, place])
+        found.append(tally.report(n_bins).to_dict())
+    return found
+
+
 def check_bins(n_bins: int) -> None:
     """Refuse a number of bins that is none."""
     if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
         raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
 
 
-def _place(model: TableModel, column: str) -> int:
+def _place(model: Model, column: str) -> int:
     names = model.contract.names
     if column in names:
         return names.index(column)
@@ -307,7 +279,7 @@ def _place(model: TableModel, column: str) -> int:
     raise ParameterError(f"The model has no column {column!r}.{hint} It has {some_of([repr(one) for one in names])}.")
 
 
-def _class_code(model: TableModel, toward: Any) -> int:
+def _class_code(model: Model, toward: Any) -> int:
     """The code of the class that is asked for; of two the positive one by default."""
     labels = model.decision.classes
     if toward is None and len(labels) == 2:
@@ -321,7 +293,7 @@ def _class_code(model: TableModel, toward: Any) -> int:
     return code
 
 
-def table_importances(model: TableModel, table: pa.Table, issues: Issues) -> dict[str, float]:
+def table_importances(model: Model, table: pa.Table, issues: Issues) -> dict[str, float]:
     """Mean absolute contribution of every column to the margins of the rows of a table, the largest first."""
     tally = ImportanceTally(model)
     for start in range(0, len(table), BATCH_ROWS):

@@ -20,8 +20,8 @@ from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.contract import Dates, Levels
 from qmedoid.model.explanation import DecisionParts, explain
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
-from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.encode import encode_batch
@@ -33,7 +33,7 @@ OTHER_LEVEL = 0.5
 """What another level or truth value counts, in shares of the training rows that a number passes."""
 
 
-def known_values(model: TableModel, encoded: int) -> Array | None:
+def known_values(model: Model, encoded: int) -> Array | None:
     """Smallest and largest training value of an encoded column, and the edges of its bins; None where not known."""
     novelty = model.novelty
     if novelty is None or encoded not in novelty.limited:
@@ -46,7 +46,7 @@ def known_values(model: TableModel, encoded: int) -> Array | None:
     return np.asarray(np.unique(held))
 
 
-def sizes(model: TableModel, encoded: int, start: float | None, values: Array) -> Array:
+def sizes(model: Model, encoded: int, start: float | None, values: Array) -> Array:
     """Shares of the training rows between the start and each value; one half where the start is missing."""
     known = known_values(model, encoded)
     novelty = model.novelty
@@ -82,14 +82,14 @@ class SimilarRows:
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     record : pyarrow.Table
         One row, under the names of the contract.
     contributions : mapping of str to float
         By column of the contract.
     """
 
-    def __init__(self, model: TableModel, record: pa.Table, contributions: Mapping[str, float]) -> None:
+    def __init__(self, model: Model, record: pa.Table, contributions: Mapping[str, float]) -> None:
         self._model = model
         weights = np.abs([contributions.get(name, 0.0) for name in model.contract.names])
         # Without any contribution all columns count alike.
@@ -154,7 +154,7 @@ def _column(cells: list[Any]) -> pa.Array:
 Part = TypeVar("Part", ContributionDict, GroupContributionDict)
 
 
-def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[str, Any]:
+def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, Any]:
     """Explain the decision about the only row of a table; all numbers and texts are fit for JSON.
 
     Contributions above 0 are for the class ``"toward"``: the positive one of two, of more the predicted one. They add
@@ -203,7 +203,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     return report
 
 
-def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) -> list[ContributionDict]:
+def _columns(model: Model, why: DecisionParts, cells: Mapping[str, Any]) -> list[ContributionDict]:
     """What every column of the table contributed, the largest first; of equal ones by name.
 
     Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
@@ -216,7 +216,7 @@ def _columns(model: TableModel, why: DecisionParts, cells: Mapping[str, Any]) ->
     return _largest_first(columns)
 
 
-def by_column(model: TableModel, why: DecisionParts) -> dict[str, float]:
+def by_column(model: Model, why: DecisionParts) -> dict[str, float]:
     """What every column of the table contributed to the margin, by name."""
     added = np.bincount(model.source, weights=why.columns, minlength=len(model.encodings)).tolist()
     return dict(zip(model.contract.names, added, strict=True))
@@ -228,7 +228,7 @@ def _largest_first(parts: list[Part]) -> list[Part]:
     return [parts[place] for place in order]
 
 
-def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
+def _medoids(model: Model, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
     """The nearest medoid of each class, those of the predicted class and of the next one first."""
     method = model.method
     assert method is not None, "explain() refuses models without medoids"
@@ -246,7 +246,7 @@ def _medoids(model: TableModel, why: DecisionParts, first: tuple[int, int]) -> l
     ]
 
 
-def _group(model: TableModel, share: GroupContribution) -> GroupContributionDict:
+def _group(model: Model, share: GroupContribution) -> GroupContributionDict:
     names = model.layout.names
     group: GroupContributionDict = {
         "columns": [names[column] for column in share.columns],
@@ -264,7 +264,7 @@ def _group(model: TableModel, share: GroupContribution) -> GroupContributionDict
     return group
 
 
-def _record(model: TableModel, share: RowContribution) -> ContributingRowDict:
+def _record(model: Model, share: RowContribution) -> ContributingRowDict:
     code = model.decision.classes[share.code]
     return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
 
@@ -291,7 +291,7 @@ class NearestRows:
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     record : pyarrow.Table
     contributions : mapping of str to float
         What every column contributes to the decision about the record.
@@ -303,7 +303,7 @@ class NearestRows:
 
     def __init__(
         self,
-        model: TableModel,
+        model: Model,
         record: pa.Table,
         contributions: Mapping[str, float],
         n_shown: int = N_SHOWN,
@@ -369,7 +369,7 @@ class NearestRows:
         return self._method.rows.usable_points(np.column_stack(columns).astype(np.float64), self._method.columns)
 
 
-def similar_medoids(model: TableModel, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
+def similar_medoids(model: Model, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
     """The medoid of each class that is most similar by the columns that decide; empty without their cells."""
     method = model.method
     records = model.records[0] if model.records else ()

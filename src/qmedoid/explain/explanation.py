@@ -28,8 +28,8 @@ from qmedoid.explain.view import reason_text, reasons, sentences, similar_text
 from qmedoid.markup.page import picture_file
 from qmedoid.markup.plots import draw_waterfall
 from qmedoid.metrics.texts import class_name
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
-from qmedoid.model.table import TableModel
 
 TOP = 10
 """Columns, groups and rows that are shown one by one."""
@@ -79,7 +79,7 @@ class Explanation(Mapping[str, Any]):
     def __init__(
         self,
         report: Mapping[str, Any],
-        model: TableModel,
+        model: Model,
         record: pa.Table,
         *,
         top: int | None = TOP,

@@ -18,7 +18,7 @@ from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.explain.explaining import OTHER_LEVEL, known_values, sizes
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
@@ -66,7 +66,7 @@ class CellChoices(NamedTuple):
 class _FlipSearch:
     """One record, its decision, and what becomes of it with other cells."""
 
-    def __init__(self, model: TableModel, record: pa.Table) -> None:
+    def __init__(self, model: Model, record: pa.Table) -> None:
         self.model, self.record = model, record
         self.encoded = encode_batch(record, model.contract, model.encodings)
         self.decided = model.decide(self.encoded)
@@ -113,12 +113,12 @@ class _FlipSearch:
         return list(np.split(decided.codes != code, ends)), list(np.split(ahead, ends))
 
 
-def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str] = ()) -> list[FlipDict]:
+def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()) -> list[FlipDict]:
     """The smallest changes of one column, and of two where these are smaller, that change the decision.
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     record : pyarrow.Table
         One row, under the names of the contract.
     fixed : collection of str
@@ -147,7 +147,7 @@ def nearest_flips(model: TableModel, record: pa.Table, *, fixed: Collection[str]
     return sorted([*singles, *pairs], key=_by_size)
 
 
-def check_fixed(model: TableModel, fixed: Collection[str]) -> None:
+def check_fixed(model: Model, fixed: Collection[str]) -> None:
     """Refuse names that are no columns of the contract."""
     names = model.contract.names
     for name in fixed:
@@ -307,7 +307,7 @@ def _by_size(flip: FlipDict) -> tuple[float, int, list[str]]:
     return flip["size"], len(flip["changes"]), [change["column"] for change in flip["changes"]]
 
 
-def _candidates(model: TableModel, place: int, cell: Any, most: int) -> CellChoices | None:
+def _candidates(model: Model, place: int, cell: Any, most: int) -> CellChoices | None:
     """Cells to try instead of `cell` (None where it is missing), at most `most`; None where nothing is known."""
     column, encoding = model.contract.columns[place], model.encodings[place]
     first = int(np.searchsorted(model.source, place))
@@ -355,7 +355,7 @@ def _tried(known: Array, landmarks: Array, most: int) -> Array:
     return values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(np.intp))]
 
 
-def _array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:
+def _array(model: Model, place: int, cells: list[Any]) -> pa.Array:
     """Cells of a column as Arrow has them; dates are whole days since 1970."""
     kind = model.contract.columns[place].kind
     if kind == "date":
@@ -365,7 +365,7 @@ def _array(model: TableModel, place: int, cells: list[Any]) -> pa.Array:
     return pa.array(cells, types[kind])
 
 
-def _spelt(model: TableModel, place: int, value: Any) -> pa.Array | None:
+def _spelt(model: Model, place: int, value: Any) -> pa.Array | None:
     """A number as its column spells it, such as 12.5 % or 1.234,5; None where it has no spelling, or it is not read so.
 
     Next to cells that are shown as they are in the table another unit would mislead.
@@ -383,6 +383,6 @@ def _spelt(model: TableModel, place: int, value: Any) -> pa.Array | None:
     return text if np.allclose(read, value, rtol=1e-9, atol=0.0) else None
 
 
-def _encoded(model: TableModel, place: int, cells: list[Any]) -> list[Array]:
+def _encoded(model: Model, place: int, cells: list[Any]) -> list[Array]:
     """The numbers that cells of a column are encoded by."""
     return encode_column(_array(model, place, cells), model.contract.columns[place], model.encodings[place])

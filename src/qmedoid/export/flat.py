@@ -10,7 +10,7 @@ from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.part import Part
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class FlatModel:
 
     Attributes
     ----------
-    table : TableModel
+    table : Model
         Has the contract, the encodings and the decision.
     base : Part
         Has the medoids.
@@ -33,7 +33,7 @@ class FlatModel:
         Of the model file.
     """
 
-    table: TableModel
+    table: Model
     base: Part
     parts: tuple[Part, ...]
     weights: Array
@@ -42,7 +42,7 @@ class FlatModel:
     sha256: str | None = None
 
 
-def flattened(table: TableModel, sha256: str | None = None) -> FlatModel:
+def flattened(table: Model, sha256: str | None = None) -> FlatModel:
     """The parts of a model.
 
     Raises

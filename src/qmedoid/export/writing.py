@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, get_args
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.flat import flattened
 from qmedoid.export.sql.dialects import DialectName
+from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, would_be_lost
-from qmedoid.model.table import TableModel
 
 Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -32,7 +32,7 @@ class Export(NamedTuple):
 
 
 def export_model(
-    model: TableModel,
+    model: Model,
     path: str | Path,
     *,
     format: Format,
@@ -45,7 +45,7 @@ def export_model(
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     path : path-like
     format : {"js", "sql", "onnx"}
     dialect : {"duckdb", "sqlite", "postgres"}, optional

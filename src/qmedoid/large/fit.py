@@ -7,6 +7,8 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,17 +20,7 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Pass, Summary
-from qmedoid.large.counting import SAMPLE, Counted, SamplePass, count_rows
-from qmedoid.large.evaluation import (
-    HELD_OUT,
-    JUDGED,
-    JudgedRows,
-    JudgePass,
-    calibrate_judged,
-    check_calibrating,
-    judged_report,
-)
+from qmedoid.large.base import ROW, Summary
 from qmedoid.large.fit_sample import (
     FitSample,
     PassSettings,
@@ -39,7 +31,20 @@ from qmedoid.large.fit_sample import (
     sample_of,
     with_places,
 )
-from qmedoid.large.runner import PassTime, Runner
+from qmedoid.large.passes import (
+    HELD_OUT,
+    JUDGED,
+    SAMPLE,
+    Counted,
+    JudgedRows,
+    calibrate_judged,
+    check_calibrating,
+    count_rows,
+    judge_rows,
+    judged_report,
+    sample_rows,
+)
+from qmedoid.large.runner import Runner
 from qmedoid.large.split import (
     CALIBRATE,
     DEFAULT_MEMORY,
@@ -59,7 +64,7 @@ from qmedoid.large.split import (
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.registry import estimator_class
 from qmedoid.model.contract import Column
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import cell_codes, with_missing_values_out
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
@@ -76,7 +81,7 @@ class InPasses(NamedTuple):
 
     Attributes
     ----------
-    model : TableModel
+    model : Model
     report : dict or None
         Figures of all rows that were held out.
     held_out : pyarrow.Table
@@ -84,23 +89,25 @@ class InPasses(NamedTuple):
     notes : list of str
     rows, training_rows, sampled : int
         Rows with a class, those that were not held out, and those that the model was fitted on.
-    times : list of PassTime
+    times : list of tuple
+        Of each pass its name, seconds, and partitions that had to be read.
     """
 
-    model: TableModel
+    model: Model
     report: dict[str, Any] | None
     held_out: pa.Table
     notes: list[str]
     rows: int
     training_rows: int
     sampled: int
-    times: list[PassTime]
+    times: list[tuple[str, float, int]]
 
 
 def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
     """All rows with a class, in their types: a table that fits in memory."""
-    everything = SamplePass(runner.facts.reading, target, dict.fromkeys(counted.counts, 1.0), 0, name="read")
-    return runner.run(everything, counted.lengths).rows[SAMPLE]
+    rates = dict.fromkeys(counted.counts, 1.0)
+    everything = partial(sample_rows, reading=runner.facts.reading, target=target, rates=rates, seed=0)
+    return runner.run("read", everything, counted.lengths).rows[SAMPLE]
 
 
 def fit_in_passes(
@@ -134,14 +141,14 @@ class _Fit:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
         self.reading = runner.facts.reading
         self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
-        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
+        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes[1], settings.test, is_asked=settings.is_asked)
         self.rare = self._rare_texts()
         share = 1.0 - self.test - self.calibrate
-        self.rates = class_rates(self.counted.counts, share, self.sizes, self.rare)
+        self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
         settings, target = self.settings, self.settings.target
-        raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
+        raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
         how: dict[str, Any] = {"roles": settings.roles, "date_order": settings.date_order, "missing": settings.missing}
         inferred = infer_columns(table, skip={target, ROW}, n_rows=self.counted.n_rows, **how)
@@ -150,14 +157,14 @@ class _Fit:
         training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
-            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes.sample)
+            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes[0])
             training, weights = add_hard_rows(
                 self.owner, self.runner, self.counted.lengths, settings, training, inferred, split, sample
             )
         sampled = sample_of(training, self.runner.facts, settings, inferred, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
-        found = self._run(JudgePass(self.reading, target, model, split, held_rate, settings.seed))
+        found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
         calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
@@ -169,8 +176,10 @@ class _Fit:
             calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times
         )
 
-    def _run(self, one: Pass) -> Summary:
-        return self.runner.run(one, self.counted.lengths)
+    def _run(self, name: str, function: Callable[..., Summary], **how: Any) -> Summary:
+        settings = self.settings
+        one = partial(function, reading=self.reading, target=settings.target, seed=settings.seed, **how)
+        return self.runner.run(name, one, self.counted.lengths)
 
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""
@@ -339,7 +348,7 @@ def _fit_in_passes(
     missing = check_missing("The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target)
     settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed, missing=missing)
 
-    def fit_sample(sampled: Sampled) -> tuple[TableModel, list[str]]:
+    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         fitted._settled, fitted._totals = sampled.inferred, sampled.totals
         rows = _rows_of(sampled.table.drop_columns([target]), names)
         fitted.fit(rows, sampled.labels, sample_weight=sampled.weights)
@@ -352,7 +361,7 @@ def _fit_in_passes(
         warn(f"{note[0].upper()}{note[1:]}.")
 
 
-def _adopt(fitted: Any, model: TableModel) -> None:
+def _adopt(fitted: Any, model: Model) -> None:
     """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
     fitted.models_ = list(model.models)
     fitted.model_ = fitted.models_[0]
@@ -378,7 +387,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
 
     require_dask("A score of Dask collections")
     from qmedoid.large.collections import by_rows, partitions_of, with_targets
-    from qmedoid.large.workers import Workers
+    from qmedoid.large.workers import results_by
 
     if sample_weight is not None:
         raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
@@ -391,7 +400,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     else:
         parts = with_targets(X, y)
     tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
-    counts = [found for _, found in Workers().results("score", _right_rows, owner, tasks)]
+    counts = [found for _, found in results_by(threads=1)("score", _right_rows, owner, tasks)]
     n_rows = sum(n for _, n in counts)
     if n_rows == 0:
         raise DataError("Input X has no rows: pass at least one.")

@@ -17,7 +17,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.methods.part import Part, refuse_overflow
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 
 # Records that are explained at a time.
 _BLOCK_ROWS = 1024
@@ -72,7 +72,7 @@ class DecisionParts:
     angles: Array
 
 
-def explained_by(model: TableModel) -> tuple[Part, HybridModel]:
+def explained_by(model: Model) -> tuple[Part, HybridModel]:
     """The method that decisions are explained by, and the model that calibrates it; raise where there is none."""
     if model.method is None or not isinstance(model.best, HybridModel):
         raise ModelError(
@@ -83,16 +83,14 @@ def explained_by(model: TableModel) -> tuple[Part, HybridModel]:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def column_contributions(
-    model: TableModel, columns: Sequence[npt.NDArray[Any]], winners: Codes, others: Codes
-) -> Array:
+def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winners: Codes, others: Codes) -> Array:
     """What every column of the contract adds to the margin of one class over another, row by row, shape (n, columns).
 
     The same as `explain` says of each record: numbers that a column is encoded by count together.
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     columns : sequence of ndarray of shape (n,)
         The encoded columns.
     winners, others : ndarray of shape (n,)
@@ -110,9 +108,7 @@ def column_contributions(
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def explain(
-    model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None
-) -> DecisionParts:
+def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None) -> DecisionParts:
     """Explain the decision about one record from its encoded columns, each of shape (1,).
 
     With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.

@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
 from qmedoid.model.explanation import column_contributions, explained_by
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.model import Decisions, Model
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
@@ -20,7 +20,7 @@ _BLOCK_ROWS = 4096
 _MOST_BARS = 30
 
 
-def class_contributions(model: TableModel, X: Array, code: int) -> Array:
+def class_contributions(model: Model, X: Array, code: int) -> Array:
     """What every column adds for a class against the other, of two, or the mean of all others, shape (n, columns)."""
     others = [other for other in range(len(model.decision.classes)) if other != code]
     winner = np.full(len(X), code)
@@ -31,7 +31,7 @@ def class_contributions(model: TableModel, X: Array, code: int) -> Array:
 class ImportanceTally:
     """The mean absolute contribution of every column to decisions, gathered batch by batch."""
 
-    def __init__(self, model: TableModel) -> None:
+    def __init__(self, model: Model) -> None:
         explained_by(model)
         self._model, self._sums, self.rows = model, np.zeros(len(model.encodings)), 0
 
@@ -65,7 +65,7 @@ def by_importance(names: Sequence[str], importances: Array) -> Importances:
     return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
 
 
-def training_importances(model: TableModel, X: Array, scores: Array, judged: Codes) -> Array | None:
+def training_importances(model: Model, X: Array, scores: Array, judged: Codes) -> Array | None:
     """Importances by a sample of the training rows X (n, M), of which `judged` have out-of-fold scores (n, C).
 
     None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up. The

@@ -6,17 +6,15 @@ from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.importance import by_importance
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import OperatingSummary, rule_in_words
-from qmedoid.model.table import TableModel
 
 # Classes and columns that are named.
 _CLASSES, _IMPORTANT, _COLUMNS = 10, 10, 50
 _VIEW = "notebook/model.html"
 
 
-def model_view(
-    model: TableModel, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()
-) -> str:
+def model_view(model: Model, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()) -> str:
     """What a model is, what to expect of it, which columns matter, and the parameters that were set."""
     decision, method, names = model.decision, model.method, model.contract.names
     labels, contract, used = [str(one)[:80] for one in decision.classes], model.contract, set(model.layout.used)

@@ -35,7 +35,7 @@ from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
     PairCircuitOverlapDict,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def circuit_of_record(
-    model: TableModel, record: pa.Table, issues: Issues, *, row: int | None = None, **asked: Any
+    model: Model, record: pa.Table, issues: Issues, *, row: int | None = None, **asked: Any
 ) -> "QuantumCircuit":
     """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
@@ -87,7 +87,7 @@ class CircuitRecord:
 
 
 def export_circuit(
-    model: TableModel,
+    model: Model,
     which: Which = "auto",
     record: CircuitRecord | None = None,
     *,
@@ -99,7 +99,7 @@ def export_circuit(
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     which : {"auto", "variational", "swap-test", "interference"}
     record : CircuitRecord or None
         Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
@@ -135,7 +135,7 @@ def export_circuit(
     return export.described(circuit, {"kind": kind, **about, **values})
 
 
-def _trained(model: TableModel, which: Which, medoid: int | None) -> VariationalModel | None:
+def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel | None:
     """The trained circuit, if that is asked for; None for one of a record and a medoid."""
     if which not in WHICH:
         raise ParameterError(f"The circuit must be one of {', '.join(map(repr, WHICH))}. Got {which!r} instead.")
@@ -156,9 +156,7 @@ def _trained(model: TableModel, which: Which, medoid: int | None) -> Variational
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(
-    model: TableModel, trained: VariationalModel, record: CircuitRecord | None
-) -> TrainedStepsDict:
+def _trained_description(model: Model, trained: VariationalModel, record: CircuitRecord | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
     inputs: TrainedCircuitInputsDict = {
@@ -254,7 +252,7 @@ def _record_values(
     return features, refined if best.recalibration is None else best.recalibration.apply(-refined)
 
 
-def _input_names(model: TableModel) -> list[str]:
+def _input_names(model: Model) -> list[str]:
     """Names of the features that enter the circuit."""
     best = model.best
     if isinstance(best, VariationalModel):
@@ -283,7 +281,7 @@ def _plain(values: Array | None) -> list[float] | None:
 
 
 def _pair_circuit(
-    model: TableModel, kind: str, record: CircuitRecord | None, medoid: int | None
+    model: Model, kind: str, record: CircuitRecord | None, medoid: int | None
 ) -> tuple["QuantumCircuit", PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
     from qmedoid.quantum.circuits import export
@@ -321,7 +319,7 @@ def _pair_circuit(
 
 
 def _compared(
-    model: TableModel, method: Part, record: CircuitRecord, medoid: int | None
+    model: Model, method: Part, record: CircuitRecord, medoid: int | None
 ) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
     medoids, classes = method.rows, model.decision.classes
@@ -352,7 +350,7 @@ def _compared(
     return x, y, {"training_row": int(rows[place]), "class": classes[int(medoids.classes[place])]}
 
 
-def circuit_files(model: TableModel) -> dict[str, bytes]:
+def circuit_files(model: Model) -> dict[str, bytes]:
     """The circuits of a model for other tools, with open angles: files of QPY and OpenQASM 3 by name."""
     from qmedoid.quantum.circuits import export
 

@@ -13,8 +13,9 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ class Decider:
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     columns : sequence of ndarray
     picked : ndarray of shape (n,) or None
         Records that the trained circuit decides; None for those that measured distances pick.
     """
 
-    def __init__(self, model: TableModel, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
+    def __init__(self, model: Model, columns: Sequence[npt.NDArray[Any]], picked: Flags | None = None) -> None:
         self.model = replace(model, backends=CLOSED_FORM)  # no circuit runs for a plan, nor again and again for errors
         self.columns, self.picked = [np.asarray(column) for column in columns], picked
 
@@ -67,7 +68,7 @@ def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
 
 
 def plan_measurement(
-    model: TableModel,
+    model: Model,
     columns: Sequence[npt.NDArray[Any]],
     backend: Any = None,
     *,
@@ -127,7 +128,7 @@ class Records(NamedTuple):
 
 
 def read_records(
-    model: TableModel,
+    model: Model,
     table: str,
     *,
     limit: int | None = None,
@@ -143,11 +144,11 @@ def read_records(
         There are none, or too many to measure.
     """
     most = MOST_RECORDS + 1 if limit is None else limit
-    with TableReading(model, table, on_mismatch, **dialect) as reading:
+    with TableReading(model, table, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
 
-        def take(lenient: bool) -> list[list[Array]]:
+        def take() -> list[list[Array]]:
             taken, rows = list[list[Array]](), 0
-            for batch, _ in reading.batches(lenient, on_progress=on_progress):
+            for batch, _ in reading.batches(on_progress=on_progress):
                 first = batch.slice(0, most - rows)
                 taken.append(decide_batch(model, first, reading.issues)[1])
                 rows += len(first)

@@ -17,7 +17,7 @@ from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import explain
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.model import Decisions, Model
 from qmedoid.report.diff_documents import (
     ChangedColumnDict,
     ChangedRecordDict,
@@ -116,8 +116,8 @@ def value_text(value: Any) -> str:
 
 
 def compare_models(
-    old: TableModel,
-    new: TableModel,
+    old: Model,
+    new: Model,
     decisions: DiffDecisionsDict | None = None,
     *,
     sha256: str | None = None,
@@ -152,7 +152,7 @@ def _beyond(old: Sequence[Item], new: Sequence[Item]) -> list[Item]:
     return [one for one in new if one not in old]
 
 
-def _columns(old: TableModel, new: TableModel) -> DiffColumnsDict:
+def _columns(old: Model, new: Model) -> DiffColumnsDict:
     before, after = ({column.name: column for column in model.contract.columns} for model in (old, new))
     pairs = [(before[name], after[name]) for name in before if name in after]
     left = [dict(model.contract.left_out) for model in (old, new)]
@@ -179,7 +179,7 @@ def _changed(old: Column, new: Column) -> ChangedColumnDict:
     return cast("ChangedColumnDict", {"name": old.name, **changes})
 
 
-def _medoids(old: TableModel, new: TableModel) -> DiffMedoidsDict:
+def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
     with_cells = bool(old.records and old.records[0]) and bool(new.records and new.records[0])
     found = []
@@ -215,7 +215,7 @@ def _not_in(medoids: Sequence[Any], keys: Sequence[str], others: Sequence[str]) 
     return found
 
 
-def _groups(old: TableModel, new: TableModel) -> DiffGroupsDict:
+def _groups(old: Model, new: Model) -> DiffGroupsDict:
     """Groups by the names of their encoded columns, whatever their order."""
     named = []
     for model in (old, new):
@@ -225,7 +225,7 @@ def _groups(old: TableModel, new: TableModel) -> DiffGroupsDict:
     return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
 
 
-def _facts(model: TableModel) -> dict[str, Any]:
+def _facts(model: Model) -> dict[str, Any]:
     """A model as nested plain values."""
     decision, method, best = model.decision, model.method, model.best
     labels = [str(label) for label in decision.classes]
@@ -300,8 +300,8 @@ class DecisionTally:
     or 0 for another or the same class where a model has no probabilities.
     """
 
-    old: TableModel
-    new: TableModel
+    old: Model
+    new: Model
     rows: int = 0
     changed: int = 0
     total: float = 0.0
@@ -316,7 +316,7 @@ class DecisionTally:
         self.probabilistic = all(model.decision.probabilistic for model in self.models)
 
     @property
-    def models(self) -> tuple[TableModel, TableModel]:
+    def models(self) -> tuple[Model, Model]:
         """Both models."""
         return self.old, self.new
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, some_of
-from qmedoid.model.seen_rows import Hashes
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.model import Decisions, Model
+from qmedoid.model.training_summary import Hashes
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
@@ -18,6 +18,7 @@ from qmedoid.tables.evaluating import joined
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.targets import MISSING, label_codes
 
@@ -135,16 +136,11 @@ class Looked:
         rows, first = np.unique(every.rows, return_index=True)
         return every.take(first[self.codes[rows] >= 0])
 
-    @property
-    def is_labeled(self) -> bool:
-        """Whether some rows have a class of the model."""
-        return bool((self.codes >= 0).any())
-
 
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""
 
-    def __init__(self, model: TableModel, target: str | None, most: int = MOST_SAMPLED) -> None:
+    def __init__(self, model: Model, target: str | None, most: int = MOST_SAMPLED) -> None:
         self.model, self.target, self.rows = model, target, 0
         self._parts: list[tuple[Codes, Decisions, Hashes | None]] = []
         self._rng = np.random.default_rng(0)
@@ -176,7 +172,7 @@ class LookTally:
             self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
             self._drawn.kept()[1], self._rare.kept()[1],
         )  # fmt: skip
-        if target is not None and target != self.model.contract.target and not found.is_labeled:
+        if target is not None and target != self.model.contract.target and not (found.codes >= 0).any():
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
@@ -185,7 +181,7 @@ class LookTally:
 
 
 def look_at_file(
-    model: TableModel,
+    model: Model,
     where: str,
     *,
     target: str | None = None,
@@ -195,13 +191,13 @@ def look_at_file(
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
-    with TableReading(model, where, on_mismatch, **dialect) as reading:
+    with TableReading(model, where, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
         name = _target(model, target, reading.source.names)
 
-        def look(lenient: bool) -> LookTally:
+        def look() -> LookTally:
             tally = LookTally(model, name, most)
             extra = [] if name is None else [name]
-            for batch, more in reading.batches(lenient, extra, as_text=True, on_progress=on_progress):
+            for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
                 tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
             return tally
 
@@ -210,9 +206,7 @@ def look_at_file(
         return tally.found(reading.novelty.report(model), difference)
 
 
-def look_at_data(
-    model: TableModel, data: Any, *, target: str | None = None, on_mismatch: OnMismatch = "error"
-) -> Looked:
+def look_at_data(model: Model, data: Any, *, target: str | None = None, on_mismatch: OnMismatch = "error") -> Looked:
     """Look at a data frame, an Arrow table or a dictionary of columns."""
     issues, novelty = Issues(), NoveltyTally()
     names = model.contract.names
@@ -235,7 +229,7 @@ def look_at_data(
     return tally.found(novelty.report(model), difference)
 
 
-def _target(model: TableModel, asked: str | None, names: Any) -> str | None:
+def _target(model: Model, asked: str | None, names: Any) -> str | None:
     """The column of the classes; None where the table does not have the one of the fit."""
     if asked is not None and asked not in names:
         raise ContractError(

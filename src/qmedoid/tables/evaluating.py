@@ -5,7 +5,7 @@ Labeled rows for a new calibration are collected here as well.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,9 +24,9 @@ from qmedoid.metrics.classification import (
 )
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.training_summary import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
 from qmedoid.tables.issues import Issues
@@ -34,9 +34,7 @@ from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
-from qmedoid.tables.source import Origin
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
-from qmedoid.tables.writing import BadRows, bad_rows_sink, set_aside
 
 SEEN = -3
 """Code of a row that has a class of the model, and is left out because the fit has seen it."""
@@ -45,7 +43,7 @@ _NAMED = 5
 T = TypeVar("T")
 
 
-def without_seen(model: TableModel, codes: Codes, hashes: Hashes | None) -> Codes:
+def without_seen(model: Model, codes: Codes, hashes: Hashes | None) -> Codes:
     """Class codes in which rows that the fit has seen are `SEEN`; all as they were if the model keeps no hashes."""
     if model.seen is None or hashes is None:
         return codes
@@ -58,7 +56,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     return Decisions._make([*map(np.concatenate, arrays), None])
 
 
-def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
+def labeled_report(model: Model, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
     With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
@@ -81,11 +79,11 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
     seen: SeenDict | None = None
     if model.seen is not None and hashes is not None:
         found = model.seen.among(hashes[known | (codes == SEEN)])
-        seen = {"rows": found.rows, "checked": found.checked}
+        seen = {"rows": found[0], "checked": found[1]}
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
-def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> FiguresDict:
+def decision_report(model: Model, codes: Codes, decided: Decisions) -> FiguresDict:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
     For two classes the second is the positive one: precision, recall and the areas are of it. What is not defined, such
@@ -132,7 +130,7 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> Figu
     return report
 
 
-def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
+def report_notes(model: Model, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
     """Notes on a report: rows that are not new, classes that are absent or, with `seldom`, hardly ever called."""
     left_out, seen = report.get("left_out", {}).get("seen"), seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
@@ -171,81 +169,51 @@ def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-class EvaluatedFile(NamedTuple):
-    """Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
-
-    `bad_rows` more could not be decided about, and `first_bad` says where the first of them is, and why.
-    """
-
-    codes: Codes
-    decided: Decisions
-    hashes: Hashes | None
-    novelty: NoveltyReport
-    bad_rows: int
-    first_bad: str | None
-
-
 def evaluate_file(
-    model: TableModel,
+    model: Model,
     where: str,
     target: str,
     settings: ScoreSettings,
     *,
     on_progress: OnProgress | None = None,
-) -> EvaluatedFile:
+) -> tuple[Codes, Decisions, Hashes | None, NoveltyReport, tuple[int, str]]:
     """Decide about every record of a table, and read its classes from the column `target`.
 
     Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
+
+    Returns
+    -------
+    codes, decided, hashes, novelty
+        Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
+    bad : tuple of int and str
+        Rows that could not be decided about; where the first of them is, and why.
     """
-    with TableReading.by(model, where, settings) as reading:
-        source = reading.source
-        if target not in source.names:
+    with TableReading(model, where, settings) as reading:
+        names = reading.source.names
+        if target not in names:
             raise ContractError(
-                f"There is no column {target!r} with the classes.{did_you_mean(target, source.names)} The table "
-                f"has: {some_of([*map(repr, source.names)])}. Pass --target."
+                f"There is no column {target!r} with the classes.{did_you_mean(target, names)} The table "
+                f"has: {some_of([*map(repr, names)])}. Pass --target."
             )
-        extra = reading.with_all([target], settings.bad_rows)
 
-        def decide(lenient: bool) -> EvaluatedFile:
-            parts, n_bad, first_bad = list[tuple[Codes, Decisions, Hashes | None]](), 0, None
-            with bad_rows_sink(settings.bad_rows, safe_csv=True) as aside:
-                for part, more in reading.decided(lenient, extra, as_text=True, on_progress=on_progress):
-                    labels = more.column(target)
-                    if part.bad is not None:
-                        n_bad += len(part.bad.places)
-                        first_bad = first_bad or _where_and_why(part.bad, source.origin)
-                        if aside is not None:
-                            set_aside(aside, part.bad, source.origin, more)
-                        labels = labels.filter(pa.array(~part.bad.is_bad))
-                    if len(labels):
-                        decided = part.decided._replace(nearest=None)
-                        codes = label_codes(labels, model.decision.classes)
-                        parts.append((codes, decided, row_hashes(model, part.records)))
-                # Before the file is put in its place: a table that is refused leaves none behind.
-                reading.check()
-                if not parts and n_bad:
-                    raise DataError(f"None of the {n_bad:,} rows could be read, the first {first_bad}.")
-                if not parts:
-                    raise DataError("The table has no rows: there is nothing to evaluate.")
-            of_rows, decisions, hashes = zip(*parts, strict=True)
-            kept = None if model.seen is None else np.concatenate(hashes)
-            novelty = reading.novelty.report(model)
-            return EvaluatedFile(np.concatenate(of_rows), joined(decisions), kept, novelty, n_bad, first_bad)
+        def decide() -> list[tuple[Codes, Decisions, Hashes | None]]:
+            parts = []
+            for part, more in reading.decided([target], for_what="evaluate", as_text=True, on_progress=on_progress):
+                labels = more.column(target) if part.bad is None else more.column(target).filter(part.bad.is_null())
+                if len(labels):
+                    codes = label_codes(labels, model.decision.classes)
+                    parts.append((codes, part.decided._replace(nearest=None), row_hashes(model, part.records)))
+            return parts
 
-        return reading.in_kind(decide, [settings.bad_rows])
-
-
-def _where_and_why(bad: BadRows, origin: Origin) -> str:
-    """Where the first bad row of a batch is, and what is wrong with it."""
-    place = int(bad.places[0])
-    written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
-    return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
+        of_rows, decisions, hashes = zip(*reading.in_kind(decide, [settings.bad_rows]), strict=True)
+        kept = None if model.seen is None else np.concatenate(hashes)
+        bad = reading.bad_rows, reading.first_bad
+        return np.concatenate(of_rows), joined(decisions), kept, reading.novelty.report(model), bad
 
 
 def estimate_in_file(
-    model: TableModel, where: str, settings: ScoreSettings, *, on_progress: OnProgress | None = None
+    model: Model, where: str, settings: ScoreSettings, *, on_progress: OnProgress | None = None
 ) -> PrevalenceEstimate:
     """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
     # Another prevalence is refused where it has no meaning, before anything is read.
@@ -267,7 +235,7 @@ def estimate_in_file(
 
 
 def top_in_file(
-    model: TableModel,
+    model: Model,
     where: str,
     count: int,
     settings: ScoreSettings,
@@ -296,7 +264,7 @@ def top_in_file(
 
 
 def _first_pass(
-    model: TableModel,
+    model: Model,
     where: str,
     settings: ScoreSettings,
     on_progress: OnProgress | None,
@@ -305,16 +273,12 @@ def _first_pass(
     instead: str,
 ) -> T:
     """What is gathered from all decisions about a table, which is read once more afterwards."""
-    with TableReading.by(model, where, settings) as table:
+    with TableReading(model, where, replace(settings, bad_rows=None)) as table:
         if not table.can_repeat:
             raise ParameterError(
                 f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
             )
-        found = table.in_kind(
-            lambda lenient: gather(part.decided for part, _ in table.decided(lenient, on_progress=on_progress))
-        )
-        table.check()
-    return found
+        return table.in_kind(lambda: gather(part.decided for part, _ in table.decided(on_progress=on_progress)))
 
 
 MOST_ROWS = 250_000
@@ -355,7 +319,7 @@ class LabeledRows(NamedTuple):
 class LabeledTally:
     """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
 
-    model: TableModel
+    model: Model
     most: int = MOST_ROWS
     missing: int = 0
     unknown: int = 0

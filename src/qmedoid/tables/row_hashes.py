@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.model.contract import Dates, Levels
-from qmedoid.model.seen_rows import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
-from qmedoid.model.table import TableModel
+from qmedoid.model.model import Model
+from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.tables import cells
 from qmedoid.tables.encode import plain_numbers
 from qmedoid.tables.number_blocks import number_blocks
@@ -41,7 +41,7 @@ def mixed(bits: Bits, shifted: Bits | None = None) -> Bits:
     return bits
 
 
-def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
+def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
     """Hashes of the rows that the fit of a model has seen, under the names of the contract; at most `most`."""
     places = list(model.layout.used)
     parts = _parts(tables)
@@ -57,12 +57,12 @@ def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = 
     return SeenRows.of(key, np.concatenate(hashes), most=most)
 
 
-def row_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
+def row_hashes(model: Model, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
     """The hash of every row by the key of a model; None where the model keeps none to compare with."""
     return None if model.seen is None else keyed_hashes(model, batch, model.seen.key)
 
 
-def keyed_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table, key: bytes) -> Hashes:
+def keyed_hashes(model: Model, batch: pa.RecordBatch | pa.Table, key: bytes) -> Hashes:
     """The hash of every row by a key: equal for rows that are equal in all columns that the best model reads."""
     hashes = [_hashed(_bits(model, part), key) for part in _parts([batch])]
     return np.concatenate([np.zeros(0, dtype=np.int64), *hashes])
@@ -85,7 +85,7 @@ def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
     return (hashes >> np.uint64(1)).astype(np.int64)
 
 
-def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
+def _bits(model: Model, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
     """The cells that the best model reads as whole numbers, shape (n, columns)."""
     names = set(batch.schema.names)
     found = np.empty((batch.num_rows, len(model.layout.used)), dtype="<i8")

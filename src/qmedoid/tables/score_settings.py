@@ -3,9 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qmedoid.model.table import TableModel
+from qmedoid.exceptions import ParameterError
+from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.writing import OnBadRow
+
+ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
+"""What can be added to the results, in the order of their columns."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class ScoreSettings:
     columns : tuple of str
         Columns of the table to carry through, before the results.
     add : tuple of str
-        Further results, of `qmedoid.tables.results.ADDED`.
+        Further results, of `ADDED`.
     n_reasons : int
         Columns that are named at most as reasons.
     on_mismatch : {"error", "warn"}
@@ -43,6 +47,11 @@ class ScoreSettings:
     delimiter: str | None = None
     decimal: str | None = None
 
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.add if name not in ADDED]
+        if unknown:
+            raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
+
     def key(self) -> dict[str, Any]:
         """What results depend on, for JSON; equal results have equal keys."""
         settings = {name: value for name, value in vars(self).items() if name != "bad_rows"}
@@ -61,7 +70,7 @@ class Cut(NamedTuple):
         return self._asdict() | {"log_odds": None if self.log_odds is None else repr(self.log_odds)}  # may be infinite
 
 
-def at(model: TableModel, cut: Cut) -> TableModel:
+def at(model: Model, cut: Cut) -> Model:
     """A copy of a model for another prevalence and with another cut, where these are given."""
     if cut.prevalence is not None:
         model = replace(model, decision=model.decision.at_priors(cut.prevalence))

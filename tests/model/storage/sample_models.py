@@ -20,13 +20,11 @@ from qmedoid.methods.variational.model import Network, VariationalModel
 from qmedoid.methods.variational.readout import Readout, make_readout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel, n_deltas, use_angular
-from qmedoid.model.novelty import Far
+from qmedoid.model.model import Model
+from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.table import TableModel
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
 
 COLUMNS = (
     Column("amount", "number"),
@@ -225,7 +223,7 @@ def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
     names = ("cut", "probabilistic", "priors", "shift", "operating", "biases")
     decision = Decision(classes, **{name: changes.pop(name) for name in names if name in changes})
     decision = decision if prevalence is None else decision.at_priors(prevalence)
-    return TableModel(**(values | {"decision": decision} | changes))
+    return Model(**(values | {"decision": decision} | changes))
 
 
 def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):

@@ -35,14 +35,13 @@ from qmedoid.methods.variational.readout import READOUTS, StringReadout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.model import Model
 from qmedoid.model.novelty import Far, Novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
 from qmedoid.model.storage.forms import stored_fields
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
-from qmedoid.model.table import TableModel
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.saved import SavedModel
 
 MODELS = all_models()
@@ -274,7 +273,7 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
 def test_format_2_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
-        TableModel: "contract encodings decision models records parameters metrics seen novelty training "
+        Model: "contract encodings decision models records parameters metrics seen novelty training "
         "importances parent backends",
         Decision: "classes cut probabilistic priors shift operating biases",
         TrainingSummary: "n_rows missing levels curve days",
@@ -320,7 +319,7 @@ def test_format_2_stores_these_fields():
     for kind, names in stored.items():
         found = {name for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
         assert found == set(names.split()), kind
-        assert set(stored_fields(kind)) == found - ({"records", "backends"} if kind is TableModel else set()), kind
+        assert set(stored_fields(kind)) == found - ({"records", "backends"} if kind is Model else set()), kind
     assert CHANNELS == ("square", "distance", "near")
     assert tuple(READOUTS) == ("strings", "parity", "direct")
     assert FORMAT == 2

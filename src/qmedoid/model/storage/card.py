@@ -9,8 +9,8 @@ from qmedoid.methods.part import KeptRows
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.importance import by_importance
+from qmedoid.model.model import Model
 from qmedoid.model.operating_point import rule_in_words
-from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import TrainingSummary
 
 _REFINEMENTS = {
@@ -28,12 +28,12 @@ _LONGEST_TEXT = 200
 _MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
-def model_card(model: TableModel, *, raw_rows: bool) -> str:
+def model_card(model: Model, *, raw_rows: bool) -> str:
     """The card of a model.
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     raw_rows : bool
         Whether its medoids are saved as rows of the training table.
     """
@@ -65,11 +65,11 @@ def cell(value: Any) -> str:
     return _MARKUP.sub(r"\\\g<0>", text)
 
 
-def _decided(model: TableModel) -> str:
+def _decided(model: Model) -> str:
     return _REFINEMENTS[model.refinement].format("" if model.method is None else model.method.facts["description"])
 
 
-def _facts(model: TableModel) -> Iterator[str]:
+def _facts(model: Model) -> Iterator[str]:
     yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
     classes = ", ".join(cell(label) for label in model.decision.classes[:20])
     yield f"- Classes ({len(model.decision.classes)}): {classes}{', …' if len(model.decision.classes) > 20 else ''}"
@@ -109,7 +109,7 @@ def _facts(model: TableModel) -> Iterator[str]:
         yield f"- Models kept: {len(model.models)}; the first decides."
 
 
-def _expected(model: TableModel) -> list[str]:
+def _expected(model: Model) -> list[str]:
     """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
     lines: list[str] = []
     operating = model.decision.operating
@@ -140,18 +140,18 @@ def _expected(model: TableModel) -> list[str]:
     return lines
 
 
-def _circuit(model: TableModel) -> VariationalModel | None:
+def _circuit(model: Model) -> VariationalModel | None:
     best = model.best
     return best if isinstance(best, VariationalModel) else best.variational
 
 
-def _medoid_counts(model: TableModel, medoids: KeptRows) -> str:
+def _medoid_counts(model: Model, medoids: KeptRows) -> str:
     counts = [int((medoids.classes == code).sum()) for code in range(len(model.decision.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.decision.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
 
 
-def _columns(model: TableModel) -> list[str]:
+def _columns(model: Model) -> list[str]:
     used = set(model.layout.used)
     pairs = zip(model.contract.columns, model.encodings, strict=True)
     rows = [
@@ -173,7 +173,7 @@ def _encoded(column: Column, encoding: Encoding) -> str:
     return what + column.missing_note
 
 
-def _importances(model: TableModel) -> list[str]:
+def _importances(model: Model) -> list[str]:
     """The columns that contribute most."""
     if model.importances is None:
         return []
@@ -194,7 +194,7 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
     return _table(["column", "why"], [[cell(name), cell(reason)] for name, reason in left_out.items()])
 
 
-def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+def _privacy(model: Model, raw_rows: bool) -> list[str]:
     hashed = []
     if model.seen is not None and raw_rows:
         hashed = [
@@ -206,7 +206,7 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
     return [*_rows_kept(model, raw_rows), *hashed]
 
 
-def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
+def _rows_kept(model: Model, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
     kept = [] if model.method is None else [line for one in model.method.facts["kept"] for line in ("", one)]
     if sum(counts):
@@ -231,7 +231,7 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     ]
 
 
-def _summary(model: TableModel) -> list[str]:
+def _summary(model: Model) -> list[str]:
     """What else is kept of the training table: counts, extremes and quantiles of columns."""
     lines = []
     if model.training is not None:

@@ -25,6 +25,7 @@ from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.part import CLOSED_FORM
 from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.archive import (
     ARRAYS,
     CARD,
@@ -40,7 +41,6 @@ from qmedoid.model.storage.atomic import atomic_file, cannot_write, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.forms import Arrays, read, write
 from qmedoid.model.storage.strict import arrays_bytes, compact, parsed, plain, read_arrays, written
-from qmedoid.model.table import Record, TableModel
 from qmedoid.schema import RefusedError
 
 SUFFIX = ".qmedoid"
@@ -54,7 +54,7 @@ class ModelFile(NamedTuple):
 
     Attributes
     ----------
-    model : TableModel
+    model : Model
     sha256 : str
         Of the file.
     versions : mapping of str to str or None
@@ -63,14 +63,14 @@ class ModelFile(NamedTuple):
         The model card as it was saved.
     """
 
-    model: TableModel
+    model: Model
     sha256: str
     versions: Mapping[str, str | None]
     card: str
 
 
 def save_model(
-    model: TableModel, path: str | Path, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True
+    model: Model, path: str | Path, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True
 ) -> Path:
     """Save a model to a file.
 
@@ -78,7 +78,7 @@ def save_model(
 
     Parameters
     ----------
-    model : TableModel
+    model : Model
     path : str or Path
         A new file, or a model file that is replaced. Folders that are missing are made.
     circuits : mapping of str to bytes, optional
@@ -103,7 +103,7 @@ def save_model(
     return path
 
 
-def load_model(path: str | Path) -> TableModel:
+def load_model(path: str | Path) -> Model:
     """Load a model that `save_model` wrote; it decides as the saved one did, bit for bit.
 
     Raises
@@ -150,7 +150,7 @@ def _cannot_be_read(subject: str, refused: RefusedError) -> ModelError:
     return ModelError(f"{subject} cannot be read: {where}{refused}. Save it again, or restore the file from a copy.")
 
 
-def model_bytes(model: TableModel, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True) -> bytes:
+def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True) -> bytes:
     """The file of a model; what could not be loaded again is refused."""
     if model.backends != CLOSED_FORM:
         what = "SWAP test" if model.backends.swap_test is not None else "circuit"
@@ -194,7 +194,7 @@ def read_model(content: bytes) -> ModelFile:
         manifest = _checked_manifest(parsed(bytes(entries[MANIFEST])), entries)
     with _inside(ARRAYS):
         arrays = read_arrays(entries[ARRAYS])
-    model = read(TableModel, manifest["model"], arrays)
+    model = read(Model, manifest["model"], arrays)
     if ROWS in entries:
         with _inside(ROWS):
             model = replace(model, records=_read_rows(parsed(bytes(entries[ROWS])), model))
@@ -276,7 +276,7 @@ def _written_rows(records: Sequence[Record]) -> dict[str, Any]:
     return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
 
 
-def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
+def _read_rows(value: Any, model: Model) -> tuple[tuple[Record, ...], ...]:
     """For each model its medoids as rows: all of them, or none where they were not kept."""
     if not isinstance(value, list) or len(value) != len(model.models):
         raise RefusedError(f"it must be a list with one entry for each of the {len(model.models)} models")

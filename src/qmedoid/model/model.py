@@ -18,9 +18,8 @@ from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numb
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
+from qmedoid.model.training_summary import SeenRows, TrainingSummary
+from qmedoid.schema import MODERATE, RefusedError, Unstored, Values
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
@@ -65,7 +64,7 @@ class Layout(NamedTuple):
     is_read : ndarray of shape (M,)
         For every encoded column, whether it is of one of these.
     checked : frozenset of int
-        Columns of the contract whose bad values `TableModel.decide` is sure to refuse: they need not be looked for
+        Columns of the contract whose bad values `Model.decide` is sure to refuse: they need not be looked for
         first.
     """
 
@@ -76,7 +75,7 @@ class Layout(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class Model:
     """Models that decide about one kind of table.
 
     Attributes
@@ -110,15 +109,15 @@ class TableModel:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    models: Annotated[tuple[HybridModel | VariationalModel, ...], Given(M="encodings.outputs", C="decision.classes")]
+    models: Annotated[tuple[HybridModel | VariationalModel, ...], {"M": "encodings.outputs", "C": "decision.classes"}]
     records: Annotated[tuple[tuple[Record, ...], ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
-    novelty: Annotated[Novelty | None, Given(M="encodings.outputs")] = None
+    novelty: Annotated[Novelty | None, {"M": "encodings.outputs"}] = None
     training: TrainingSummary | None = None
     importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
-    parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+    parent: Annotated[str | None, "[0-9a-f]{64}"] = None
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
     def validate(self) -> None:
@@ -186,7 +185,7 @@ class TableModel:
         method = self.method
         return "circuit" if method is None else decider(method), "circuit"
 
-    def at_operating_point(self, operating_point: Any) -> "TableModel":
+    def at_operating_point(self, operating_point: Any) -> "Model":
         """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.
 
         Metrics are about the cut of the fit, and are left out.
@@ -213,7 +212,7 @@ class TableModel:
             checked = frozenset(place for place in used if first[place] in columns)
         return Layout(names, used, np.isin(source, used), checked)
 
-    def before_calibration(self) -> "TableModel":
+    def before_calibration(self) -> "Model":
         """A copy whose scores are those that the last calibration of the best model is fitted to, the largest first.
 
         Raises
