@@ -35,7 +35,7 @@ from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.large.fit import fit_in_passes
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
-from qmedoid.large.workers import Workers, pass_workers
+from qmedoid.large.workers import results_by
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
 from qmedoid.tables.dataset import Dataset, DatasetSettings
@@ -90,7 +90,7 @@ class Killer(Thread):
 
 def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
     """A fit in passes over the files; the sample is fitted in this process, which nobody kills."""
-    runner = file_runner(file_table(str(folder)), pass_workers(client).results, on_rows=lambda *_: on())
+    runner = file_runner(file_table(str(folder)), results_by(client), on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
     settings = DatasetSettings(target="fraud", roles={"id": "ignore"})
@@ -110,7 +110,7 @@ def scoring(saved: SavedModel) -> Work:
     def work(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
         results = saved.score_table(dd.read_parquet(folder), columns=["id"], add=["probabilities"])
         found = {}
-        for place, part in Workers(client).results("score", hashed, None, [(one,) for one in results.to_delayed()]):
+        for place, part in results_by(client)("score", hashed, None, [(one,) for one in results.to_delayed()]):
             found[place] = part
             on()
         ids = np.concatenate([found[place][1] for place in sorted(found)])

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from _timing import RESULTS, write_table
+from benchmarks.datasets import Dataset, load_breast_cancer, load_wine
 from qmedoid import MedoidClassifier, VariationalClassifier
-from qmedoid.datasets import Dataset, load_breast_cancer, load_wine
 from qmedoid.quantum.devices import Device, as_device
 from qmedoid.quantum.measurement import MeasurementResult
 

@@ -7,18 +7,22 @@
 import argparse
 import io
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
+
 import numpy as np
+from benchmarks.datasets import LOADERS, load_dataset
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
-from qmedoid.datasets import LOADERS, load_dataset, locate
+from qmedoid.datasets import locate
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
 

@@ -15,11 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.datasets import Dataset, load_heart
 from benchmarks.studies.cells import Split, paper_split
 from marked_sections import Row, number, table, write_or_check
 
 from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
-from qmedoid.datasets import Dataset, load_heart, read_shipped
+from qmedoid.datasets import read_shipped
 from qmedoid.geometry.channels import fusion_scores, normalize_channel
 from qmedoid.geometry.groups import correlation_ratio
 from qmedoid.metrics.classification import evaluate

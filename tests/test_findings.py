@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from benchmarks.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from benchmarks.studies.cells import paper_split
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +14,6 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
-from qmedoid.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_rows

@@ -4,10 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.datasets import load_creditcard, load_creditcard_sample
 from benchmarks.studies.cells import digest, duplicate_groups, grouped_split, paper_split, time_split
 from benchmarks.studies.paper import FRAUD
 
-from qmedoid.datasets import FEATURES, HOW_TO_GET, load_creditcard, load_creditcard_sample, locate
+from qmedoid.datasets import FEATURES, HOW_TO_GET, locate
 
 SIZES = (160_203, 53_402, 71_202)
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.datasets import load_dataset
 from benchmarks.studies.cells import paper_split
 from benchmarks.studies.paper import (
     FRAUD,
@@ -16,7 +17,6 @@ from benchmarks.studies.paper import (
     printed_figure,
 )
 
-from qmedoid.datasets import load_dataset
 from qmedoid.metrics.classification import ClassMetrics
 
 TEST_FIGURES = {

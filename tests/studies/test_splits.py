@@ -4,13 +4,13 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.datasets import load_dataset
 from benchmarks.studies import cells
 from benchmarks.studies.cells import duplicate_groups, grouped_split, paper_split, time_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.datasets import load_dataset
 from qmedoid.exceptions import DataError
 
 SIZES = {"heart": (516, 172, 230), "breast-cancer": (319, 107, 143), "wine": (99, 34, 45)}

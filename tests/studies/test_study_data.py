@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.datasets import LOADERS, Dataset, load_dataset, load_heart
 from benchmarks.studies import cells as study_data
 from benchmarks.studies.cells import digest, load_numbered_heart
 from benchmarks.studies.paper import PAPER
 
-from qmedoid.datasets import LOADERS, Dataset, load_dataset, load_heart, read_sample, read_shipped
+from qmedoid.datasets import read_sample, read_shipped
 from qmedoid.exceptions import DataError
 
 

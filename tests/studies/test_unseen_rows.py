@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from benchmarks.datasets import Dataset, load_creditcard_sample, load_dataset
 from benchmarks.studies import baselines, ours
 from benchmarks.studies.baselines import RARE_BASELINES, SMOTE_SHARE
 from benchmarks.studies.cells import CHOICES, Cell, Split, fraud_metrics, paper_split, split_of
 from benchmarks.studies.paper import FRAUD_METHODS, SMALL_METHODS
 
-from qmedoid.datasets import Dataset, load_creditcard_sample, load_dataset
 from qmedoid.exceptions import DataError
 
 

@@ -172,10 +172,10 @@ def _runner(options: "FitOptions", table: Any, folder: Any, on_rows: Any) -> Ite
 
         require_dask("--dask")
         from qmedoid.large.runner import file_runner
-        from qmedoid.large.workers import connected, pass_workers
+        from qmedoid.large.workers import connected, results_by
 
         with connected(options.dask) as client:
-            yield file_runner(table, pass_workers(client).results, folder=folder, on_rows=on_rows)
+            yield file_runner(table, results_by(client), folder=folder, on_rows=on_rows)
         return
     from qmedoid.large.runner import file_runner
 

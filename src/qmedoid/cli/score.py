@@ -38,7 +38,7 @@ from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
 if TYPE_CHECKING:
-    from qmedoid.large.shards import PartTotals
+    from qmedoid.large.score_files import PartTotals
 
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.

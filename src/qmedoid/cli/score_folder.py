@@ -11,8 +11,7 @@ from qmedoid.cli.documents import ScoreFilesDict
 from qmedoid.cli.score import ScoreOptions, model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask
-from qmedoid.large.result_folder import BAD_ROWS
-from qmedoid.large.shards import PartResult, PartTotals, ScoreTask, plan_scoring, score_part
+from qmedoid.large.score_files import BAD_ROWS, PartResult, PartTotals, ScoreTask, plan_scoring, score_part
 
 if TYPE_CHECKING:
     from qmedoid.tables.scoring import OnProgress
@@ -86,7 +85,7 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
                 progress(rows + more, before + read, total)
 
         part = score_part(task, advance)
-        rows, before = rows + (part.facts.rows if part.scored else 0), before + size
+        rows, before = rows + (part[0].rows if part[1] else 0), before + size
         advance(0, 0, None, rows, before)
         yield part
 
@@ -94,15 +93,15 @@ def _run_here(tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iter
 def _run_on_dask(where: str, tasks: Sequence[ScoreTask], progress: "OnProgress | None") -> Iterable[PartResult]:
     """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
     require_dask("--dask")
-    from qmedoid.large.workers import Workers, connected
+    from qmedoid.large.workers import connected, results_by
 
     sizes = [Path(task.input).stat().st_size for task in tasks]
     rows = read = n_given = 0
     found: dict[int, PartResult] = {}
     with connected(where) as client:
-        for place, part in Workers(client).results("score", _score_on_worker, None, [(task,) for task in tasks]):
+        for place, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
             found[place] = part
-            rows, read = rows + (part.facts.rows if part.scored else 0), read + sizes[place]
+            rows, read = rows + (part[0].rows if part[1] else 0), read + sizes[place]
             if progress is not None:
                 progress(rows, read, sum(sizes))
             while n_given in found:

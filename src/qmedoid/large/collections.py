@@ -17,9 +17,9 @@ from dask.delayed import Delayed, delayed
 
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import Pass, Summary, table_digest
-from qmedoid.large.runner import OnRows, Runner, TableFacts
+from qmedoid.large.runner import OnRows, Results, Runner, TableFacts
 from qmedoid.large.shared import Shared
-from qmedoid.large.workers import Workers, pass_workers
+from qmedoid.large.workers import results_by
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
 from qmedoid.tables.binary_files import MemoryFile
@@ -232,13 +232,13 @@ def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | N
         schema = schema.append(as_table({target: nothing_of(y)}).schema.field(0))
     categories = frozenset(one.name for one in schema if is_declared_category(one.type))
     schema = pa.schema([(one.name, plain_type(one.type)) for one in schema])
-    workers, tasks = pass_workers(client), [(place, *part) for place, part in enumerate(parts)]
+    results, tasks = results_by(client), [(place, *part) for place, part in enumerate(parts)]
     layout = RowLayout(names, target, schema)
-    layout = layout._replace(schema=_types(layout, workers, tasks))
+    layout = layout._replace(schema=_types(layout, results, tasks))
     description = f"a Dask {'data frame' if hasattr(X, 'columns') else 'array'} of {len(parts)} partitions"
     facts = TableFacts(description, layout.schema, categories=categories)
     lengths = [None] * len(tasks)
-    return Runner(facts, tasks, _of_rows, lengths, workers.results, layout, target, on_rows=on_rows)
+    return Runner(facts, tasks, _of_rows, lengths, results, layout, target, on_rows=on_rows)
 
 
 def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
@@ -254,12 +254,12 @@ def _free_name(given: str | None, names: Sequence[str]) -> str:
     return next(name for name in [*wanted, *numbered] if name not in names)
 
 
-def _types(layout: RowLayout, workers: Workers, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
+def _types(layout: RowLayout, results: Results, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
     """Types of all columns; those of Python objects are the ones that all partitions have in common."""
     unknown = [one.name for one in layout.schema if pa.types.is_null(one.type)]
     if not unknown:
         return layout.schema
-    found = [types for _, types in workers.results("types", _types_of, (layout, unknown), tasks)]
+    found = [types for _, types in results("types", _types_of, (layout, unknown), tasks)]
     schema = layout.schema
     for number, name in enumerate(unknown):
         kinds = [types[number] for types in found if not pa.types.is_null(types[number])]

@@ -413,7 +413,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
 
     require_dask("A score of Dask collections")
     from qmedoid.large.collections import by_rows, partitions_of, with_targets
-    from qmedoid.large.workers import Workers
+    from qmedoid.large.workers import results_by
 
     if sample_weight is not None:
         raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
@@ -426,7 +426,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     else:
         parts = with_targets(X, y)
     tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
-    counts = [found for _, found in Workers().results("score", _right_rows, owner, tasks)]
+    counts = [found for _, found in results_by(threads=1)("score", _right_rows, owner, tasks)]
     n_rows = sum(n for _, n in counts)
     if n_rows == 0:
         raise DataError("Input X has no rows: pass at least one.")
