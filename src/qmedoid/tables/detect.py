@@ -212,10 +212,7 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
     if not sample.strip():
         raise DataError(f"{name} is empty: a table has a header line and rows.")
     if b"\0" in sample:
-        raise DataError(
-            f"{name} is not a text: it has zero bytes. Known formats are CSV (in UTF-16 with a mark at its beginning), "
-            "Parquet and Arrow/Feather."
-        )
+        raise DataError(f"{name} is not a text: it has zero bytes. Known formats are CSV, Parquet and Arrow/Feather.")
     newline = b"\n" if b"\n" in sample else b"\r"
     start = len(sample) - len(sample.lstrip(b"\r\n"))
     if given := _SEPARATOR_LINE.match(sample, start):

@@ -120,13 +120,11 @@ class TextFile:
     def _open(self, data: Bytes) -> None:
         """Read the first part of the file, and detect how the table is written."""
         self._data, self.close = data, data.close
-        self._encoding, mark = next(
-            ((name, mark) for mark, name in _MARKS.items() if data.head.startswith(mark)), ("", b"")
-        )
-        is_wide = self._encoding == "utf-16"
+        self._encoding, mark = _announced_encoding(data.head)
+        is_wide = self._encoding.startswith("utf-16")
         self._wide = io.TextIOWrapper(data, self._encoding, errors="replace", newline="") if is_wide else None
         if not is_wide:
-            data.read(len(mark))
+            data.read(mark)
         self._sample = self._more(_SAMPLE)
         while not (self._is_whole or b"\n" in self._sample or b"\r" in self._sample) and self._has_room():
             self._sample += self._more(len(self._sample))
@@ -394,3 +392,15 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     buffer = bytearray(size)
     buffer[: len(content)] = content
     return buffer
+
+
+def _announced_encoding(head: bytes) -> tuple[str, int]:
+    """The encoding that the first bytes announce (empty if they do not), and the length of their byte order mark."""
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return "", 0
