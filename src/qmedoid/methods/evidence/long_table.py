@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.geometry.row_groups import numbered, part_of
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
 from qmedoid.methods.evidence.part import CLIP
@@ -24,7 +24,6 @@ from qmedoid.methods.evidence.ridge import (
     Ridge,
     RidgePath,
     RowGroups,
-    Selection,
     penalties_for,
     principal,
 )
@@ -93,7 +92,6 @@ class LongTable:
         self,
         parts: Sequence[DesignPart],
         medoids: Scaled,
-        selection: Selection,
         judged: Codes | None,
         rng: np.random.Generator,
         progress: Callable[[float], None] = lambda _: None,
@@ -104,10 +102,9 @@ class LongTable:
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
         judging = part_of_progress(progress, _SUMS_SHARE, _ERRORS_SHARE)
-        errors, groups = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
-        path = RidgePath.of(penalties_for(n), errors, groups, lambda _: None)
-        place = path.chosen(selection)
-        penalty = float(path.penalties[place])
+        errors = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
+        path = RidgePath(penalties_for(n), errors)
+        penalty = float(path.penalties[path.place])
         kept = kept_directions(sizes, n * penalty)
         shrunk = n * penalty / (sizes + n * penalty)
         rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
@@ -121,7 +118,7 @@ class LongTable:
             out_of_fold[block.rows] = self.targets[block.rows] - missed
             progress(_ERRORS_SHARE + (1.0 - _ERRORS_SHARE) * number / len(self.blocks))
         coefficients = np.sqrt(sizes)[:, None] * inner / (sizes + n * penalty)[:, None]
-        ridge = Ridge(penalty, path, place, means, out_of_fold, sizes, directions, rotated, coefficients)
+        ridge = Ridge(penalty, path, means, out_of_fold, sizes, directions, rotated, coefficients)
         return design, ridge
 
     def _sums(
@@ -182,8 +179,8 @@ class LongTable:
         judged: Codes | None,
         rng: np.random.Generator,
         progress: Callable[[float], None],
-    ) -> tuple[Array, Codes | None]:
-        """Squared leave-one-out errors of some rows for every λ, shape (L, m), and the groups of these rows.
+    ) -> Array:
+        """Mean squared leave-one-out error of some rows for every λ, shape (L,).
 
         They are rows that have not chosen groups of columns: those outside of the sample, and those judged in it.
         """
@@ -200,15 +197,14 @@ class LongTable:
             rows = rows[order[rows] <= order[rows[_JUDGING_ROWS - 1]]]
         rows = np.sort(rows)
         n, penalties = len(self.X), penalties_for(len(self.X))
-        errors = np.empty((len(penalties), len(rows)))
+        errors = np.zeros(len(penalties))
         blocks = list(row_blocks(self.X, part_of(self.groups, rows), rows))
         for done, block in enumerate(blocks):
             missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
-            places = np.searchsorted(rows, np.arange(n)[block.rows])
             for number, penalty in enumerate(penalties):
-                errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
+                errors[number] += missing.squared_errors(n * penalty / (sizes + n * penalty)).sum()
                 progress((done + (number + 1) / len(penalties)) / len(blocks))
-        return errors, None if self.groups is None else numbered(self.groups[rows])
+        return errors / len(rows)
 
 
 def part_of_progress(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
