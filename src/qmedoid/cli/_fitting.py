@@ -224,11 +224,11 @@ def held_out_report(
     """
     issues, tally = Issues(), NoveltyTally()
     difference = compare_columns(model.contract, data.table.schema)
-    table = difference.renamed(data.table)
+    table = data.table
     decided, _ = decide_batch(model, table, issues, tally)
-    # Columns in which every point may part thousands, by their names in training.
+    # Columns in which every point may part thousands.
     grouped = {
-        difference.renames.get(name, name): (example, median_size(read(data.table[name], "number").values))
+        name: (example, median_size(read(data.table[name], "number").values))
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)
