@@ -578,7 +578,7 @@ class SavedModel:
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
-        made = use(difference.renamed(table), issues)
+        made = use(table, issues)
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
         return made
 
