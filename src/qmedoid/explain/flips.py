@@ -15,7 +15,6 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import CellChangeDict, FlipDict
-from qmedoid.explain.explaining import OTHER_LEVEL, known_values, sizes
 from qmedoid.model.contract import Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.model import Model
@@ -24,6 +23,8 @@ from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
 from qmedoid.tables.encode import encode_batch, encode_column
 
+OTHER_LEVEL = 0.5
+"""What another level or truth value counts, in shares of the training rows that a number passes."""
 MOST_COLUMNS = 30
 """Columns that are tried, those that contribute most."""
 _FEWEST, _MOST_CELLS = 16, 256
@@ -36,6 +37,45 @@ _N_SINGLE = 3
 MOST_LEVELS = 64
 _EVEN_STEPS = 65
 _MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+def known_values(model: Model, encoded: int) -> Array | None:
+    """Smallest and largest training value of an encoded column, and the edges of its bins; None where not known."""
+    novelty = model.novelty
+    if novelty is None or encoded not in novelty.limited:
+        return None
+    limited = int(np.searchsorted(novelty.limited, encoded))
+    values = [np.array([novelty.lowest[limited], novelty.highest[limited]])]
+    if encoded in novelty.binned:
+        values.append(novelty.bin_edges(int(np.searchsorted(novelty.binned, encoded))))
+    held = np.clip(np.concatenate(values), novelty.lowest[limited], novelty.highest[limited])
+    return np.asarray(np.unique(held))
+
+
+def sizes(model: Model, encoded: int, start: float | None, values: Array) -> Array:
+    """Shares of the training rows between the start and each value; one half where the start is missing."""
+    known = known_values(model, encoded)
+    novelty = model.novelty
+    if start is None or known is None or novelty is None:
+        return np.full(len(values), OTHER_LEVEL)
+    if encoded not in novelty.binned:
+        return np.minimum(_in_widths(known, start, values), 1.0)
+    place = int(np.searchsorted(novelty.binned, encoded))
+    edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
+    counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
+    shares = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
+    # The first edge may be the smallest value itself: its bin below is empty then.
+    heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
+    between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
+    # Within one bin, and beyond the outer values, the distance breaks ties, however far a cell lies outside.
+    away = _in_widths(known, start, values)
+    return np.asarray(between + 1e-6 * away / (1.0 + away))
+
+
+def _in_widths(known: Array, start: float, values: Array) -> Array:
+    """Distances in units of the width of the training values."""
+    width = float(known[-1] - known[0])
+    return np.asarray(np.abs(values - start) / (width if width > 0 else 1.0))
 
 
 class CellChoices(NamedTuple):
