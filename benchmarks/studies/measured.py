@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from qmedoid.quantum.measurement.plan import MeasurementPlan
     from qmedoid.quantum.measurement.result import MeasurementResult
 
+CODE = 1
+"""Number of what these functions compute: whoever changes their figures takes the next one."""
 NO_SHOT_NOISE = 2**38
 """Shots that stand for infinitely many: counts are the chances themselves, to 1e-11, and weights stay within range."""
 SIMULATOR = "simulator"

@@ -13,11 +13,7 @@ from qmedoid.exceptions import DataError, ParameterError
 
 
 def options(file, **changes):
-    plain = {"positive": None, "method": "auto", "medoids": None, "neighbors": None}
-    plain |= {"bootstraps": 3, "seed": 0}
-    return StabilityOptions(
-        table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)
-    )
+    return StabilityOptions(table=str(file), target="y", **({"bootstraps": 3, "max_rows": 1000} | changes))
 
 
 def document(capsys, file, **changes):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from qmedoid.explain.documents import DrawnEffectDict
+from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.model.documents import CountsDict, Label, OfClassDict, PageDict, TrainingRowDict
 
 Points = list[Annotated[list[float], {"minItems": 2, "maxItems": 2}]]
@@ -172,22 +172,6 @@ class PairDict(TypedDict):
     importance: Annotated[float, "Mean absolute contribution."]
 
 
-class NodeDict(TypedDict):
-    name: Annotated[str, "Its name."]
-    importance: Annotated[float | None, "Its importance."]
-
-
-class EdgeDict(TypedDict):
-    a: Annotated[int, "Place of a column."]
-    b: Annotated[int, "Place of the other."]
-    weight: Annotated[float, "How much they contribute together."]
-
-
-class GraphDict(TypedDict):
-    nodes: Annotated[list[NodeDict], "Columns."]
-    edges: Annotated[list[EdgeDict], "Pairs that count together."]
-
-
 class ReportMedoidDict(TrainingRowDict):
     cells: Annotated[list[str], "Its cells."]
 
@@ -333,29 +317,31 @@ class EvaluatedDict(TypedDict):
     confusion: Annotated[ReportConfusionDict | None, "Rows of each true and called class."]
     operating: Annotated[ReportOperatingDict | None, "What cuts mean, for two classes with probabilities."]
     calibration: Annotated[ReportCalibrationDict | None, "Probabilities and what happened; null without classes."]
+    table: Annotated[ReportTableDict | None, "The table; null without one."]
 
 
-class SummaryDict(EvaluatedDict):
-    format: Annotated[int, "Of this document; 1."]
-    made: Annotated[ReportMadeDict, "How the page was made."]
-    model: Annotated[ReportModelDict, "What was fitted."]
+class AboutModelDict(TypedDict):
     columns: Annotated[list[ReportColumnDict], "Columns of the contract, at most 200: the most important ones of more."]
     n_columns: Annotated[int, "All columns of the contract."]
     left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
-    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
-    effects: Annotated[list[DrawnEffectDict], "What values of the most important columns contribute."]
+    effects: Annotated[list[ColumnEffectDict], "What values of the most important columns contribute."]
     pairs: Annotated[list[PairDict], "Groups of two and three columns that contribute most."]
-    groups: Annotated[GraphDict, "Columns as a graph."]
     medoids: Annotated[ReportMedoidsDict | None, "Medoids as training rows; null where they are left out."]
     circuit: Annotated[ReportCircuitDict | None, "The trained circuit; null where there is none."]
+    start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
+
+
+class SummaryDict(EvaluatedDict, AboutModelDict):
+    format: Annotated[int, "Of this document; 2."]
+    made: Annotated[ReportMadeDict, "How the page was made."]
+    model: Annotated[ReportModelDict, "What was fitted."]
+    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
     stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
-    table: Annotated[ReportTableDict | None, "The table; null without one."]
     squares: Annotated[
         SquaresDict | None, "At most 400 rows by falling probability; every list has one entry for each."
     ]
     errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
     slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
-    start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 

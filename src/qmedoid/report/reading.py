@@ -136,11 +136,6 @@ class Looked:
         rows, first = np.unique(every.rows, return_index=True)
         return every.take(first[self.codes[rows] >= 0])
 
-    @property
-    def is_labeled(self) -> bool:
-        """Whether some rows have a class of the model."""
-        return bool((self.codes >= 0).any())
-
 
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""
@@ -177,7 +172,7 @@ class LookTally:
             self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
             self._drawn.kept()[1], self._rare.kept()[1],
         )  # fmt: skip
-        if target is not None and target != self.model.contract.target and not found.is_labeled:
+        if target is not None and target != self.model.contract.target and not (found.codes >= 0).any():
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
