@@ -33,6 +33,8 @@ from benchmarks.studies.cells import (
 from qmedoid.arrays import Array, Codes
 from qmedoid.metrics.classification import pr_auc
 
+CODE = 1
+"""Number of what these functions compute: whoever changes their figures takes the next one."""
 SHIFT = 50.0
 """By what the share of frauds is multiplied to see whether probabilities follow."""
 _BOOSTED = {"learning_rate": 0.03, "min_child_weight": 1.0, "subsample": 0.8, "subsample_freq": 1}

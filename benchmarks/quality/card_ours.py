@@ -22,6 +22,8 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.metrics.classification import pr_auc
 
+CODE = 1
+"""Number of what these functions compute: whoever changes their figures takes the next one."""
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""
 

@@ -16,6 +16,8 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.hybrid import DeltaSettings
 
+CODE = 1
+"""Number of what our methods compute: a change of the package that changes figures takes the next one."""
 TRACE_POINTS = 400
 """Maximum number of points that are kept of a search."""
 PAPER_THRESHOLD = 0.3

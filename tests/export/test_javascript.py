@@ -17,7 +17,7 @@ from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
-from qmedoid.markup.html import script_json
+from qmedoid.markup.page import script_json
 from qmedoid.methods.evidence.part import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP

@@ -146,7 +146,7 @@ def _write_plot(found: Effect, plot: Path, *, force: bool) -> None:
     from qmedoid.markup import charts
     from qmedoid.markup.page import picture_file
 
-    content = picture_file(charts.effect(found.drawn())).encode()
+    content = picture_file(charts.effect(found.to_dict())).encode()
     if not force:
         check_unchanged(str(plot), content)
     with atomic_file(plot) as file:

@@ -27,9 +27,8 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.findings import check_codes
-from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import Looked, look_at_data, look_at_file
-from qmedoid.report.summary import Report, check_output, summarize, write_report
+from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class ReportOptions(ReadingOptions):
         int | None,
         option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
     ] = None
-    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM103 (repeatable).")] = (
+    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     )
     max_size: Annotated[
@@ -188,7 +187,7 @@ def _command(options: ReportOptions, output: Path | None) -> str:
 def _baselines(model: Model, looked: Looked | None) -> ReportBaselinesDict | None:
     from qmedoid.estimators.report_fits import baselines_beside
 
-    if looked is None or not looked.is_labeled:
+    if looked is None or not (looked.codes >= 0).any():
         raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
     found, notes = baselines_beside(model, looked.sample, looked.rows)
     for one in notes:
@@ -199,7 +198,7 @@ def _baselines(model: Model, looked: Looked | None) -> ReportBaselinesDict | Non
 def _stability(model: Model, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
     from qmedoid.estimators.report_fits import stability_beside
 
-    if looked is None or not looked.is_labeled:
+    if looked is None or not (looked.codes >= 0).any():
         raise ParameterError("--stability needs a table with classes: this one has none that the model knows.")
     return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 

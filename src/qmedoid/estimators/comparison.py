@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
-from qmedoid.estimators._raw_reading import read_table
+from qmedoid.estimators._rows import read_table
 from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn

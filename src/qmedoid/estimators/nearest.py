@@ -321,7 +321,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         return score_part(self.model_, table, self._backends, channels=channels, threads=None)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose overlaps a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
+        """A copy whose overlaps a SWAP test measures, for example `qmedoid.quantum.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
         measured._backends = Backends(swap_test)

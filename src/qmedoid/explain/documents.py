@@ -35,30 +35,6 @@ class EffectDict(ColumnEffectDict):
     plot: Annotated[str | None, "File of the picture; null if none was asked for."]
 
 
-class DrawnBinDict(TypedDict):
-    """Some values of a column, as charts draw them."""
-
-    label: Annotated[str, "Value, level or range."]
-    x: Annotated[float | None, "Middle of the range; null for levels."]
-    x_low: Annotated[float | None, "Its lowest value."]
-    x_high: Annotated[float | None, "Its highest value."]
-    mean: Annotated[float, "Mean contribution."]
-    low: Annotated[float, "What 10 % of the rows stay below."]
-    high: Annotated[float, "What 90 % of the rows stay below."]
-    count: Annotated[int, "Rows."]
-
-
-class DrawnEffectDict(TypedDict):
-    column: Annotated[str, "Its name."]
-    kind: Annotated[str, "Its kind."]
-    unit: Annotated[str, "Unit of contributions."]
-    toward: Annotated[str, "The class that contributions above 0 are for."]
-    against: Annotated[str | None, "The other of two classes."]
-    rows: Annotated[int, "Rows that were looked at."]
-    bins: Annotated[list[DrawnBinDict], "Values."]
-    missing: Annotated[DrawnBinDict | None, "Missing cells; null where there are none."]
-
-
 class RestDict(TypedDict):
     """Parts that are not listed."""
 

@@ -12,7 +12,7 @@ from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.export.flat import FlatModel
 from qmedoid.geometry.scaling import RankScaling, Scaling
-from qmedoid.markup.html import script_json
+from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.part import EvidencePart

@@ -38,7 +38,7 @@ from qmedoid.methods.part import (
     refuse_bad_values,
     rows_kept,
 )
-from qmedoid.schema import MODERATE, Packed, RowNumbers, Values
+from qmedoid.schema import MODERATE, Packed, RowNumbers, Values, part_bounds
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -109,7 +109,7 @@ class EvidencePart(Part):
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     medoid_rows: Annotated[Codes, RowNumbers("P")]
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
-    groups: Annotated[tuple[Group, ...], Packed("G")]
+    groups: Annotated[tuple[Group, ...], Packed(part_bounds("G", "total"))]
     terms: Terms
     intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     n_classes: Annotated[int, Values(least="C", most="C")]
