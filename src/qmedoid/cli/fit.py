@@ -46,7 +46,6 @@ from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, save_model
-from qmedoid.quantum.circuit_export import circuit_files
 from qmedoid.report.summary import check_output
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds
@@ -260,8 +259,12 @@ def _seconds(began: float, limit: TimeLimit) -> float:
 
 def _saved(model: Model, metrics: dict[str, Any], options: FitOptions, output: Path) -> Model:
     """The model with its figures, written to its file."""
-    model = replace(model, metrics=metrics)
-    save_model(model, output, circuits=circuit_files(model) if options.circuits else None, raw_rows=options.raw_rows)
+    model, circuits = replace(model, metrics=metrics), None
+    if options.circuits:
+        from qmedoid.quantum import circuit_files
+
+        circuits = circuit_files(model)
+    save_model(model, output, circuits=circuits, raw_rows=options.raw_rows)
     keeps(f"{output} was written before")
     return model
 

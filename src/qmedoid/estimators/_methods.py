@@ -218,7 +218,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
+        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
         measured._backends = Backends(swap_test)

@@ -379,9 +379,9 @@ class MedoidClassifier(RawTableClassifier):
         Parameters
         ----------
         swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.quantum.circuits.SamplerSwapTest`.
+            Measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`.
         expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
+            Runs the variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
         """
         check_is_fitted(self)
         measured = copy.copy(self)
