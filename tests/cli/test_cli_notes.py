@@ -43,7 +43,7 @@ def test_json_of_other_commands_has_their_warnings(cli, two, tmp_path):
     for arguments in (("score", two.model, file, "-o", tmp_path / "o.csv"), ("evaluate", two.model, file),
                       ("explain", two.model, file, "--row", 3)):  # fmt: skip
         notes = cli.ok(*arguments, "--on-mismatch", "warn", "--json").json["notes"]
-        assert any("renamed: 'x2' is called 'X 2' here" in note for note in notes), arguments
+        assert any("missing: 'x2' (number); did you mean 'X 2'?" in note for note in notes), arguments
         assert len(notes) == len(set(notes))
     assert cli.ok("inspect", two.model, "--json").json["notes"] == []
     assert cli.ok("data", "list", "--json").json["notes"] is not None

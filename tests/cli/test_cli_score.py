@@ -158,13 +158,6 @@ class TestCarried:
         assert "a result has this name" in outcome.err
         cli.ok("score", two.model, file, "-o", tmp_path / "o.csv")
 
-    def test_renamed_column_is_carried_under_its_name(self, cli, two, tmp_path):
-        file = write(replaced(two.table, "x1", two.table["x1"], "X 1"), tmp_path / "t.csv")
-        cli.ok("score", two.model, file, "-o", tmp_path / "o.csv", "--on-mismatch", "warn", "--columns", "X 1")
-        out = cells(tmp_path / "o.csv")
-        assert list(map(float, out["X 1"])) == two.table["x1"].to_pylist()
-        assert out["prediction"] == scored(cli, two, two.file, tmp_path)["prediction"]
-
     def test_lists_and_bytes_are_written_as_text(self, cli, two, tmp_path):
         table = two.table.append_column("list", pa.array([[1, 2]] * 90)).append_column("raw", pa.array([b"=1"] * 90))
         file = write(table, tmp_path / "t.parquet")

@@ -21,10 +21,10 @@ pytest.importorskip("qiskit_ibm_runtime", reason='needs the runtime: pip install
 from qiskit.primitives import StatevectorSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
 
-import qmedoid.quantum.devices
+import qmedoid.quantum
 from qmedoid import NearestMedoidClassifier
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement.running import run_jobs
+from qmedoid.quantum import Device
+from qmedoid.quantum.measurement.jobs import run_jobs
 
 N_QUBITS = 5
 CELL = Cell("devices", "wine", "random", 0, "a method")
@@ -54,7 +54,7 @@ def measured(name, **settings):
 def noisy(backend):
     """A cell on the small device, which has no name among those of the study."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(qmedoid.quantum.devices, "as_device", lambda _, **settings: Device(backend, **settings))
+        patch.setattr(qmedoid.quantum, "as_device", lambda _, **settings: Device(backend, **settings))
         return measured("fake")
 
 
@@ -129,10 +129,10 @@ class TestCells:
         one = model.measurement_plan(X, Device(backend, n_qubits=N_QUBITS, seed=1), shots=200, seed=1)
         result = one.run()
         raw = result.without_calibration()
-        np.testing.assert_array_equal(raw.estimates[0].overlaps, result.raw[0])
+        np.testing.assert_array_equal(raw.estimates[0].overlaps, result.estimates[0].raw)
         assert raw.estimates[0].lines is None is not result.estimates[0].lines
         # Shots alone: s(1 − s)/n, with half a count on each side.
-        share = (200 * result.raw[0] + 0.5) / 201
+        share = (200 * result.estimates[0].raw + 0.5) / 201
         np.testing.assert_allclose(raw.estimates[0].errors, np.sqrt(share * (1 - share) / 200))
         assert rms(raw.overlap_errors) > rms(result.overlap_errors)
 

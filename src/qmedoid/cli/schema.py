@@ -15,8 +15,7 @@ from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
 from qmedoid.model.documents import Notes
 from qmedoid.quantum.documents import CircuitRunDict
-from qmedoid.report.diff_documents import DiffDict
-from qmedoid.report.documents import ReportDict
+from qmedoid.report.documents import DiffDict, ReportDict
 from qmedoid.tables.documents import CheckDict
 
 DOCUMENTS: dict[str, Any] = {

@@ -223,8 +223,7 @@ class _Blocks:
         settings = self.settings
         for place in row_slices(len(rows), BATCH_ROWS):
             block = rows.slice(place.start, place.stop - place.start).combine_chunks()
-            renamed = self._difference.renamed(block)
-            decided = decide_rows(self.model, renamed, self._issues, on_bad_row=settings.on_bad_row)
+            decided = decide_rows(self.model, block, self._issues, on_bad_row=settings.on_bad_row)
             made = self._columns.batch(block, decided, ("", self.n_rows))
             self.n_rows += len(block)
             if settings.on_mismatch == "error" and (now := replace(self._difference, issues=self._issues)).breaks:

@@ -218,11 +218,10 @@ def look_at_data(model: Model, data: Any, *, target: str | None = None, on_misma
     name = _target(model, target, table.column_names)
     tally = LookTally(model, name)
     labels = None if name is None else table.column(name)
-    renamed = difference.renamed(table)
-    read = [names[place] for place in sorted(model.layout.used) if names[place] in renamed.column_names]
-    renamed = renamed.select(read or renamed.column_names[:1])
-    for start in range(0, len(renamed), BATCH_ROWS):
-        batch = renamed.slice(start, BATCH_ROWS).combine_chunks()
+    read = [names[place] for place in sorted(model.layout.used) if names[place] in table.column_names]
+    table = table.select(read or table.column_names[:1])
+    for start in range(0, len(table), BATCH_ROWS):
+        batch = table.slice(start, BATCH_ROWS).combine_chunks()
         tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
     difference = replace(difference, issues=issues)
     difference.raise_or_warn(on_mismatch)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class TableReading:
-    """The batches of a table under the names of a model's contract; a context manager.
+    """The batches of a table as a model reads it; a context manager.
 
     Cells of a text file are read as the kinds of the contract. Where one cannot be, all is read again and `lenient`:
     texts stay as they are, so that every such cell is counted and can be taken as missing. `issues`, `novelty`, the
@@ -61,13 +61,8 @@ class TableReading:
         except BaseException:
             self.source.close()
             raise
-        old_names = {new: old for old, new in self._difference.renames.items()}
-        wanted = (
-            (old_names.get(column.name, column.name), column)
-            for column in (model.contract.columns[place] for place in places)
-        )
-        self._here = {name: column for name, column in wanted if name in self.source.names}
-        """Columns of the contract by their names in the table."""
+        names, columns = set(self.source.names), model.contract.columns
+        self._here = {columns[place].name: columns[place] for place in places if columns[place].name in names}
         self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
 
     def __enter__(self) -> "TableReading":
@@ -93,12 +88,12 @@ class TableReading:
         verbatim: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Batches of the columns that the best model reads, under the names of the contract, and of `extra` ones.
+        """Batches of the columns that the model reads, and of `extra` ones.
 
         The extra ones can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing.
         """
         self._start()
-        source, here, renames = self.source, self._here, self._difference.renames
+        source, here = self.source, self._here
         types: dict[str, pa.DataType] = {}
         if source.is_text:
             types = {name: _TYPES[column.kind]() for name, column in here.items() if column.kind in _TYPES}
@@ -122,8 +117,6 @@ class TableReading:
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
                 read = _with_points(read, self._plain)
-            if renames:
-                read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
             yield read, batch.select(list(extra))
 
     def decided(
@@ -191,8 +184,7 @@ class TableReading:
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         if self.source.is_text:
-            grouped = self.source.first_grouped(self._plain)
-            note_grouped(self.issues, self.model, {self._here[name].name: one for name, one in grouped.items()})
+            note_grouped(self.issues, self.model, self.source.first_grouped(self._plain))
         self.difference = replace(self._difference, issues=self.issues)
         self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
