@@ -12,8 +12,8 @@ from benchmarks.studies.paper import PARTS, STUDY, Part, Plan
 from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
-from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
+from qmedoid.cli.output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.reproduce import ReproduceOptions
 
 
