@@ -6,7 +6,7 @@ from functools import partial
 from unittest import mock
 
 from qmedoid.estimators import rare, sum
-from qmedoid.estimators._boosting import BoostingSettings
+from qmedoid.methods.comparisons.growing import BoostingSettings
 
 
 @contextmanager
