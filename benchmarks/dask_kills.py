@@ -33,12 +33,12 @@ from distributed import Client, LocalCluster
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.large.fit import fit_in_passes
-from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
 from qmedoid.large.workers import results_by
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 
 WORKERS, FILES, LIMIT = 4, 24, 120.0
 RESULTS = Path(__file__).parent / "results" / "dask_kills.csv"
@@ -93,14 +93,13 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
     runner = file_runner(file_table(str(folder)), results_by(client), on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
-    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=(10_000, 200_000))
+    settings = DatasetSettings(target="fraud", roles={"id": "ignore"})
 
-    def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
-        owner._settled, owner._totals = sampled.inferred, sampled.totals
-        owner.fit(sampled.table.drop_columns(["fraud"]), sampled.labels, sample_weight=sampled.weights)
-        return (with_places(owner.table_model(), sampled.rows), [])
+    def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
+        return (owner.fit(sampled).table_model(), [])
 
-    found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample)
+    asked: Any = {"test": 0.05, "sizes": (10_000, 200_000)}
+    found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample, **asked)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()
     return hashlib.sha256(made).hexdigest(), found.rows
 

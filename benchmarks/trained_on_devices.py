@@ -17,8 +17,7 @@ import numpy.typing as npt
 from _timing import RESULTS, write_table
 from benchmarks.datasets import Dataset, load_breast_cancer, load_wine
 from qmedoid import MedoidClassifier, VariationalClassifier
-from qmedoid.quantum.devices import Device, as_device
-from qmedoid.quantum.measurement import MeasurementResult
+from qmedoid.quantum import Device, MeasurementResult, as_device
 
 MODELS: dict[str, tuple[Callable[[], Dataset], slice, Callable[[], Any]]] = {
     "breast cancer, a third of the records": (

@@ -29,8 +29,6 @@ from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.view import model_view
-from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
-from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
@@ -45,7 +43,7 @@ from qmedoid.tables.writing import OnBadRow
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
-    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum import MeasurementPlan
 
 T = TypeVar("T")
 # Rows that two models decide about at a time, where they are compared.
@@ -311,7 +309,11 @@ class SavedModel:
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
-        files = circuit_files(self.model) if circuits else None
+        files = None
+        if circuits:
+            from qmedoid.quantum import circuit_files
+
+            files = circuit_files(self.model)
         return save_model(self.model, path, circuits=files, raw_rows=raw_rows)
 
     @property
@@ -409,9 +411,9 @@ class SavedModel:
         Parameters
         ----------
         swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.quantum.circuits.SamplerSwapTest`.
+            Measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`.
         expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
+            Runs the variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
         """
         return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
 
@@ -426,7 +428,6 @@ class SavedModel:
         register: str = "column",
         refine: str = "device",
         calibrate: bool = True,
-        calibration: Sequence[Any] | None = None,
         n_qubits: int = 100,
         seed: int = 0,
         **settings: Any,
@@ -453,20 +454,20 @@ class SavedModel:
         calibrate : bool
             Whether pairs of known overlap, and known inputs of a trained circuit, run in every job, to undo what noise
             does.
-        calibration : sequence of Lines, optional
-            That of an earlier run, `MeasurementResult.lines`, for the expected errors.
         n_qubits : int
             Qubits that are used at most.
         seed : int
             Of transpilation, simulated measurements, known pairs and draws.
         **settings
-            Others of `qmedoid.quantum.measurement.MeasurementSettings`.
+            Others of `qmedoid.quantum.MeasurementSettings`.
         """
+        from qmedoid.quantum import plan_measurement
+
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
         return plan_measurement(
             self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,
-            calibrate=calibrate, calibration=calibration, n_qubits=n_qubits, seed=seed, **settings,
+            calibrate=calibrate, n_qubits=n_qubits, seed=seed, **settings,
         )  # fmt: skip
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
@@ -525,15 +526,15 @@ class SavedModel:
         data: Any = None,
         row: int = 0,
         *,
-        which: Which = "auto",
+        which: str = "auto",
         medoid: int | None = None,
         measure: bool = False,
         on_mismatch: OnMismatch = "error",
     ) -> "QuantumCircuit":
         """A circuit of the model in Qiskit, with what leads from its outcomes to a probability (extra ``quantum``).
 
-        ``metadata["qmedoid"]`` of the circuit describes it in plain values (``qmedoid.quantum.circuit_export``), and
-        ``qmedoid.quantum.circuits.export`` writes both.
+        ``metadata["qmedoid"]`` of the circuit describes it in plain values; ``qmedoid.quantum.export``
+        says how it is read, and writes both.
 
         Parameters
         ----------
@@ -550,6 +551,8 @@ class SavedModel:
             Whether the qubits of a trained circuit are measured; the ancilla of a SWAP test always is.
         on_mismatch : {"error", "warn"}
         """
+        from qmedoid.quantum import circuit_of_record, export_circuit
+
         asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": self.sha256}
         if data is None:
             return export_circuit(self.model, **asked)

@@ -96,7 +96,7 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                  "table": names[1], "command": f"qmedoid report {names[2]}"},
         "model": {
             "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum", "rule": None,
-            "parts": [{"name": names[1], "weight": 1.0}], "n_medoids": 2, "n_neighbors": 0,
+            "parts": {names[1]: 1.0}, "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
             "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n| a | b |\n|---|---|\n| 1 | 2 |",
             "holds": "This page holds 2 rows.",

@@ -13,8 +13,7 @@ from tests.quantum.devices.runtime_standin import StandinBackend, StandinSampler
 
 import qmedoid
 from qmedoid import EvidenceClassifier
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.runs import RunFolder
+from qmedoid.quantum import Device, RunFolder
 
 QUICK = ("--shots", 16, "--n-qubits", 8, "--limit", 3, "--circuits-per-job", 2)
 
@@ -122,11 +121,11 @@ def test_other_model_table_or_options_in_the_same_folder_are_refused(cli, two, s
     for arguments, words in (
         ((two.model, two.file), "the model ("),
         ((small, changed), "the records ("),
-        ((small, two.file, "--seed", 1), "--seed (0 there, 1 now)"),
-        ((small, two.file, "--shots", "auto"), "--shots (16 there, auto now)"),
-        ((small, two.file, "--no-calibrate"), "--calibrate (True there, False now)"),
+        ((small, two.file, "--seed", 1), "seed (0 there, 1 now)"),
+        ((small, two.file, "--shots", "auto"), "shots (16 there, auto now)"),
+        ((small, two.file, "--no-calibrate"), "calibrate (True there, False now)"),
         ((small, two.file, "--limit", 2), "--limit) (3 there, 2 now)"),
-        ((small, two.file, "--backend", "fake_torino"), "--backend (simulator there, fake_torino now)"),
+        ((small, two.file, "--backend", "fake_torino"), "backend (simulator there, fake_torino now)"),
     ):
         refused = cli("circuit", "run", *arguments[:2], *out, *QUICK, *arguments[2:])
         assert refused.code == 2, refused

@@ -308,7 +308,7 @@ def test_parity_refuses_more_classes_where_the_circuit_decides_between_all():
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
     pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
-    from qmedoid.quantum.circuits import StatevectorExpectations, StatevectorSwapTest
+    from qmedoid.quantum import StatevectorExpectations, StatevectorSwapTest
 
     fitted = quick(refine=0.5, deltas=deltas).fit(X, y)
     rows = X[::12]
@@ -324,7 +324,7 @@ def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
 
 def test_classifier_without_a_circuit_can_be_measured_too(never):
     pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
-    from qmedoid.quantum.circuits import StatevectorExpectations, StatevectorSwapTest
+    from qmedoid.quantum import StatevectorExpectations, StatevectorSwapTest
 
     measured = never.measured_by(StatevectorSwapTest(), StatevectorExpectations())
     np.testing.assert_allclose(measured.predict_proba(X2[::20]), never.predict_proba(X2[::20]), atol=1e-6)

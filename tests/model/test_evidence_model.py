@@ -8,7 +8,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP, root_distances
-from qmedoid.quantum.circuits.backends import StatevectorSwapTest
+from qmedoid.quantum import StatevectorSwapTest
 
 SMALL = EvidenceSettings(n_medoids=24, n_pairs=3, n_triples=2)
 

@@ -12,7 +12,7 @@ from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.neighbors import added, weights
 from qmedoid.methods.evidence.part import CLIP
 from qmedoid.model.storage.archive import CARD
-from qmedoid.quantum.circuits.backends import StatevectorSwapTest
+from qmedoid.quantum import StatevectorSwapTest
 from qmedoid.schema import renumbered
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)

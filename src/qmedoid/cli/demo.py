@@ -13,12 +13,12 @@ import numpy as np
 from rich.text import Text
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.cli._fitting import Fitting, held_out_report, make_classifier, timed
-from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
-from qmedoid.cli._training_rows import read_labeled, split_table
+from qmedoid.cli._fitting import fit_dataset, held_out_report, make_classifier, timed
+from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
 from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
+from qmedoid.cli.output import keeps, plain_console, print_json, shown, tell
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
@@ -28,7 +28,6 @@ from qmedoid.report.summary import check_output
 from qmedoid.report.verdict import verdict
 from qmedoid.saved import load
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.kinds import infer_columns
 
 NAME, OF_CLASS = "heart", ("has no heart disease", "has heart disease")
 """The table, and what its classes mean."""
@@ -64,13 +63,11 @@ def run(options: DemoOptions) -> None:
         tell(f"A model learns from 3 of 4 patients in {shown(files['table'])}; the others are its test.")
     # What ``qmedoid fit heart.csv --target HeartDisease`` fits.
     fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=options.seed)
-    data = read_labeled(fit, {})
-    inferred = infer_columns(data.table, skip={fit.target}, roles=data.roles)
-    learned = [column.name for column in inferred.columns]
-    train, _, test, groups = split_table(data, fit, learned, 0.0, float(fit.test))
+    with open_source(fit) as source:
+        data = read_dataset(fit, source)
+    train, _, test = data.split(0.0, float(fit.test), fit.seed)
     assert test is not None
-    fitting = Fitting(fit, data.roles, inferred, None)
-    (_, model), fit_seconds = timed(lambda: fitting.fit(make_classifier(fit), train, groups))
+    (_, model), fit_seconds = timed(lambda: fit_dataset(fit, make_classifier(fit), train))
     report, _, judged = held_out_report(model, test)
     save_model(replace(model, metrics={"training_rows": len(train.table), "held_out": report}), files["model"])
     keeps(f"{files['model']} was written before")

@@ -1,15 +1,15 @@
 """``qmedoid stability``: how much a model changes when the rows change."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from qmedoid.cli._fitting import asked_method
-from qmedoid.cli._output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
-from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
+from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
+from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.estimators.stability_report import (
     DecisionStability,
     GroupStability,
@@ -18,6 +18,7 @@ from qmedoid.estimators.stability_report import (
     UnstableRow,
 )
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.dataset import Dataset
 
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
@@ -45,8 +46,9 @@ def run(options: StabilityOptions) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    data = read_labeled(options, asked_roles(options))
-    report = _numbered_as_in(data.rows, _stability(options, method, data))
+    with open_source(options) as source:
+        data = read_dataset(options, source)
+    report = _stability(options, method, data)
     if options.json:
         print_json(report.as_dict())
         return
@@ -56,39 +58,20 @@ def run(options: StabilityOptions) -> None:
         console.print(part)
 
 
-def _stability(options: StabilityOptions, method: Any, data: Labeled) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, data: Dataset) -> StabilityReport:
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
 
-    groups = None if options.group_column is None else given_row_groups(data, options.group_column)
-    classifier = MedoidClassifier(
-        method=method,
-        positive=options.positive,
-        roles=data.roles,
-        date_order=options.date_order,
-        missing=asked_missing(options, data.table.column_names),
-        random_state=options.seed,
-    )
+    classifier = MedoidClassifier(method=method, positive=options.positive, random_state=options.seed)
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
             classifier,
-            data.table.drop_columns([options.target]),
-            np.array(data.target.to_pylist()),
-            groups=groups,
+            data,
             n_bootstraps=options.bootstraps,
             random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )
-
-
-def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: StabilityReport) -> StabilityReport:
-    """The report with rows by their numbers in the file."""
-    unstable = tuple(replace(one, row=int(rows[one.row])) for one in report.decisions.least_stable)
-    medoids = None
-    if report.medoids is not None:
-        medoids = replace(report.medoids, rows=rows[report.medoids.rows].astype(np.intp))
-    return replace(report, decisions=replace(report.decisions, least_stable=unstable), medoids=medoids)
 
 
 def _decisions(found: DecisionStability) -> Iterator[Any]:

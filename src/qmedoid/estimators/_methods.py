@@ -218,7 +218,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.circuits.SamplerSwapTest`."""
+        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.SamplerSwapTest`."""
         check_is_fitted(self)
         measured = copy.copy(self)
         measured._backends = Backends(swap_test)
@@ -270,7 +270,7 @@ def fit_hybrid(
     """
     n_classes = len(data.classes)
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
-    counts = owner._counts_of(data.classes, np.bincount(draws, minlength=n_classes))
+    counts = np.bincount(draws, minlength=n_classes) if data.totals is None else data.totals
     method = _fresh_method(owner, counts, splits)
     for part in (method, owner.variational):
         if getattr(part, "operating_point", None) is not None:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
-from qmedoid.estimators._raw_reading import read_table
+from qmedoid.estimators._rows import read_table
 from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
@@ -190,7 +190,7 @@ def compare(
     for note in notes:
         warn(note)
     outcomes = {OURS: (fitted.predict_proba(X_test)[:, order], seconds), **baselines}
-    groups = row_groups(cells.cell_codes(tables[1], [column.name for column in columns]), judged)
+    groups = row_groups(cells.cell_ranks(tables[1], columns)[0], judged)
     return compared([ComparedFold(outcomes, judged, groups)])
 
 

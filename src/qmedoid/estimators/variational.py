@@ -289,7 +289,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         `model_.encoded(features)` are the values of x for given records.
         """
         check_is_fitted(self)
-        from qmedoid.quantum.circuits import variational_circuit
+        from qmedoid.quantum import variational_circuit
 
         model = self.model_
         return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
@@ -300,7 +300,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         Parameters
         ----------
         backend : callable (ansatz, rotations, inputs, observables) -> expectation values
-            One of the variational backends of :mod:`qmedoid.quantum.circuits`, or anything with the same call.
+            One of the variational backends of :mod:`qmedoid.quantum`, or anything with the same call.
 
         Returns
         -------

@@ -269,10 +269,11 @@ def _circuit(model: Model) -> ReportCircuitDict | None:
     ]
     drawn, loss, kept = None, None, model.metrics.get("loss_curve")
     try:
-        from qmedoid.quantum.circuits import export
+        from qmedoid.quantum import drawing
+        from qmedoid.quantum import trained_circuit as in_qiskit
 
-        drawn = export.drawing(export.trained_circuit(circuit))
-    except (ImportError, MissingExtraError):
+        drawn = drawing(in_qiskit(circuit))
+    except MissingExtraError:
         about.append("To see it drawn, install the extra 'quantum'.")
     if isinstance(kept, list | tuple) and kept:
         loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]

@@ -16,7 +16,7 @@ from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import exact_expectations
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
-from qmedoid.quantum.circuits import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
+from qmedoid.quantum import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
 from qmedoid.quantum.circuits.backends import z_strings
 
 

@@ -10,8 +10,8 @@ pytest.importorskip("qiskit_aer")
 from qiskit import qpy
 from qiskit.providers.fake_provider import GenericBackendV2
 
+from qmedoid.quantum import Device
 from qmedoid.quantum.circuits.compact_swap import form_named
-from qmedoid.quantum.devices import Device
 from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
 
 BACKENDS = {"simulator": None, "device": GenericBackendV2(6, seed=3)}
@@ -19,7 +19,7 @@ BACKENDS = {"simulator": None, "device": GenericBackendV2(6, seed=3)}
 
 @pytest.fixture(scope="module")
 def devices():
-    return {name: Device(backend, n_attempts=1) for name, backend in BACKENDS.items()}
+    return {name: Device(backend) for name, backend in BACKENDS.items()}
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -8,7 +8,7 @@ from tests.quantum.devices.runtime_standin import StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, ParameterError, QMedoidWarning
-from qmedoid.quantum.runs import JobFiles, RunFolder
+from qmedoid.quantum import JobFiles, RunFolder
 from qmedoid.quantum.runs.files import KeptCircuits
 
 

@@ -139,7 +139,7 @@ class StatevectorSwapTest:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import StatevectorSwapTest
+    >>> from qmedoid.quantum import StatevectorSwapTest
     >>> StatevectorSwapTest()([[3.0, 0.0]], [[0.0, 4.0]]).distance.round(6)
     array([[5.]])
     """
@@ -200,7 +200,7 @@ class SamplerSwapTest(Sampling):
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import SamplerSwapTest
+    >>> from qmedoid.quantum import SamplerSwapTest
     >>> measured = SamplerSwapTest(shots=4096, seed=7)([[3.0, 0.0]], [[0.0, 4.0]])
     >>> bool(abs(measured.distance - 5).max() < 0.5)
     True
@@ -258,7 +258,7 @@ class StatevectorExpectations:
     --------
     >>> import numpy as np
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import StatevectorExpectations
+    >>> from qmedoid.quantum import StatevectorExpectations
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> by_circuits = model.measured_by(StatevectorExpectations())
@@ -304,12 +304,12 @@ class SamplerExpectations(Sampling):
 
     Notes
     -----
-    What is said of samplers and their seeds at :class:`~qmedoid.quantum.circuits.SamplerSwapTest` holds here as well.
+    What is said of samplers and their seeds at :class:`~qmedoid.quantum.SamplerSwapTest` holds here as well.
 
     Examples
     --------
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import SamplerExpectations
+    >>> from qmedoid.quantum import SamplerExpectations
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> measured = model.measured_by(SamplerExpectations(shots=4096, seed=7)).predict_proba(X)
@@ -350,12 +350,12 @@ class EstimatorExpectations:
     seed : int, numpy.random.Generator or None
         Source of randomness of the default estimator, and required for it; draws go on from call to call.
     pass_manager, rows_per_job, on_job
-        As of :class:`~qmedoid.quantum.circuits.SamplerExpectations`.
+        As of :class:`~qmedoid.quantum.SamplerExpectations`.
 
     Examples
     --------
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import EstimatorExpectations
+    >>> from qmedoid.quantum import EstimatorExpectations
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> measured = model.measured_by(EstimatorExpectations(precision=0.01, seed=7)).predict_proba(X)

@@ -152,7 +152,7 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
     if not rows.any(axis=1).all():
         raise DataError(
             f"{name} is a zero vector, which cannot be prepared as a state: use compact_swap_test, which handles zero "
-            "vectors, or a backend of qmedoid.quantum.circuits, which sends them there."
+            "vectors, or a backend of qmedoid.quantum, which sends them there."
         )
     return rows
 
@@ -175,7 +175,7 @@ def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_circuit
+    >>> from qmedoid.quantum import compact_swap_circuit
     >>> compact_swap_circuit([3.0, 1.0], [1.0, 2.0]).num_qubits
     4
     """
@@ -190,7 +190,7 @@ def compact_swap_template(n_features: int, *, measure: bool = True) -> QuantumCi
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_angles, compact_swap_template
+    >>> from qmedoid.quantum import compact_swap_angles, compact_swap_template
     >>> template = compact_swap_template(2)
     >>> len(template.parameters) == len(compact_swap_angles([3.0, 1.0], [1.0, 2.0]))
     True
@@ -211,7 +211,7 @@ def compact_swap_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_angles
+    >>> from qmedoid.quantum import compact_swap_angles
     >>> compact_swap_angles([3.0, 1.0], [1.0, 2.0]).round(4)
     array([-1.231 ,  1.4706,  1.6715, -0.7904])
     """
@@ -259,7 +259,7 @@ def interference_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_circuit
+    >>> from qmedoid.quantum import interference_circuit
     >>> interference_circuit([3.0, 1.0], [1.0, 2.0]).count_ops()["cx"]
     1
     """
@@ -274,7 +274,7 @@ def interference_template(n_features: int, *, measure: bool = True) -> QuantumCi
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_template
+    >>> from qmedoid.quantum import interference_template
     >>> interference_template(1).num_qubits
     1
     """
@@ -295,7 +295,7 @@ def interference_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_angles
+    >>> from qmedoid.quantum import interference_angles
     >>> interference_angles([3.0, 1.0], [1.0, 2.0]).round(4)
     array([ 1.231 ,  1.4289, -0.7854])
     """

@@ -53,7 +53,7 @@ def variational_circuit(
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import variational_circuit
+    >>> from qmedoid.quantum import variational_circuit
     >>> from qmedoid.methods.variational.ansatz import Ansatz
     >>> circuit = variational_circuit(Ansatz(n_qubits=2, n_inputs=2, n_reps=1))
     >>> [parameter.name for parameter in circuit.parameters]
@@ -69,7 +69,7 @@ def variational_circuit(
         if record.shape != (ansatz.n_inputs,):
             raise DataError(
                 f"inputs has shape {record.shape}: a circuit takes one record of {ansatz.n_inputs} angles, shape "
-                f"({ansatz.n_inputs},). For many records use a backend of qmedoid.quantum.circuits, or leave the "
+                f"({ansatz.n_inputs},). For many records use a backend of qmedoid.quantum, or leave the "
                 "inputs open."
             )
         x = _finite(record, "inputs").tolist()

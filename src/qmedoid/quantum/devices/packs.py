@@ -20,6 +20,9 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.quantum.circuits.compact_swap import OUTCOME
 from qmedoid.quantum.devices.quality import Quality
 
+LEVEL = 3
+"""Level of Qiskit's preset pass manager by which a circuit is brought onto coupled qubits."""
+_ATTEMPTS = 10
 # Places that are looked at for a circuit of several qubits; a line of six has some thousands on a device of 130.
 _MOST_PLACES = 20_000
 
@@ -98,13 +101,9 @@ class Pack:
         return digest.hexdigest()
 
 
-def free_pack(block: Block, n_copies: int) -> Pack:
-    """Copies on qubits of which every pair is coupled, as in simulators; nothing is rewritten."""
-    circuit, vectors = _side_by_side(block.template, n_copies)
-    return _ordered(circuit, vectors, block.template, (), np.ones(n_copies))
-
-
-def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[QuantumCircuit], *, seed: int) -> Pack:
+def packed(
+    block: Block, n_copies: int, quality: Quality | None, routes: Sequence[QuantumCircuit], *, seed: int
+) -> Pack:
     """As many copies as are asked for or fit on the usable qubits, rewritten for the device.
 
     Parameters
@@ -112,36 +111,43 @@ def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[
     block : Block
     n_copies : int
         Copies that are asked for.
-    quality : Quality
+    quality : Quality or None
+        None where every pair of qubits is coupled, as in simulators: nothing is rewritten.
     routes : sequence of QuantumCircuit
         The circuit in gates between coupled qubits, the cheapest first; the first that has a place is taken.
     seed : int
         Of the preset pass manager.
     """
-    for route in routes:
-        places = list(islice(_disjoint_places(route, quality), n_copies))
-        if places:
-            break
+    template, places, shrink = block.template, list[tuple[int, ...]](), np.ones(n_copies)
+    if quality is None:
+        circuit, vectors = _side_by_side(template, n_copies)
     else:
-        raise _no_place(block, quality)
-    circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
-    manager = generate_preset_pass_manager(
-        optimization_level=1,
-        target=quality.target,
-        seed_transpiler=seed,
-        initial_layout=[qubit for place in places for qubit in place],
-    )
-    shrink = np.array([_shrink(route, place, quality) for place in places])
-    return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
+        for route in routes:
+            places = list(islice(_disjoint_places(route, quality), n_copies))
+            if places:
+                break
+        else:
+            raise _no_place(block, quality)
+        circuit, vectors = _side_by_side(route, len(places), name=template.name)
+        manager = generate_preset_pass_manager(
+            optimization_level=1,
+            target=quality.target,
+            seed_transpiler=seed,
+            initial_layout=[qubit for place in places for qubit in place],
+        )
+        circuit, shrink = manager.run(circuit), np.array([_shrink(route, place, quality) for place in places])
+    number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
+    order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
+    return Pack(circuit, len(vectors), template.num_parameters, order, tuple(places), shrink, template.num_clbits)
 
 
 def _no_place(block: Block, quality: Quality) -> ParameterError:
-    allowed = ", ".join(f"{name} {error:g}" for name, error in vars(quality.limits).items())
+    allowed = ", ".join(f"{name} {error:g}" for name, error in quality.limits.items())
     within = f"within the limits on error rates ({allowed})"
     if not quality.qubits:
         return ParameterError(
             f"None of the {quality.target.num_qubits} qubits of the device is {within}. Take another device, or pass "
-            "one with larger limits: Device(backend, limits=Limits(...))."
+            "one with larger limits: Device(backend, limits={...})."
         )
     return ParameterError(
         f"The device has no place {within} for {block.words}, which takes {block.n_qubits} coupled qubits, of "
@@ -149,9 +155,7 @@ def _no_place(block: Block, quality: Quality) -> ParameterError:
     )
 
 
-def routed(
-    template: QuantumCircuit, quality: Quality, *, seed: int, level: int, n_attempts: int
-) -> list[QuantumCircuit]:
+def routed(template: QuantumCircuit, quality: Quality, *, seed: int) -> list[QuantumCircuit]:
     """The circuit in gates between coupled qubits, on the qubits that it needs alone; the cheapest attempt first.
 
     Half of the attempts look at the usable part of the device, half at all of it: a good way there may have a place
@@ -160,11 +164,11 @@ def routed(
     if template.num_qubits == 1:
         return [template]
     attempts = []
-    for target in (quality.target, quality.reduced()[0]):
+    for target in (quality.target, quality.reduced()):
         if (target.num_qubits or 0) >= template.num_qubits:
-            for attempt in range(n_attempts):
+            for attempt in range(_ATTEMPTS):
                 manager = generate_preset_pass_manager(
-                    optimization_level=level, target=target, seed_transpiler=seed + attempt
+                    optimization_level=LEVEL, target=target, seed_transpiler=seed + attempt
                 )
                 try:
                     attempts.append(_on_its_qubits(manager.run(template)))
@@ -190,7 +194,10 @@ def _disjoint_places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tupl
     if circuit.num_qubits == 1:
         yield from ((qubit,) for qubit in quality.qubits)
         return
-    scored = sorted((_error_of(circuit, place, quality), place) for place in _places(circuit, quality))
+    # About how often a copy at a place errs: the sum of the errors of its gates and of its reading.
+    scored = sorted(
+        (sum(error for _, error in _errors(circuit, place, quality)), place) for place in _places(circuit, quality)
+    )
     taken: set[int] = set()
     for _, place in scored:
         if taken.isdisjoint(place):
@@ -210,11 +217,6 @@ def _places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ..
     for mapping in islice(found, _MOST_PLACES):
         of_pattern = {number: qubit for qubit, number in mapping.items()}
         yield tuple(of_pattern[number] for number in range(circuit.num_qubits))
-
-
-def _error_of(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
-    """About how often a copy at a place errs: the sum of the errors of its gates and of its reading."""
-    return sum(error for _, error in _errors(circuit, place, quality))
 
 
 def _shrink(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
@@ -256,18 +258,6 @@ def _side_by_side(
         bits = range(copy * n_bits, (copy + 1) * n_bits)
         circuit.compose(own, range(copy * width, (copy + 1) * width), bits, inplace=True)
     return circuit, vectors
-
-
-def _ordered(
-    circuit: QuantumCircuit,
-    vectors: list[ParameterVector],
-    template: QuantumCircuit,
-    qubits: tuple[tuple[int, ...], ...],
-    shrink: Array,
-) -> Pack:
-    number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
-    order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
-    return Pack(circuit, len(vectors), template.num_parameters, order, qubits, shrink, template.num_clbits)
 
 
 _MAGIC = b"QISKIT"

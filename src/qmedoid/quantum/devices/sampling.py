@@ -1,14 +1,14 @@
 """What goes to a sampler, and the counts that come back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from qiskit.primitives import BackendSamplerV2, BitArray, PrimitiveJob, StatevectorSampler
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError, ParameterError, warn
 from qmedoid.quantum.circuits.compact_swap import OUTCOME
 from qmedoid.quantum.devices.packs import Pack
@@ -93,7 +93,7 @@ _BLOCK_BITS = 2**24
 
 @dataclass(frozen=True, eq=False)
 class CircuitBatch:
-    """Circuits of one pack that run with the same number of shots.
+    """Circuits of one pack that run with the same number of shots, and what each of their copies tests.
 
     Attributes
     ----------
@@ -101,11 +101,23 @@ class CircuitBatch:
     angles : ndarray of shape (circuits, n_copies * n_angles)
         Copy by copy.
     shots : int
+    shape : int
+        Place of the pack among those of a plan.
+    tests : ndarray of shape (circuits, n_copies)
+        Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
+    known : ndarray of shape (circuits * n_copies,) or (circuits * n_copies, K), or None
+        Exact overlaps of known pairs, or what K observables are in known states; None for circuits of tests.
+    directions : ndarray of shape (2, circuits * n_copies, d) or None
+        The vectors of known pairs; None where there are none, or vectors of one column.
     """
 
     pack: Pack
     angles: Array
     shots: int
+    shape: int = 0
+    tests: Codes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.intp))
+    known: Array | None = None
+    directions: Array | None = None
 
     @property
     def counts_shape(self) -> tuple[int, ...]:

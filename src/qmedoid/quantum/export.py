@@ -1,5 +1,10 @@
 r"""Circuits of a model for other tools, each with a description of what leads from its outcomes to a probability.
 
+They are written as QPY, as OpenQASM 3 or 2, or drawn as text, and never read back: a saved model rebuilds its circuits
+from their settings. In QPY the description is ``circuit.metadata["qmedoid"]``; in OpenQASM it is the JSON object in the
+only line that begins with ``// qmedoid: ``. Every number is written so that it is read back as the same double: neither
+format rounds an angle to a multiple of π.
+
 The description has plain values only: texts, numbers, lists and dictionaries. That of a trained circuit is read in this
 order, with p the probabilities of the basis states, qubit 0 the least significant bit:
 
@@ -18,12 +23,14 @@ That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance
 \lVert y\rVert^2)}` from the two `norms`.
 """
 
+import io
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
+from qiskit import QuantumCircuit, qasm3, qpy
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
@@ -36,6 +43,8 @@ from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
 from qmedoid.model.model import Model
+from qmedoid.quantum.circuits.compact_swap import form_named
+from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
     PairCircuitOverlapDict,
@@ -48,61 +57,49 @@ from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 
-if TYPE_CHECKING:
-    from qiskit import QuantumCircuit
-if TYPE_CHECKING:
-    from qiskit import QuantumCircuit
+FORMAT = 1
+"""Number of the format of descriptions."""
+METADATA = "qmedoid"
+"""Key of the description in the metadata of a circuit."""
+COMMENT = f"// {METADATA}: "
+"""Beginning of the line with the description in OpenQASM."""
+Which = Literal["auto", "variational", "swap-test", "interference"]
+WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
+"""The trained circuit, the SWAP test, or the first of them that the model has."""
+# Gates of qelib1.inc that these circuits are made of.
+_GATES = frozenset({"h", "ry", "rz", "cx", "cz"})
 
 
 def circuit_of_record(
     model: Model, record: pa.Table, issues: Issues, *, row: int | None = None, **asked: Any
-) -> "QuantumCircuit":
+) -> QuantumCircuit:
     """The circuit of the only row of a table, under the names of the contract; `asked` is for `export_circuit`."""
     columns = encode_batch(record, model.contract, model.encodings, issues=issues)
     with refused_by_column(model, record, issues):
-        return export_circuit(model, record=CircuitRecord(columns, row), **asked)
-
-
-FORMAT = 1
-"""Number of the format of descriptions."""
-Which = Literal["auto", "variational", "swap-test", "interference"]
-WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
-"""The trained circuit, the SWAP test, or the first of them that the model has."""
-
-
-@dataclass(frozen=True, eq=False)
-class CircuitRecord:
-    """One record whose angles are put into a circuit.
-
-    Attributes
-    ----------
-    columns : sequence of ndarray of shape (1,)
-        Its encoded columns.
-    row : int or None
-        Where it stands in its table, for the reader.
-    """
-
-    columns: Sequence[Array]
-    row: int | None = None
+        return export_circuit(model, record=columns, row=row, **asked)
 
 
 def export_circuit(
     model: Model,
     which: Which = "auto",
-    record: CircuitRecord | None = None,
+    record: Sequence[Array] | None = None,
     *,
+    row: int | None = None,
     medoid: int | None = None,
     measure: bool = False,
     sha256: str | None = None,
-) -> "QuantumCircuit":
+) -> QuantumCircuit:
     """A circuit of the best model, with its description in ``metadata["qmedoid"]`` (extra ``quantum``).
 
     Parameters
     ----------
     model : Model
     which : {"auto", "variational", "swap-test", "interference"}
-    record : CircuitRecord or None
-        Whose angles are put in; None leaves the inputs of a trained circuit, or the angles of a SWAP test, open.
+    record : sequence of ndarray of shape (1,), or None
+        Encoded columns of the record whose angles are put in; None leaves the inputs of a trained circuit, or the
+        angles of a SWAP test, open.
+    row : int or None
+        Where the record stands in its table, for the reader.
     medoid : int or None
         Training row of the medoid that a SWAP test compares the record with.
     measure : bool
@@ -117,22 +114,25 @@ def export_circuit(
     DataError
         The record, or the medoid, is the zero vector, which no circuit prepares.
     """
-    from qmedoid.quantum.circuits import export
-
-    about: dict[str, Any] = {
-        "format": FORMAT,
-        "qmedoid": __version__,
-        "model": sha256,
-        "row": None if record is None else record.row,
-    }
+    about: dict[str, Any] = {"format": FORMAT, "qmedoid": __version__, "model": sha256, "row": row}
     trained = _trained(model, which, medoid)
     if trained is not None:
-        description = {"kind": "variational", **about, **_trained_description(model, trained, record)}
-        angles = description["inputs"]["angles"]
-        return export.described(export.trained_circuit(trained, angles, measure=measure), description)
-    kind = "interference" if which == "interference" else "swap-test"
-    circuit, values = _pair_circuit(model, kind, record, medoid)
-    return export.described(circuit, {"kind": kind, **about, **values})
+        about = {"kind": "variational", **about, **_trained_description(model, trained, record)}
+        circuit = trained_circuit(trained, about["inputs"]["angles"], measure=measure)
+    else:
+        kind = "interference" if which == "interference" else "swap-test"
+        circuit, values = _pair_circuit(model, kind, record, medoid)
+        about = {"kind": kind, **about, **values}
+    circuit.metadata = {METADATA: about}
+    return circuit
+
+
+def trained_circuit(
+    model: VariationalModel, inputs: Sequence[float] | None = None, *, measure: bool = False
+) -> QuantumCircuit:
+    """The circuit of a variational model with its trained rotations; inputs not given stay open as ``x[j]``."""
+    rotations = model.parameters.rotations
+    return variational_circuit(model.network.ansatz, weights=rotations, inputs=inputs, measure=measure)
 
 
 def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel | None:
@@ -156,7 +156,7 @@ def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel
 # --- the trained circuit --------------------------------------------------------------------------------------------
 
 
-def _trained_description(model: Model, trained: VariationalModel, record: CircuitRecord | None) -> TrainedStepsDict:
+def _trained_description(model: Model, trained: VariationalModel, record: Sequence[Array] | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
     inputs: TrainedCircuitInputsDict = {
@@ -199,7 +199,7 @@ def _trained_description(model: Model, trained: VariationalModel, record: Circui
             "decides": None,
         }
     if record is not None:
-        model.decide(record.columns)  # it refuses what leaves the range of a double
+        model.decide(record)  # it refuses what leaves the range of a double
         features, scores = _record_values(best, trained, record, description)
         inputs["features"], inputs["angles"] = features[0].tolist(), trained.encoded(features)[0].tolist()
         codes, shifted, _ = decision.decide(scores)
@@ -218,7 +218,7 @@ def _trained_description(model: Model, trained: VariationalModel, record: Circui
 def _record_values(
     best: HybridModel | VariationalModel,
     trained: VariationalModel,
-    record: CircuitRecord,
+    record: Sequence[Array],
     description: TrainedStepsDict,
 ) -> tuple[Array, Array]:
     """Features of the circuit, (1, m), and class scores after it, (1, C); what the method adds goes into `description`.
@@ -226,9 +226,9 @@ def _record_values(
     The scores are by the circuit, whether or not the policy leaves the record to it.
     """
     if isinstance(best, VariationalModel):
-        features = np.column_stack(list(record.columns)).astype(np.float64)
+        features = np.column_stack(list(record)).astype(np.float64)
         return features, trained.scores(features)
-    found = best.method.score(record.columns, channels=True)
+    found = best.method.score(record, channels=True)
     calibrated = best.calibration.apply(found.scores)
     features = best.deltas.features(best.method, found, calibrated)
     between_two = best.deltas.decides_between_two(calibrated.shape[1])
@@ -281,20 +281,18 @@ def _plain(values: Array | None) -> list[float] | None:
 
 
 def _pair_circuit(
-    model: Model, kind: str, record: CircuitRecord | None, medoid: int | None
-) -> tuple["QuantumCircuit", PairStepsDict]:
+    model: Model, kind: str, record: Sequence[Array] | None, medoid: int | None
+) -> tuple[QuantumCircuit, PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
-    from qmedoid.quantum.circuits import export
-
-    method, rule = model.method, export.PAIR_CIRCUITS[kind]
+    method, form = model.method, form_named("interference" if kind == "interference" else "compact_swap")
     if method is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap: PairCircuitOverlapDict = {"at_zero": rule.at_zero, "slope": rule.slope}
+    overlap: PairCircuitOverlapDict = {"at_zero": form.at_zero, "slope": form.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
         length = method.facts["vector_length"]
-        return export.pair_circuit(kind, length), {
+        return form.template(length), {
             "n_features": length,
             "overlap": overlap,
             "space": None,
@@ -304,10 +302,10 @@ def _pair_circuit(
             "expected": None,
         }
     x, y, compared = _compared(model, method, record, medoid)
-    circuit, angles = export.bound_pair_circuit(kind, x, y)
+    angles: list[float] = form.angles(x, y).tolist()
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
     found = compact_swap_test(x, y)
-    return circuit, {
+    return form.template(len(x)).assign_parameters(angles), {
         "n_features": len(x),
         "overlap": overlap,
         "space": method.rows.space,
@@ -319,12 +317,12 @@ def _pair_circuit(
 
 
 def _compared(
-    model: Model, method: Part, record: CircuitRecord, medoid: int | None
+    model: Model, method: Part, record: Sequence[Array], medoid: int | None
 ) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
     medoids, classes = method.rows, model.decision.classes
     rows = medoids.numbers
-    nearest = model.decide(record.columns).nearest
+    nearest = model.decide(record).nearest
     if medoid is None:
         assert nearest is not None, "a method has medoids"
         named = [f"{int(rows[place])} ({label})" for place, label in zip(nearest[0], classes, strict=True)]
@@ -338,7 +336,7 @@ def _compared(
             f"Training row {medoid} is no medoid of this model: there are {some_of([str(row) for row in rows], 9)}."
         )
     place = int(places[0])
-    x = medoids.usable_points(np.column_stack(list(record.columns)).astype(np.float64), method.columns)[0]
+    x = medoids.usable_points(np.column_stack(list(record)).astype(np.float64), method.columns)[0]
     assert medoids.points is not None, "medoids are points"
     y = np.asarray(medoids.points[place], dtype=np.float64)
     for vector, name in ((x, "The record"), (y, f"The medoid of training row {medoid}")):
@@ -352,16 +350,87 @@ def _compared(
 
 def circuit_files(model: Model) -> dict[str, bytes]:
     """The circuits of a model for other tools, with open angles: files of QPY and OpenQASM 3 by name."""
-    from qmedoid.quantum.circuits import export
-
-    names: dict[str, Which] = {}
-    if not isinstance(model.best, HybridModel) or model.best.variational is not None:
-        names["circuit"] = "variational"
-    if model.method is not None:
-        names["swap_test"] = "swap-test"
     contents: dict[str, bytes] = {}
-    for name, which in names.items():
-        circuit = export_circuit(model, which)
-        contents[f"{name}.qpy"] = export.qpy_bytes(circuit)
-        contents[f"{name}.qasm"] = export.qasm_text(circuit).encode()
+    if not isinstance(model.best, HybridModel) or model.best.variational is not None:
+        contents |= _both(export_circuit(model, "variational"), "circuit")
+    if model.method is not None:
+        contents |= _both(export_circuit(model, "swap-test"), "swap_test")
     return contents
+
+
+def _both(circuit: QuantumCircuit, name: str) -> dict[str, bytes]:
+    return {f"{name}.qpy": qpy_bytes(circuit), f"{name}.qasm": qasm_text(circuit).encode()}
+
+
+# --- writers --------------------------------------------------------------------------------------------------------
+
+
+def qpy_bytes(circuit: QuantumCircuit) -> bytes:
+    """The circuit in Qiskit's own format."""
+    out = io.BytesIO()
+    qpy.dump(circuit, out)
+    return out.getvalue()
+
+
+def qasm_text(circuit: QuantumCircuit) -> str:
+    """The circuit in OpenQASM 3; what is left open is an ``input`` with an underscore for each bracket."""
+    # As constants, angles within 1e-9 of a multiple of π would be written as that multiple.
+    return _with_description(qasm3.dumps(circuit, disable_constants=True), circuit)
+
+
+def qasm2_text(circuit: QuantumCircuit) -> str:
+    """The circuit in OpenQASM 2, which has no open angles.
+
+    Qiskit's own writer takes angles within 1e-12 of a multiple of π for that multiple; this one keeps every digit. A
+    controlled swap, which not every copy of qelib1.inc has, is written as two CNOTs around a Toffoli gate.
+
+    Raises
+    ------
+    ParameterError
+        An angle is open.
+    """
+    if circuit.num_parameters:
+        raise ParameterError(
+            f"OpenQASM 2 has no open angles, and this circuit has {circuit.num_parameters}: bind them to a record (a "
+            "table and --row, or data and row=), or write OpenQASM 3 (--format qasm)."
+        )
+    lines = ["OPENQASM 2.0;", 'include "qelib1.inc";']
+    lines += [f"qreg {register.name}[{register.size}];" for register in circuit.qregs]
+    lines += [f"creg {register.name}[{register.size}];" for register in circuit.cregs]
+    qubit_names = {bit: f"{one.name}[{k}]" for one in circuit.qregs for k, bit in enumerate(one)}
+    bit_names = {bit: f"{one.name}[{k}]" for one in circuit.cregs for k, bit in enumerate(one)}
+    for one in circuit.data:
+        name, qubits = one.operation.name, [qubit_names[qubit] for qubit in one.qubits]
+        if name == "measure":
+            lines.append(f"measure {qubits[0]} -> {bit_names[one.clbits[0]]};")
+        elif name == "cswap":
+            control, first, second = qubits
+            flip = f"cx {second},{first};"
+            lines += [flip, f"ccx {control},{first},{second};", flip]
+        elif name in _GATES:
+            angles = ",".join(_real(float(angle)) for angle in one.operation.params)
+            lines.append(f"{name}{f'({angles})' if angles else ''} {','.join(qubits)};")
+        else:
+            raise ParameterError(f"The gate {name!r} has no form in OpenQASM 2 here: write OpenQASM 3 (--format qasm).")
+    return _with_description("\n".join(lines) + "\n", circuit)
+
+
+def drawing(circuit: QuantumCircuit) -> str:
+    """The circuit drawn as text, folded at 120 characters."""
+    return str(circuit.draw(output="text", fold=120))
+
+
+def _real(value: float) -> str:
+    """A number with all its digits; the grammar of OpenQASM 2 wants a point before an exponent."""
+    mantissa, mark, exponent = repr(value).partition("e")
+    return mantissa + ("" if "." in mantissa else ".0") + mark + exponent
+
+
+def _with_description(text: str, circuit: QuantumCircuit) -> str:
+    """The text with the description in its second line: the version of the language must stay in the first."""
+    description = (circuit.metadata or {}).get(METADATA)
+    if description is None:
+        return text
+    version, _, rest = text.partition("\n")
+    # Without characters beyond ASCII there is no sign that another reader could take for the end of the line.
+    return f"{version}\n{COMMENT}{json.dumps(description, ensure_ascii=True, allow_nan=False)}\n{rest}"

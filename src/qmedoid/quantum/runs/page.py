@@ -1,7 +1,7 @@
 """What a run showed, as files: the decisions as a table, a summary in JSON, and a page."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult, joined
-from qmedoid.quantum.measurement.trained import TrainedReading
 from qmedoid.tables.writing import open_sink
 
 LISTED = 20
@@ -37,10 +36,14 @@ def planned(plan: MeasurementPlan) -> CircuitPlanDict:
         for one, tests in zip(plan.expected_estimates, plan.tests, strict=True)
     ]
     undecided = np.flatnonzero(plan.undecided)
+    value_error = None
+    if plan.trained is not None:
+        values = plan.trained.expected
+        value_error = _root_mean((values.values - values.exact) ** 2 + values.errors**2)
     return {
         **plan.summary(),
         "expected": {
-            "value_rms_error": None if plan.trained is None else _of_trained_values(plan.trained.expected),
+            "value_rms_error": value_error,
             "overlap_rms_error": _root_mean(joined(squares)),
             "margin_rms_error": _root_mean(plan.expected_errors.margins**2),
             "undecided": len(undecided),
@@ -58,10 +61,6 @@ def where(device: Device) -> CircuitPlace:
     return "sampler" if getattr(device.backend, "service", None) is None else "device of a service"
 
 
-def _of_trained_values(expected: TrainedReading) -> float:
-    return _root_mean((expected.values - expected.exact) ** 2 + expected.errors**2)
-
-
 def _root_mean(squares: Any) -> float:
     return float(np.sqrt(np.mean(squares))) if len(squares) else 0.0
 
@@ -74,7 +73,6 @@ MOST_MARGINS = 80
 """Margins that are drawn."""
 MOST_LISTED = 200
 """Undecided records that are listed."""
-_BINS = 10
 
 
 def write_results(folder: Path, result: MeasurementResult, manifest: Mapping[str, Any]) -> None:
@@ -105,7 +103,7 @@ def render(values: Mapping[str, Any]) -> str:
     Parameters
     ----------
     values : mapping
-        `summary_of` and `values.page_values`, with the times of begin and end.
+        `summary_of` and `page_values`, with the times of begin and end.
     """
     device_time = duration(values["plan"]["device_seconds"])
     return render_page("run.html", **values, device_time=device_time, fitted=_fitted)
@@ -128,19 +126,22 @@ def _fitted(line: Mapping[str, Any]) -> list[str]:
 def page_values(result: MeasurementResult) -> dict[str, Any]:
     """Overlaps, margins and undecided records for the page of a run."""
     exact = joined([tests.overlaps for tests in result.plan.tests])
-    measured = joined([one.overlaps for one in result.estimates])
-    stated = joined([one.errors for one in result.estimates])
-    some = _spread(len(exact), MOST_POINTS)
+    errors, stated = result.overlap_errors, joined([one.errors for one in result.estimates])
+    tenths = [f"{label(k / 10)} to {label((k + 1) / 10)}" for k in range(10)]
+    overlaps = _against_exact(exact, errors, stated, np.minimum((exact * 10).astype(np.intp), 9), tenths, (0.0, 1.0))
+    trained, values = result.trained, None
+    if trained is not None:
+        circuit, errors = trained.circuit, trained.values - trained.exact
+        kinds = np.broadcast_to(np.arange(len(circuit.names)), errors.shape).ravel()
+        ends = float(circuit.observables.min()), float(circuit.observables.max())
+        shown = trained.exact.ravel(), errors.ravel(), trained.errors.ravel()
+        values = _against_exact(*shown, kinds, circuit.names, ends)
     columns = result.columns()
     order = np.argsort(columns["margin"], kind="stable")
     undecided = np.flatnonzero(columns["undecided"])
     return {
-        "overlaps": {
-            "all": len(exact),
-            "points": np.stack([exact[some], measured[some]], axis=1).tolist(),
-            "bins": _bins(exact, measured - exact, stated),
-        },
-        "values": None if result.trained is None else _values(result.trained),
+        "overlaps": overlaps,
+        "values": values,
         "n_classes": len(result.plan.classes) or int(result.decided.scores.shape[1]),
         "margins": [_record(columns, row) for row in _some_margins(order, columns["undecided"])],
         "undecided": [_record(columns, int(row)) for row in undecided[:MOST_LISTED]],
@@ -148,22 +149,24 @@ def page_values(result: MeasurementResult) -> dict[str, Any]:
     }
 
 
-def _values(trained: TrainedReading) -> dict[str, Any]:
-    """Expectation values of a trained circuit, all and by observable."""
-    exact, measured, errors = trained.exact.ravel(), trained.values.ravel(), trained.values - trained.exact
-    some, circuit = _spread(len(exact), MOST_POINTS), trained.circuit
+def _against_exact(
+    exact: Array, errors: Array, stated: Array, kinds: Codes, names: Sequence[str], ends: tuple[float, float]
+) -> dict[str, Any]:
+    """Some exact values with the measured ones, the ends between which exact ones are, and errors by kinds."""
+    some = _spread(len(exact), MOST_POINTS)
     return {
         "all": len(exact),
-        "ends": [float(circuit.least.min()), float((circuit.least + circuit.span).max())],
-        "points": np.stack([exact[some], measured[some]], axis=1).tolist(),
-        "observables": [
+        "ends": ends,
+        "points": np.stack([exact[some], (exact + errors)[some]], axis=1).tolist(),
+        "errors": [
             {
-                "observable": name,
-                "mean_error": float(errors[:, place].mean()),
-                "rms_error": float(np.sqrt(np.mean(errors[:, place] ** 2))),
-                "rms_stated": float(np.sqrt(np.mean(trained.errors[:, place] ** 2))),
+                "kind": names[kind],
+                "count": int(np.sum(kinds == kind)),
+                "mean_error": float(errors[kinds == kind].mean()),
+                "rms_error": _root_mean(errors[kinds == kind] ** 2),
+                "rms_stated": _root_mean(stated[kinds == kind] ** 2),
             }
-            for place, name in enumerate(circuit.names)
+            for kind in np.unique(kinds).tolist()
         ],
     }
 
@@ -180,25 +183,6 @@ def _some_margins(order: Codes, undecided: Flags) -> list[int]:
     others = np.flatnonzero(~undecided[order])
     others = others[_spread(len(others), MOST_MARGINS - len(marked))] if len(others) else others
     return [int(row) for row in order[np.sort(np.concatenate([marked, others]))]]
-
-
-def _bins(exact: Array, errors: Array, stated: Array) -> list[dict[str, Any]]:
-    """Errors of overlaps by tenths of the exact overlap."""
-    place = np.minimum((exact * _BINS).astype(np.intp), _BINS - 1)
-    found = []
-    for number in np.unique(place):
-        own = place == number
-        found.append(
-            {
-                "from": number / _BINS,
-                "to": (number + 1) / _BINS,
-                "tests": int(own.sum()),
-                "mean_error": float(errors[own].mean()),
-                "rms_error": float(np.sqrt(np.mean(errors[own] ** 2))),
-                "rms_stated": float(np.sqrt(np.mean(stated[own] ** 2))),
-            }
-        )
-    return found
 
 
 def _record(columns: dict[str, Any], row: int) -> dict[str, Any]:
