@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.cli.options import (
     OUTPUT,
     RESULTS,
@@ -22,6 +21,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
+from qmedoid.cli.output import grid, note, plain_console, print_json, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators._time_limit import Progress, is_time_for, part_in_time
@@ -16,6 +15,8 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,7 @@ def fold_confusion(
 ) -> Array:
     """Confusion matrix of a fold's validation rows for the one-medoid model of a configuration, shape (C, C)."""
     single = replace(settings, n_medoids=1)
-    model = fit_nearest_model(fold.train, configuration, single, alpha=alpha, multipliers=multipliers)
+    model = fit_nearest_model(fold.train, configuration, single, alpha, multipliers)
     scores = fusion_scores(
         model.feature_channels(model.scaled_features(fold.X_val)),
         alpha,
@@ -87,6 +87,8 @@ def fold_confusion(
 
 
 Counts = npt.NDArray[np.int64]
+Part = tuple[slice | list[int], int, Codes, Codes]
+"""Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
 # Folds with at least this many numbers (rows × features) are worth a separate thread.
 _LARGE_FOLD = 1_000_000
 
@@ -142,7 +144,7 @@ class IncrementalObjective(RebuildObjective):
             self.n_rebuilt += rebuilt
         return macro_f1(pooled)
 
-    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> list[tuple[Counts, int]]:
         large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
         if self._n_workers == 1 or not large:
             return [state.confusions(anchor, subsets, parts) for state in self._states]
@@ -175,24 +177,15 @@ def macro_f1(confusions: Counts) -> Array:
     return means
 
 
-class _Part(NamedTuple):
-    """Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
-
-    numbers: slice | list[int]
-    column: int
-    members: Codes
-    picks: Codes
-
-
-def _parts(subsets: Sequence[Subset]) -> list[_Part]:
+def _parts(subsets: Sequence[Subset]) -> list[Part]:
     """A batch as arrays; in a descent all its subsets are alike and there is one part."""
     alike = {(subset[0], len(subset)) for subset in subsets}
     if len(alike) == 1:
-        return [_Part(slice(None), subsets[0][0], *_packed(subsets))]
-    parts = []
+        return [(slice(None), subsets[0][0], *_packed(subsets))]
+    parts = list[Part]()
     for column, size in alike:
         numbers = [i for i, subset in enumerate(subsets) if (subset[0], len(subset)) == (column, size)]
-        parts.append(_Part(numbers, column, *_packed([subsets[i] for i in numbers])))
+        parts.append((numbers, column, *_packed([subsets[i] for i in numbers])))
     return parts
 
 
@@ -244,7 +237,7 @@ class _FoldObjective:
             self.search.start([self._column(subset) for subset in configuration])
         self.held = configuration
 
-    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[_Part]) -> tuple[Counts, int]:
+    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> tuple[Counts, int]:
         """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
         n_classes = len(self.multipliers)
         counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)
