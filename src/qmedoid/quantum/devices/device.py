@@ -86,11 +86,11 @@ class Device:
                 raise ParameterError(
                     f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
                 )
-        for name, value in (limits or {}).items():
-            if name not in LIMITS or not 0.0 < value <= 1.0:
+        for name, limit in (limits or {}).items():
+            if name not in LIMITS or not 0.0 < limit <= 1.0:
                 raise ParameterError(
                     f"The 'limits' parameter of Device must have numbers above 0, at most 1, for "
-                    f"{', '.join(map(repr, LIMITS))}. Got {value!r} for {name!r} instead."
+                    f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."
                 )
         if backend is None and sampler is not None:
             backend = _backend_of(sampler)
