@@ -9,8 +9,7 @@ import pytest
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.neighbors import added, weights
-from qmedoid.methods.evidence.part import CLIP
+from qmedoid.methods.evidence.part import CLIP, added, weights
 from qmedoid.model.storage.archive import CARD
 from qmedoid.quantum import StatevectorSwapTest
 from qmedoid.schema import renumbered
