@@ -208,4 +208,4 @@ def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: 
         f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
         "with the method of this model. It is about such fits, not about this model file."
     )
-    return {**found.as_dict(), "about": about, "text": f"{about}\n\n{found}"}
+    return {**found.as_dict(), "about": about}
