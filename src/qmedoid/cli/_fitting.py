@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.cli._output import progress_bar
 from qmedoid.cli.options import PointOptions
+from qmedoid.cli.output import progress_bar
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import row_groups
