@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
+from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.documents import DiffDecisionsDict, DiffDict
