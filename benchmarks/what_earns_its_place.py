@@ -48,13 +48,13 @@ def _unless(name: str) -> Any:
 
 def changes() -> dict[str, Change]:
     """The changes by name."""
-    from qmedoid.estimators._boosting import BoostingSettings
+    from qmedoid.methods.comparisons.growing import BoostingSettings
 
-    histogram = (("qmedoid.estimators._histogram.is_built", lambda: False),)
+    histogram = (("qmedoid.methods.comparisons.growing.is_built", lambda: False),)
     settings = BoostingSettings.for_table
     one_kind = (
         (
-            "qmedoid.estimators._boosting.BoostingSettings.for_table",
+            "qmedoid.methods.comparisons.growing.BoostingSettings.for_table",
             lambda self, *size: replace(settings(self, *size), symmetric=False),
         ),
     )

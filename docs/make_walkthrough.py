@@ -75,7 +75,7 @@ class Walk:
     @cached_property
     def scores(self) -> Array:
         """Fusion scores, shape (2,)."""
-        return self.fitted.model_.scores(self.x)[0]
+        return self.fitted.model_.score(self.x).scores[0]
 
     @cached_property
     def contributions(self) -> Array:
@@ -324,7 +324,7 @@ def margin_text(walk: Walk) -> str:
 def outcome_text(walk: Walk) -> str:
     """How the same classifier does on all test rows."""
     X, y = walk.data.X[walk.split.test], walk.data.y[walk.split.test]
-    metrics = evaluate(y.astype(np.intp), walk.fitted.model_.predict(X), 2)
+    metrics = evaluate(y.astype(np.intp), walk.fitted.model_.labels(X), 2)
     moved = _moved_by_angle(walk, X)
     return (
         f"Of {len(y)} test records it decides {int(np.trace(metrics.confusion))} correctly: accuracy "
@@ -335,9 +335,9 @@ def outcome_text(walk: Walk) -> str:
 
 def _moved_by_angle(walk: Walk, X: Array) -> int:
     model = walk.fitted.model_
-    channels = model.channels(X)
+    channels = model.feature_channels(model.features(X))
     alone = fusion_scores(channels, 1.0, use_angular=False, multipliers=model.multipliers)
-    return int(np.sum(np.argmin(alone, axis=1) != model.predict(X)))
+    return int(np.sum(np.argmin(alone, axis=1) != model.labels(X)))
 
 
 SECTIONS = {

@@ -34,7 +34,7 @@ def judged(make: Callable[[], NearestMedoidClassifier], data: Dataset, splits: r
         split = paper_split(data.y, seed)
         model = make().set_params(random_state=seed)
         model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
-        predicted = model.model_.predict(data.X[split.test])
+        predicted = model.model_.labels(data.X[split.test])
         found.append(evaluate(data.y[split.test].astype(np.intp), predicted, len(data.class_names)))
     return found
 
@@ -135,7 +135,7 @@ def test_rows_to_be_judged_leave_the_fit_alone(make):
     np.testing.assert_array_equal(first.groups_.correlation, second.groups_.correlation)
     np.testing.assert_array_equal(first.medoid_indices_, second.medoid_indices_)
     np.testing.assert_array_equal(first.class_multipliers_, second.class_multipliers_)
-    np.testing.assert_array_equal(first.model_.scores(data.X), second.model_.scores(data.X))
+    np.testing.assert_array_equal(first.model_.score(data.X).scores, second.model_.score(data.X).scores)
 
 
 def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
@@ -201,7 +201,7 @@ def validation_and_test_f1(data: Dataset, splits: range = range(6), **changes: o
         model = NearestMedoidClassifier.paper(random_state=seed, **changes)
         model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
         codes = data.y[split.test].astype(np.intp)
-        test = evaluate(codes, model.model_.predict(data.X[split.test]), len(data.class_names))
+        test = evaluate(codes, model.model_.labels(data.X[split.test]), len(data.class_names))
         found.append((model.alpha_sweep_.score, test.macro_f1))
     validation, test = np.mean(found, axis=0)
     return float(validation), float(test)

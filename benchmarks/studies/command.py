@@ -1,9 +1,8 @@
 """``qmedoid reproduce``: the paper's experiments again, our figures next to the paper's and to plain baselines."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +12,9 @@ from benchmarks.studies.paper import PARTS, STUDY, Part, Plan
 from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
-from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
+from qmedoid.cli.output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.reproduce import ReproduceOptions
-
-# What a frame adds to the width of a cell.
-_FRAME = 3
 
 
 class _Experiment(NamedTuple):
@@ -61,7 +57,7 @@ def reproduce(options: ReproduceOptions) -> None:
     if left:
         check_folder(folder)
         jobs = options.jobs or os.cpu_count() or 1
-        tell(_outlook(study, len(done), left, jobs))
+        tell(outlook(study, len(done), left, jobs))
         done |= _run_left(study, left, folder, jobs)
     # The call that gives the same tables on any machine.
     words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
@@ -91,7 +87,7 @@ def reproduce(options: ReproduceOptions) -> None:
     tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
 
 
-def _outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
+def outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
     """What is to come, for those who see no bar: cells, and roughly how long they take."""
     before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
     cells = "" if n_done else " cells"
@@ -117,64 +113,19 @@ def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: in
         return run_cells(study, cells, folder, jobs=jobs, report=report)
 
 
-class _Strip(NamedTuple):
-    """A column as it is printed: its headings and its cells."""
-
-    group: str
-    name: str
-    texts: tuple[str, ...]
-    is_label: bool
-
-
 def print_table(console: Any, table: Table) -> None:
     """Print a table; means and their errors share a column."""
-    strips = list(_strips(table))
-    labels, figures = [one for one in strips if one.is_label], [one for one in strips if not one.is_label]
+
+    def text(row: int, place: int) -> str:
+        has_error = place + 1 < len(table.columns) and table.columns[place + 1].is_error
+        error = table.cell_text(row, place + 1) if has_error else ""
+        return f"{table.cell_text(row, place)} ± {error}" if error else table.cell_text(row, place)
+
+    shown = [place for place, column in enumerate(table.columns) if not column.is_error]
+    rows = [[text(row, place) for place in shown] for row in range(len(table.rows))]
+    words = [number for number, place in enumerate(shown) if all(isinstance(row[place], str) for row in table.rows)]
     console.print(table.title)
-    for page in _pages(figures, console.width - 1 - _width(labels)):
-        together = [*labels, *page]
-        names = [f"{group}\n{strip.name}" for group, strip in zip(_headings(together), together, strict=True)]
-        rows = zip(*(strip.texts for strip in together), strict=True)
-        console.print(grid(names, rows, left=range(len(labels))))
+    console.print(grid([table.labels[place] for place in shown], rows, left=words))
     if table.note:
         console.print(table.note)
     console.print()
-
-
-def _strips(table: Table) -> Iterator[_Strip]:
-    rows = range(len(table.rows))
-    for place, column in enumerate(table.columns):
-        if column.is_error:
-            continue
-        texts = [table.cell_text(row, place) for row in rows]
-        if place + 1 < len(table.columns) and table.columns[place + 1].is_error:
-            errors = [table.cell_text(row, place + 1) for row in rows]
-            texts = [f"{text} ± {error}" if error else text for text, error in zip(texts, errors, strict=True)]
-        is_label = not column.group and all(isinstance(row[place], str) for row in table.rows)
-        yield _Strip(column.group, column.name, tuple(texts), is_label)
-
-
-def _pages(strips: Sequence[_Strip], width: int) -> Iterator[list[_Strip]]:
-    """Strips that fit side by side; those of one group stay together where they can."""
-    page: list[_Strip] = []
-    for _, members in groupby(strips, key=lambda strip: strip.group or strip.name):
-        group = list(members)
-        for part in [group] if _width(group) <= width else [[strip] for strip in group]:
-            if page and _width([*page, *part]) > width:
-                yield page
-                page = []
-            page += part
-    if page:
-        yield page
-
-
-def _headings(strips: Sequence[_Strip]) -> list[str]:
-    """The group of each strip, where the strip before is of another one."""
-    before = ["", *(strip.group for strip in strips)]
-    return ["" if strip.group == above else strip.group for strip, above in zip(strips, before, strict=False)]
-
-
-def _width(strips: Sequence[_Strip]) -> int:
-    """Columns of text that strips take side by side."""
-    headed = zip(_headings(strips), strips, strict=True)
-    return sum(_FRAME + max(map(len, (heading, strip.name, *strip.texts))) for heading, strip in headed)

@@ -38,6 +38,8 @@ def test_group_column_is_no_feature_and_keeps_its_rows_together(cli, files, tmp_
     assert found["operating"]["draws_per_row"] == pytest.approx(1 / 3)
     assert found["training_rows"] % 3 == found["held_out"]["rows"] % 3 == 0
     assert abs(found["held_out"]["rows"] / 90 - 0.3) < 0.05
+    others = fit(cli, files["customers"], tmp_path / "m", "--group-column", "customer", "--test", files["once"])
+    assert others["held_out"]["rows"] == 90  # which need no such column
     stability = ("stability", files["customers"], "--target", "y", "--group-column", "customer", "--bootstraps", 2)
     assert cli.ok(*stability, "--json").json["rows"] == 90
 

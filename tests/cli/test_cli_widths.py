@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from qmedoid.cli._output import column_widths, grid, tell
+from qmedoid.cli.output import column_widths, grid, tell
 
 words = st.text(alphabet="abcdefghij0123456789._", min_size=1, max_size=12)
 cells = st.lists(words, max_size=4).map(" ".join)

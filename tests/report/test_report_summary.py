@@ -400,4 +400,4 @@ def test_effects_that_are_printed_as_1_point_000_direct_nothing():
 
     assert directions([effect("a", -1e-4, 2e-4)])["rows"] == []
     (row,) = directions([effect("a", -1e-4, 0.4), effect("b", -1e-4, 1e-4)])["rows"]
-    assert (row["column"], row["lower"], row["raise"]["share"]) == ("a", None, 1.0)
+    assert (row["column"], row["down"], row["up"]["share"]) == ("a", None, 1.0)

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.cli._output import progress_bar
 from qmedoid.cli.options import PointOptions
+from qmedoid.cli.output import progress_bar
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import equal_rows, row_groups
+from qmedoid.geometry.row_groups import row_groups
 from qmedoid.model.model import Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.cells import cell_codes, read
+from qmedoid.tables.cells import cell_ranks, read
 from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -139,18 +139,23 @@ def with_time_limit(model: Model, limit: TimeLimit) -> Model:
 
 
 class Judged(NamedTuple):
-    """Rows under the names of a model's contract, with their class codes, and its probabilities and margins of them."""
+    """Rows under the names of a model's contract, with their class codes, and its probabilities and margins of them.
+
+    Groups are those of a group column.
+    """
 
     table: pa.Table
     codes: Codes
     probabilities: Array
     margins: Array
+    groups: Codes | None
 
     def known(self) -> "Judged":
         """The rows whose class is one of the model."""
         rows = np.flatnonzero(self.codes >= 0)
         table = self.table.take(pa.array(rows))
-        return Judged(table, self.codes[rows], self.probabilities[rows], self.margins[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return Judged(table, self.codes[rows], self.probabilities[rows], self.margins[rows], groups)
 
 
 class _Pieces:
@@ -235,7 +240,7 @@ def held_out_report(
     replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = data.target.codes_in(model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))
-    judged = Judged(table, codes, model.decision.probabilities(decided.scores), decided.margins)
+    judged = Judged(table, codes, model.decision.probabilities(decided.scores), decided.margins, data.groups)
     return report, tally.report(model).with_rows(data.rows), judged
 
 
@@ -251,11 +256,10 @@ def judged_fold(
         codes = train.target.codes_in(model.decision.classes)
         found, notes = run_baselines(columns, train.table, judged.table, codes, options.seed, limit.allows)
         outcomes |= found
-    here, given = judged.table.column_names, options.group_column
-    names = [column.name for column in columns if column.name in here]
-    groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
-    if given is not None and given in here:
-        groups = equal_rows(cell_codes(judged.table, [given]))
+    groups = judged.groups
+    if groups is None:
+        here = [column for column in columns if column.name in judged.table.column_names]
+        groups = row_groups(cell_ranks(judged.table, here)[0], judged.codes) if here else None
     return ComparedFold(outcomes, judged.codes, groups), notes
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.cli._fitting import fit_dataset, notes_of_fit, share_or_file, with_time_limit
-from qmedoid.cli._output import keeps, note, progress_bar
 from qmedoid.cli._training_rows import dataset_settings
 from qmedoid.cli.documents import FitPassesDict
+from qmedoid.cli.output import keeps, note, progress_bar
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.cli._fitting import Judged
-from qmedoid.cli._output import grid, plain_console, print_metrics, print_operating, shown
+from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating, shown
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import note
 from qmedoid.cli.options import TableOptions
+from qmedoid.cli.output import note
 from qmedoid.exceptions import ParameterError
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.roles import ROLES, Role, check_roles, read_roles_file

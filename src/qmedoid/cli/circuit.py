@@ -9,18 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from qmedoid.cli._output import (
-    facts,
-    grid,
-    keeps,
-    note,
-    plain_console,
-    print_json,
-    progress_bar,
-    reading_bar,
-    shown,
-    tell,
-)
 from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
 from qmedoid.cli.options import (
     DEVICE,
@@ -35,6 +23,18 @@ from qmedoid.cli.options import (
     argument,
     flag,
     option,
+)
+from qmedoid.cli.output import (
+    facts,
+    grid,
+    keeps,
+    note,
+    plain_console,
+    print_json,
+    progress_bar,
+    reading_bar,
+    shown,
+    tell,
 )
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged

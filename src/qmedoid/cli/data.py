@@ -7,9 +7,9 @@ from typing import Annotated, cast
 
 import pyarrow as pa
 
-from qmedoid.cli._output import grid, note, plain_console, print_json, tell
 from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict, DataWhereDict
 from qmedoid.cli.options import OUTPUT, Force, Options, Text, argument, option
+from qmedoid.cli.output import grid, note, plain_console, print_json, tell
 from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage.atomic import check_unchanged

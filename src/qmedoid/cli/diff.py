@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
+from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
-from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
+from qmedoid.report.documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from qmedoid.cli._output import (
+from qmedoid.cli.documents import EvaluateDict
+from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
+from qmedoid.cli.output import (
     note,
     plain_console,
     print_budgets,
@@ -15,8 +17,6 @@ from qmedoid.cli._output import (
     shown,
     tell_cut,
 )
-from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows

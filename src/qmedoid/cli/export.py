@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.documents import ExportDict
 from qmedoid.cli.options import OUTPUT, Force, ModelPath, Options, Text, option
+from qmedoid.cli.output import note, print_json, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load

@@ -23,7 +23,6 @@ from qmedoid.cli._fitting import (
 )
 from qmedoid.cli._in_passes import asked_passes, memory_of, run_passes, tell_passes
 from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_comparison, print_outcome
-from qmedoid.cli._output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import FitDict, TimeLimitDict
 from qmedoid.cli.options import (
@@ -40,6 +39,7 @@ from qmedoid.cli.options import (
     flag,
     option,
 )
+from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli.report import report_fit
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.documents import ImportanceDict
 from qmedoid.cli.options import OUTPUT, RESULTS, Force, ModelPath, ReadingOptions, Table, Text, argument, option
+from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, ModelPath, Options, listed
+from qmedoid.cli.output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.model.contract import Levels
 from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._fitting import asked_point
-from qmedoid.cli._output import (
+from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
+from qmedoid.cli.output import (
     figure_names,
     grid,
     plain_console,
@@ -16,7 +17,6 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import check_target

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from qmedoid.cli._output import note, print_json, reading_bar, shown
 from qmedoid.cli.options import (
     OUTPUT,
     POINT,
@@ -22,6 +21,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
+from qmedoid.cli.output import note, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file

@@ -8,15 +8,14 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from qmedoid.cli import documents
-from qmedoid.cli._output import grid, plain_console, print_json, shown
 from qmedoid.cli.options import Names, Options, argument
+from qmedoid.cli.output import grid, plain_console, print_json, shown
 from qmedoid.estimators.documents import RecalibrateDict, StabilityDict
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
 from qmedoid.model.documents import Notes
 from qmedoid.quantum.documents import CircuitRunDict
-from qmedoid.report.diff_documents import DiffDict
-from qmedoid.report.documents import ReportDict
+from qmedoid.report.documents import DiffDict, ReportDict
 from qmedoid.tables.documents import CheckDict
 
 DOCUMENTS: dict[str, Any] = {

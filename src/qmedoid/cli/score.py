@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
 from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
 from qmedoid.cli.options import (
     LARGE,
@@ -22,6 +21,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
+from qmedoid.cli.output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qmedoid.cli._output import keeps, note, reading_bar, tell
 from qmedoid.cli.documents import ScoreFilesDict
+from qmedoid.cli.output import keeps, note, reading_bar, tell
 from qmedoid.cli.score import ScoreOptions, model_at_cut, say_scored, score_settings
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.extras import require_dask

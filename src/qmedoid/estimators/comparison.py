@@ -190,7 +190,7 @@ def compare(
     for note in notes:
         warn(note)
     outcomes = {OURS: (fitted.predict_proba(X_test)[:, order], seconds), **baselines}
-    groups = row_groups(cells.cell_codes(tables[1], [column.name for column in columns]), judged)
+    groups = row_groups(cells.cell_ranks(tables[1], columns)[0], judged)
     return compared([ComparedFold(outcomes, judged, groups)])
 
 

@@ -41,8 +41,9 @@ from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.nearest.fit import Best, Selected, Selection
+from qmedoid.methods.nearest.fit import Best, Selected
 from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.nearest.problem import Selection
 from qmedoid.methods.part import Backends, Scored, score_part
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
@@ -283,13 +284,13 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         """The best models, best first, with their channels of held-out rows."""
         selected, folds = search_models(self, data, report)
         rows, fits = np.concatenate(folds), []
-        for chosen in selected:
-            measured = out_of_fold = chosen.model.score(data.X, channels=True)
+        for model, chosen in selected:
+            measured = out_of_fold = model.score(data.X, channels=True)
             if chosen.out_of_fold is not None:
                 channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
-                out_of_fold = Scored(chosen.model.fuse(channels), measured.nearest, *channels)
-            fits.append(FittedMethod(chosen.model, measured, out_of_fold, folds, chosen))
+                out_of_fold = Scored(model.fuse(channels), measured.nearest, *channels)
+            fits.append(FittedMethod(model, measured, out_of_fold, folds, (model, chosen)))
         return fits
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
@@ -336,20 +337,20 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
         return self._numbers_model(models, decision)
 
-    def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
-        best = selected[0]
+    def _keep(self, selected: Sequence[tuple[NearestPart, Selected]], data: TrainingTable) -> None:
+        best, choice = selected[0]
         self.classes_ = data.classes
         if number_columns(self) is None:
             self.n_features_in_ = data.X.shape[1]
-        self.models_: list[NearestPart] = [data.as_given(choice.model) for choice in selected]
+        self.models_: list[NearestPart] = [data.as_given(model) for model, _ in selected]
         self.model_: NearestPart = self.models_[0]
-        self.alpha_ = best.model.alpha
-        self.alpha_sweep_ = best.sweep
-        self.one_se_: Best | None = best.best
-        self.class_multipliers_ = best.model.multipliers
-        self.configuration_ = best.model.configuration
+        self.alpha_ = best.alpha
+        self.alpha_sweep_ = choice.sweep
+        self.one_se_: Best | None = choice.best
+        self.class_multipliers_ = best.multipliers
+        self.configuration_ = best.configuration
         self.medoid_indices_ = self.models_[0].medoid_rows
-        self.medoid_classes_ = self.classes_[best.model.medoid_classes]
-        self._medoid_tables = [data.X[choice.model.medoid_rows] for choice in selected]
+        self.medoid_classes_ = self.classes_[best.medoid_classes]
+        self._medoid_tables = [data.X[model.medoid_rows] for model, _ in selected]
         self.medoids_ = self._medoid_tables[0]
-        self._novelty = fit_novelty(data.X, number_encodings(self), best.model)
+        self._novelty = fit_novelty(data.X, number_encodings(self), best)

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.part import Part
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings

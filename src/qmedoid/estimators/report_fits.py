@@ -17,7 +17,7 @@ from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.roles import Role
 from qmedoid.tables.row_hashes import row_hashes
 
@@ -133,8 +133,8 @@ def _folds(
     model: Model, ours: Array, table: pa.Table, codes: Codes, judges: Flags
 ) -> tuple[list[ComparedFold], list[str]]:
     columns = [model.contract.columns[place] for place in model.layout.used]
-    names = [column.name for column in columns if column.name in table.column_names]
-    equal = row_groups(cell_codes(table, names), codes)
+    here = [column for column in columns if column.name in table.column_names]
+    equal = row_groups(cell_ranks(table, here)[0], codes)
     groups = np.arange(len(codes)) if equal is None else equal
     fold = group_folds(groups, codes, N_FOLDS, np.random.default_rng(0))
     made, notes = list[ComparedFold](), list[str]()
@@ -208,4 +208,4 @@ def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: 
         f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
         "with the method of this model. It is about such fits, not about this model file."
     )
-    return {**found.as_dict(), "about": about, "text": f"{about}\n\n{found}"}
+    return {**found.as_dict(), "about": about}

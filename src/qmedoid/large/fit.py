@@ -63,7 +63,7 @@ from qmedoid.methods.registry import estimator_class
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.cells import cell_codes, with_missing_values_out
+from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
 from qmedoid.tables.sentinels import check_missing
@@ -239,8 +239,8 @@ class _Fit:
             time = _time_column(table, settings.times, settings.date_order)
             each = self._each(table.column(self.target))
             last = _last_of_training(moments(table.column(settings.times), time), each, self.test)
-        codes = cell_codes(with_missing_values_out(table, columns), [column.name for column in columns])
-        by_place = settings.groups is None and is_coarse(codes)
+        places, _ = cell_ranks(with_missing_values_out(table, columns), columns)
+        by_place = settings.groups is None and is_coarse(places)
         return RowSplit(columns, self.test, self.calibrate, self.seed, settings.groups, time, last, by_place)
 
     def _each(self, target: pa.ChunkedArray) -> Array:

@@ -207,7 +207,7 @@ class SummaryFolder:
     def remove(self) -> None:
         """Remove the summaries, and the folder if nothing else is in it."""
         for file in self.path.glob("*" + SUFFIX):
-            remove_leftovers(file)
+            remove_leftovers(file.parent, file)
             file.unlink(missing_ok=True)
         if self.path.is_dir() and not any(self.path.iterdir()):
             shutil.rmtree(self.path, ignore_errors=True)

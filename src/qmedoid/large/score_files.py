@@ -21,7 +21,7 @@ from qmedoid.large.base import file_digest
 from qmedoid.large.shared import cached_model
 from qmedoid.model.contract import Contract
 from qmedoid.model.model import Model
-from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
+from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
 from qmedoid.tables.detect import SUFFIXES
@@ -367,7 +367,7 @@ def _results(folder: Path) -> tuple[dict[str, ResultFacts], list[str]]:
         folder.mkdir(parents=True, exist_ok=True)
         for place in (folder, folder / BAD_ROWS):
             if place.is_dir():
-                remove_all_leftovers(place)
+                remove_leftovers(place)
         names = sorted(
             file.name for file in folder.iterdir() if file.suffix in (".parquet", ".pq") and file.name[0] not in "._"
         )

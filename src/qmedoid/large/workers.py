@@ -8,7 +8,7 @@ depend on its arguments alone, and then so do all results.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -31,14 +31,6 @@ PATIENCE = 30.0
 _LOOK, _STALLED = 1.0, 10.0
 
 
-def current_client() -> Client | None:
-    """The client of a cluster that is in force, if one is."""
-    try:
-        return default_client()
-    except ValueError:
-        return None
-
-
 def results_by(client: Client | None = None, *, patience: float = PATIENCE, threads: int | None = None) -> Results:
     """What runs tasks on the workers of a client, or of the one in force; else on threads of this process.
 
@@ -53,7 +45,9 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
     threads : int or None
         Threads of this process, where there is no cluster; all by default.
     """
-    client = client or current_client()
+    if client is None:
+        with suppress(ValueError):
+            client = default_client()
     if client is None:
         return partial(on_threads, threads=thread_count(threads), ready=_computed)
     if client.asynchronous:

@@ -396,14 +396,14 @@ def directions(effects: Sequence[Mapping[str, Any]]) -> "DirectionsDict | None":
     for effect in effects[:MOST_DIRECTIONS]:
         named, is_odds = _named_bins(effect), effect["unit"] == "log-odds"
         is_known |= bool(named)
-        row: dict[str, Any] = {"column": effect["column"], "lower": None, "raise": None}
+        row: dict[str, Any] = {"column": effect["column"], "down": None, "up": None}
         # Of equal values the first one.
-        for side, sign, pick in (("lower", -1, min), ("raise", 1, max)):
+        for side, sign, pick in (("down", -1, min), ("up", 1, max)):
             label, value = pick(named, key=lambda one: one[1], default=("", 0.0))
             if sign * value > (math.log(SMALLEST_FACTOR) if is_odds else 0.0):
                 row[side] = {"label": label, "value": value, "text": effect_text(value, odds=is_odds)}
-        rows += [row] if row["lower"] or row["raise"] else []
-    ends: list[DirectionDict] = [row[side] for row in rows for side in ("lower", "raise") if row[side]]
+        rows += [row] if row["down"] or row["up"] else []
+    ends: list[DirectionDict] = [row[side] for row in rows for side in ("down", "up") if row[side]]
     for end in ends:
         end["share"] = abs(end["value"]) / max(abs(one["value"]) for one in ends)
     if not is_known:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.geometry.row_groups import given_groups, group_classes, group_folds, numbered, part_of, row_groups
+from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, row_groups
 from qmedoid.geometry.row_order import ranks
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
@@ -292,9 +292,13 @@ class Dataset:
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
-        groups = None if settings.groups is None else groups_in(table, settings.groups)
-        weights = None if settings.weights is None else _weights_in(table, settings.weights, rows)
-        times = None if settings.times is None else _times_in(table, settings.times, settings.date_order)
+        groups, weights, times = None, None, None
+        if settings.groups is not None and settings.groups in table.column_names:
+            groups = groups_in(table, settings.groups)
+        if settings.weights is not None and like is None:
+            weights = _weights_in(table, settings.weights, rows)
+        if settings.times is not None and like is None:
+            times = _times_in(table, settings.times, settings.date_order)
         kinds = settings.infer(table) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
@@ -453,9 +457,9 @@ def groups_in(table: pa.Table, name: str) -> Codes:
     check_group_type(name, column.type)
     if column.null_count:
         raise DataError(f"The group column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
-    codes = cells.cell_codes(table, [name])[:, 0]
-    given_groups(codes, len(codes))  # a single group is refused
-    return numbered(codes)
+    column = cells.one_chunk(column)
+    column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    return numbered(column.indices.to_numpy(zero_copy_only=False))
 
 
 def check_group_type(name: str, kind: pa.DataType) -> None:

@@ -9,8 +9,8 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.flat import FlatModel
-from qmedoid.export.sql.cells import DateReading, LevelReading, NumberReading, Reading
-from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, joined, largest, times, total
+from qmedoid.export.sql.cells import read_columns
+from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
 from qmedoid.export.sql.evidence import EvidenceStages, trees
 from qmedoid.export.sql.nearest_medoid import NearestMedoid
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
@@ -20,7 +20,6 @@ from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.part import Part
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
 
 _LOWEST = -1e300
 
@@ -174,8 +173,11 @@ def as_sql(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> s
     language = dialect_of(dialect)
     _check_names(flat, language)
     stages = Stages(language)
-    readings = _readings(flat, stages)
-    encoded, fragile, issues = _encoded(flat, stages, readings)
+    table_ = flat.table
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table_.encodings)]).tolist()
+    read = [(table_.contract.columns[place], table_.encodings[place], first[place]) for place in table_.layout.used]
+    wanted = [] if table_.method is None else table_.method.columns.tolist()
+    encoded, fragile, issues = read_columns(stages, read, set(wanted))
     outputs = [_part(part, weight, stages, encoded) for part, weight in zip(flat.parts, flat.weights[1:], strict=True)]
     base = _base(flat.base, bool(flat.weights[0]), stages, encoded)
     decided = outcome(flat, stages, [base.outputs, *outputs])
@@ -186,50 +188,6 @@ def as_sql(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> s
     named[_free("issues", flat, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
     return _header(flat, language, table, list(named)) + query
-
-
-def _readings(flat: FlatModel, stages: Stages) -> list[tuple[Column, Encoding, int, Reading]]:
-    """How every column that is read is read, with the number of its first encoded column."""
-    table = flat.table
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
-    found = list[tuple[Column, Encoding, int, Reading]]()
-    for place in table.layout.used:
-        column, encoding = table.contract.columns[place], table.encodings[place]
-        found.append((column, encoding, first[place], _reading(stages, column, encoding)))
-    return found
-
-
-def _reading(stages: Stages, column: Column, encoding: Encoding) -> Reading:
-    if isinstance(encoding, Levels):
-        return LevelReading(stages, column, encoding)
-    return (
-        DateReading(stages, column, encoding)
-        if isinstance(encoding, Dates)
-        else NumberReading(stages, column, encoding)
-    )
-
-
-def _encoded(
-    flat: FlatModel, stages: Stages, readings: list[tuple[Column, Encoding, int, Reading]]
-) -> tuple[dict[int, str], list[str], str]:
-    """Names of the encoded columns, those that are NULL where a cell is refused, and the name of the issues."""
-    for step in (Reading.cell, Reading.parts, Reading.value):
-        for *_, reading in readings:
-            getattr(reading, step.__name__)()
-        stages.next()
-    method = flat.table.method
-    wanted = set(method.columns.tolist()) if method is not None else set()
-    encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
-    for column, _, first, reading in readings:
-        problem = stages.add("i", reading.problem())
-        name = stages.dialect.string(f"; {column.name}: ")
-        problems.append(f"CASE {problem} WHEN '' THEN '' ELSE {name}||{problem} END")
-        for place, (expression, may_lack) in enumerate(reading.outputs(), start=first):
-            if place in wanted:
-                encoded[place] = stages.add("e", expression)
-                fragile += [encoded[place]] if may_lack else []
-    stages.next()
-    return encoded, fragile, stages.add("i", joined(problems))
 
 
 def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> EvidenceStages | NearestMedoid:

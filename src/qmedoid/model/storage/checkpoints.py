@@ -65,7 +65,7 @@ class CheckpointFolder:
         """The last state written under this name; None where there is none, or where its file is damaged."""
         file = self._file(name)
         with contextlib.suppress(OSError):
-            remove_leftovers(file)
+            remove_leftovers(file.parent, file)
         try:
             size = file.stat().st_size
         except FileNotFoundError:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import OutputError, warn
-from qmedoid.model.storage.atomic import atomic_file, cannot_write, remove_all_leftovers
+from qmedoid.model.storage.atomic import atomic_file, cannot_write, remove_leftovers
 from qmedoid.quantum.devices.device import Device, PackKey
 from qmedoid.quantum.devices.packs import Pack, pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import Counts
@@ -97,7 +97,7 @@ class JobFiles:
         self._keys: dict[int, tuple[Job, str]] = {}
         try:
             path.mkdir(parents=True, exist_ok=True)
-            remove_all_leftovers(path)
+            remove_leftovers(path)
         except OSError as error:
             raise OutputError(f"The folder {str(path)!r} cannot be used: {error.strerror}.") from error
 

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, OutputError, ParameterError, some_of, warn
-from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
+from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
@@ -177,7 +177,7 @@ class RunFolder:
             raise OutputError(f"The folder {str(self.path)!r} cannot be written to: {error.strerror}.") from error
         # Another process may have written it before this one got the lock.
         self.manifest = read_manifest(self.path)
-        remove_all_leftovers(self.path)
+        remove_leftovers(self.path)
 
     def __enter__(self) -> Self:
         return self

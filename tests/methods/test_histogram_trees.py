@@ -1,20 +1,21 @@
 """Histogram boosting: the trees of our kernel are those of scikit-learn, to the last bit."""
 
 import platform
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qmedoid.estimators import _histogram
-from qmedoid.estimators._tree_kinds import Growing, RankedRows
-from qmedoid.kernels.histogram import HistogramTrees, is_built
+from qmedoid.kernels.boosting import is_built
+from qmedoid.methods.comparisons import growing
+from qmedoid.methods.comparisons.growing import BoostingSettings, RankedRows, by_histograms
 
 # Where a compiler fuses multiplications and additions, as on other processors, last digits are others.
 exactly = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="last digits differ from x86-64")
 pytestmark = pytest.mark.skipif(not is_built(), reason="the kernel is not built: scikit-learn grows all trees")
-GROWING = Growing(rate=0.1, l2=1.0, share_of_columns=0.5, least_rows=10, patience=20, least_gain=0.05)
+SETTINGS = BoostingSettings()
 
 
 def ranks_and_codes(rng, n, n_values, n_classes, signal):
@@ -24,18 +25,16 @@ def ranks_and_codes(rng, n, n_values, n_classes, signal):
     return X, codes.astype(np.intp)
 
 
-def both(X, codes, growing, seed, n_iterations, held_out=None):
+def both(X, codes, asked, seed, n_iterations, held_out=None):
     """The fits of our kernel and of scikit-learn."""
-    args = growing, seed, n_iterations, None if held_out is None else RankedRows(*held_out)
+    args = asked, seed, n_iterations, None if held_out is None else RankedRows(*held_out)
     with pytest.MonkeyPatch.context() as patch:
-        ours = _histogram.grow(RankedRows(X, codes), *args)
-        patch.setattr(_histogram, "is_built", lambda: False)
-        return ours, _histogram.grow(RankedRows(X, codes), *args)
+        ours = by_histograms(RankedRows(X, codes), *args)
+        patch.setattr(growing, "is_built", lambda: False)
+        return ours, by_histograms(RankedRows(X, codes), *args)
 
 
 def assert_same(ours, theirs, X, known):
-    assert isinstance(ours, _histogram.Compiled)
-    assert isinstance(theirs, _histogram.Histogram)
     np.testing.assert_array_equal(ours.start, theirs.start)
     for found, wanted in zip(ours.full_trees(known), theirs.full_trees(known), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -58,12 +57,11 @@ def test_kernel_grows_the_trees_of_scikit_learn(seed, n, n_values, n_classes, si
     X, codes = ranks_and_codes(rng, n, n_values, n_classes, signal)
     train = slice(2 * n // 3 if has_held_out else n)
     held_out = (X[train.stop :], codes[train.stop :]) if has_held_out else None
-    growing = GROWING._replace(least_rows=least_rows, l2=l2, patience=5)
-    ours, theirs = both(X[train], codes[train], growing, seed % 1000, 12, held_out)
+    asked = replace(SETTINGS, least_rows=least_rows, l2=l2, patience=5)
+    ours, theirs = both(X[train], codes[train], asked, seed % 1000, 12, held_out)
     assert_same(ours, theirs, X, [np.arange(5000.0)] * len(n_values))
     if has_held_out:
-        np.testing.assert_array_equal(ours.trees.losses, -theirs.fit.validation_score_)
-        assert ours.best == theirs.best
+        np.testing.assert_array_equal(ours.losses, theirs.losses)
 
 
 @exactly
@@ -71,9 +69,9 @@ def test_kernel_grows_the_trees_of_scikit_learn(seed, n, n_values, n_classes, si
 def test_growth_ends_where_scikit_learn_ends_it(n_classes):
     rng = np.random.default_rng(5)
     X, codes = ranks_and_codes(rng, 900, [30, 30, 4], n_classes, 0.6)
-    args = X[:600], codes[:600], GROWING._replace(patience=4), 0, 300, (X[600:], codes[600:])
+    args = X[:600], codes[:600], replace(SETTINGS, patience=4), 0, 300, (X[600:], codes[600:])
     ours, theirs = both(*args)
-    assert 4 < len(ours.trees.columns) // (1 if n_classes == 2 else n_classes) < 300
+    assert 5 < len(ours.losses) < 301
     assert_same(ours, theirs, X, [np.arange(30.0)] * 3)
 
 
@@ -82,32 +80,33 @@ def test_outputs_far_from_0_are_those_of_scikit_learn():
     """Where the loss takes other formulas: of classes that lie apart."""
     X = np.repeat([[0.0], [1.0]], 300, axis=0)
     codes = np.repeat([0, 1], 300)
-    fast = GROWING._replace(rate=1.0, l2=1e-6, least_rows=1, patience=100, least_gain=0.0)
+    fast = replace(SETTINGS, learning_rate=1.0, l2=1e-6, least_rows=1, patience=100, least_gain=0.0)
     ours, theirs = both(X, codes, fast, 0, 60, (X, 1 - codes))
     assert_same(ours, theirs, X, [np.arange(2.0)])
-    np.testing.assert_array_equal(ours.trees.losses, -theirs.fit.validation_score_)
+    np.testing.assert_array_equal(ours.losses, theirs.losses)
 
 
 @exactly
 def test_quantiles_of_very_many_rows_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     X, codes = ranks_and_codes(rng, 200_500, [200_500, 600], 2, 0.5)
-    ours, theirs = both(X, codes, GROWING, 3, 2)
+    ours, theirs = both(X, codes, SETTINGS, 3, 2)
     assert_same(ours, theirs, X[:500], [np.arange(200_500.0)] * 2)
 
 
-def test_rows_with_weights_go_to_scikit_learn():
+def test_rows_with_weights_count_by_them():
     rng = np.random.default_rng(0)
     X, codes = ranks_and_codes(rng, 200, [20, 20], 2, 0.5)
-    weighted = _histogram.grow(RankedRows(X, codes, np.full(200, 2.0)), GROWING, 0, 3)
-    assert isinstance(weighted, _histogram.Histogram)
+    weighted = by_histograms(RankedRows(X, codes, 1.0 + 2.0 * codes), SETTINGS, 0, 3)
+    share = 3.0 * codes.mean() / (1.0 + 2.0 * codes.mean())
+    assert weighted.start == pytest.approx(np.log(share / (1.0 - share)))
 
 
 def test_first_comparison_is_the_best_of_all():
     """The definition: of all comparisons the largest gain, by the derivatives at the start."""
     rng = np.random.default_rng(1)
     X, codes = ranks_and_codes(rng, 300, [9], 2, 0.7)
-    grown = _histogram.grow(RankedRows(X, codes), GROWING, 0, 1)
+    grown = by_histograms(RankedRows(X, codes), SETTINGS, 0, 1)
     p = codes.mean()
     g, h = p - codes, np.full(300, p * (1 - p))
 
@@ -115,15 +114,16 @@ def test_first_comparison_is_the_best_of_all():
         return g[rows].sum() ** 2 / (h[rows].sum() + 1.0)
 
     gains = [gain(X[:, 0] <= cut) + gain(X[:, 0] > cut) for cut in range(8)]
-    assert grown.trees.cuts[0, 0] == np.argmax(gains)
+    assert grown.full_trees([np.arange(9.0)]).thresholds[0, 0] == np.argmax(gains)
 
 
 def test_means_of_nodes_are_those_of_their_rows():
     rng = np.random.default_rng(2)
     X, codes = ranks_and_codes(rng, 500, [30, 5], 2, 0.6)
-    grown = _histogram.grow(RankedRows(X, codes), GROWING, 0, 4)
-    trees: HistogramTrees = grown.trees
-    added = trees.outputs(_histogram.bins_between(X, grown.bounds), 1)[:, 0] - trees.start
-    assert trees.means()[0, 0] == pytest.approx(added.mean(), abs=1e-12)
-    assert trees.n_rows[0, 0] == 500
-    np.testing.assert_array_equal(trees.n_rows[0, 1] + trees.n_rows[0, 2], 500)
+    grown = by_histograms(RankedRows(X, codes), SETTINGS, 0, 4)
+    added = grown.outputs(X, 1)[:, 0] - grown.start
+    trees = grown.full_trees([np.arange(30.0), np.arange(5.0)])
+    assert trees.values[0, 0] == pytest.approx(added.mean(), abs=1e-12)
+    for right in (0, 1):
+        own = (X[:, trees.columns[0, 0]] > trees.thresholds[0, 0]) == right
+        assert trees.values[0, 1 + right] == pytest.approx(added[own].mean(), abs=1e-12)

@@ -7,13 +7,11 @@ import pytest
 from tests.few_trees import few_trees
 
 from qmedoid import SumClassifier, load
-from qmedoid.estimators import _boosting, _histogram, _symmetric
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
-from qmedoid.estimators._symmetric import grow
-from qmedoid.estimators._tree_kinds import RankedRows
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.kernels.cross_entropy import row_losses
-from qmedoid.methods.comparisons.fit import comparisons_of
+from qmedoid.methods.comparisons import fit, growing
+from qmedoid.methods.comparisons.fit import comparisons_of, fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings, RankedRows, by_histograms, symmetric
 from qmedoid.methods.weights import fit_sum
 
 SETTINGS = BoostingSettings(n_iterations=60, n_folds=3, n_seeds=2, symmetric=True)
@@ -40,8 +38,7 @@ def fitted(X, codes, n_classes=2, **changes):
 def only_of(kind, X, codes, n_classes):
     """The fit with one kind of trees, in the same folds."""
     with pytest.MonkeyPatch.context() as patch:
-        other = _symmetric if kind is _histogram else _histogram
-        patch.setattr(other, "grow", kind.grow)
+        patch.setattr(growing, "by_histograms", kind)
         return fitted(X, codes, n_classes, symmetric=False)
 
 
@@ -49,10 +46,10 @@ def only_of(kind, X, codes, n_classes):
 def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
     X, codes = made_rows(n_classes=n_classes)
     known, places = ranks(X)
-    found = grow(RankedRows(places, codes), SETTINGS.growing, 0, 12)
+    found = symmetric(RankedRows(places, codes), SETTINGS, 0, 12)
     trees = found.full_trees(known)
     model = comparisons_of(trees, found.start, X, codes, n_classes)
-    np.testing.assert_allclose(model.score(X).scores, model.class_scores(found.outputs(places)), atol=1e-12)
+    np.testing.assert_allclose(model.score(X).scores, model.class_scores(found.outputs(places, None)), atol=1e-12)
     np.testing.assert_allclose(
         model.score_measured(X[:30], compact_swap_test).scores, model.score(X[:30]).scores, atol=1e-12
     )
@@ -62,15 +59,15 @@ def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
         assert (model.node_columns[:, nodes] == model.node_columns[:, nodes][:, :1]).all()
         assert (model.near_values[:, nodes] == model.near_values[:, nodes][:, :1]).all()
     outputs = np.bincount(model.outputs, model.values[:, 0]) + found.start
-    np.testing.assert_allclose(outputs, found.outputs(places).mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(outputs, found.outputs(places, None).mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_both_kinds_are_one_sum_with_weights_of_out_of_fold_rows(n_classes, monkeypatch):
-    monkeypatch.setattr(_boosting, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(fit, "_WORTH_IT", 0.0)
     X, codes = made_rows(n_classes=n_classes)
     both = fitted(X, codes, n_classes)
-    parts = [only_of(kind, X, codes, n_classes) for kind in (_histogram, _symmetric)]
+    parts = [only_of(kind, X, codes, n_classes) for kind in (by_histograms, symmetric)]
     wanted = fit_sum([part.out_of_fold for part in parts], codes)
     assert wanted.weights.all()
     biases = wanted.biases - wanted.biases.mean() if n_classes == 2 else wanted.biases
@@ -89,7 +86,7 @@ def test_kind_that_adds_nothing_is_left_out(monkeypatch):
     alone = fitted(X, codes, symmetric=False)
     again = np.random.default_rng(0).permutation(codes)
     monkeypatch.setattr(
-        _symmetric, "grow", lambda rows, *rest: _histogram.grow(rows._replace(codes=again[: len(rows.codes)]), *rest)
+        growing, "symmetric", lambda rows, *rest: by_histograms(rows._replace(codes=again[: len(rows.codes)]), *rest)
     )
     np.testing.assert_array_equal(fitted(X, codes).model.score(X).scores, alone.model.score(X).scores)
 
@@ -101,7 +98,7 @@ def test_symmetric_trees_are_added_where_they_are_clearly_better(monkeypatch):
     losses = [row_losses(-one.out_of_fold, codes) for one in (alone, both)]
     gains = losses[0] - losses[1]
     n_errors = gains.sum() / (np.sqrt(len(gains)) * gains.std())
-    monkeypatch.setattr(_boosting, "_WORTH_IT", n_errors + 0.5)
+    monkeypatch.setattr(fit, "_WORTH_IT", n_errors + 0.5)
     np.testing.assert_array_equal(fitted(X, codes).model.score(X).scores, alone.model.score(X).scores)
 
 
@@ -116,27 +113,26 @@ def test_order_of_columns_does_not_matter():
 def test_copies_of_rows_grow_the_trees_of_one_copy():
     X, codes = made_rows(700)
     known, places = ranks(X)
-    growing = SETTINGS.growing
-    one = grow(RankedRows(places, codes), growing, 0, 12)
+    one = symmetric(RankedRows(places, codes), SETTINGS, 0, 12)
     twice = RankedRows(np.repeat(places, 2, axis=0), np.repeat(codes, 2))
-    two = grow(twice, growing._replace(l2=2 * growing.l2), 0, 12)
-    assert any(len(last) == 254 for last in one.bounds)
+    two = symmetric(twice, replace(SETTINGS, l2=2 * SETTINGS.l2), 0, 12)
+    assert max(map(len, known)) > 255
     np.testing.assert_array_equal(one.full_trees(known).thresholds, two.full_trees(known).thresholds)
-    np.testing.assert_allclose(one.outputs(places), two.outputs(places), atol=1e-10)
+    np.testing.assert_allclose(one.outputs(places, None), two.outputs(places, None), atol=1e-10)
 
 
 def test_saved_is_loaded_and_explained(tmp_path, monkeypatch):
     X, codes = made_rows(600)
-    monkeypatch.setattr(_boosting, "_MANY_ROWS", 500)
-    monkeypatch.setattr(_boosting, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(growing, "_MANY_ROWS", 500)
+    monkeypatch.setattr(fit, "_WORTH_IT", 0.0)
     with few_trees():
         classifier = SumClassifier(random_state=0).fit(X, codes)
     assert "comparisons" in classifier.weights_
     trees = next(part for part in classifier.model_.parts if part.name == "comparisons")
-    symmetric = (trees.node_columns[:, 1] == trees.node_columns[:, 2]) & (
+    is_symmetric = (trees.node_columns[:, 1] == trees.node_columns[:, 2]) & (
         trees.near_values[:, 1] == trees.near_values[:, 2]
     )
-    assert symmetric.sum() >= 5
+    assert is_symmetric.sum() >= 5
     loaded = load(classifier.save(tmp_path / "sum.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     for row in X[:5]:
