@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import ParameterError
 from qmedoid.optimize.descent import (
     DescentResult,
+    DescentStep,
     Record,
     candidate_subsets,
     coordinate_descent,
