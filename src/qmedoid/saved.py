@@ -183,7 +183,7 @@ class SavedModel:
             Columns of the data to carry through, before the results.
         add : sequence of str
             Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
-            `qmedoid.tables.score_settings.ADDED`.
+            `qmedoid.tables.results.ADDED`.
         n_reasons : int
             Columns that are named at most as reasons for a decision.
         on_mismatch : {"error", "warn"}
@@ -195,11 +195,11 @@ class SavedModel:
         if is_collection(data):
             return lazy_table(self, data, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted = ResultColumns(self.model, settings, given.column_names)
-        carried = given.select(wanted.carried)
+        wanted = ResultColumns(self.model, settings)
+        nothing = wanted.nothing(given.schema)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
-            made, both = [wanted.nothing(carried.schema)], (table, carried)
+            made, both = [nothing], (table, given.select(wanted.carried))
             for rows in row_slices(len(table), BATCH_ROWS):
                 part, extra = (one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in both)
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
@@ -363,14 +363,13 @@ class SavedModel:
 
         def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
             target = self.contract.target
-            contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-            nearest = NearestRows(self.model, record, contributions, skip=report["row"] if known is data else None)
+            nearest = NearestRows(self.model, record, report, skip=report["row"] if known is data else None)
             nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-            return nearest.report()
+            return nearest.found()
 
         record, report = self._checked(data, on_mismatch, explain_row)
         if known is not None:
-            report["known"] = self._checked(known, on_mismatch, nearest_rows)
+            report |= self._checked(known, on_mismatch, nearest_rows)
         difference = replace(compare_columns(self.contract, record.schema), issues=counted).deviations()
         return Explanation(report, self.model, record, top=top, fixed=fixed, sha256=self.sha256, difference=difference)
 

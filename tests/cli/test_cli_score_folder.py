@@ -269,7 +269,7 @@ class TestTask:
         totals = PartTotals.none(load_file(two.model).model)
         totals.add(back)
         totals.add(pickle.loads(message))
-        assert totals.now.log_odds.n_rows == totals.now.novelty.rows == totals.rows == 2 * back[0].rows == 30
+        assert totals.now.log_odds[1].sum() == totals.now.novelty.rows == totals.rows == 2 * back[0].rows == 30
         again = score_part(task)
         assert again == (part[0], None, 0)
 

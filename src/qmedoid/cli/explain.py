@@ -23,11 +23,10 @@ from qmedoid.cli.options import (
 )
 from qmedoid.cli.output import grid, note, plain_console, print_json, shown
 from qmedoid.exceptions import ParameterError
-from qmedoid.explain.documents import KnownRowsDict
 from qmedoid.explain.explaining import NearestRows, explain_record
-from qmedoid.explain.explanation import Explanation
+from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
 from qmedoid.explain.flips import check_fixed
-from qmedoid.explain.view import PAGE_TITLE, PICTURE_TITLE, change_texts, term_text, toward_text
+from qmedoid.explain.sentences import change_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text as shown_text
 from qmedoid.metrics.texts import chance_texts, class_name, effect_text
 from qmedoid.model.model import Model
@@ -88,7 +87,7 @@ def run(options: ExplainOptions) -> None:
         report = {"row": options.row, **explain_record(model, record, reading.issues)}
         difference = reading.check().deviations()
     if options.known is not None:
-        report["known"] = _nearest(model, record, report, options)
+        report |= _nearest(model, record, report, options)
     why = Explanation(report, model, record, top=options.top, fixed=fixed, sha256=loaded.sha256, difference=difference)
     for file, content in ((options.html, why.to_html), (options.svg, why.to_svg)):
         if file is not None:
@@ -117,10 +116,9 @@ def _holds(begins: bytes, content: bytes) -> bool:
     return begins in content
 
 
-def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> KnownRowsDict:
+def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> dict[str, Any]:
     """The rows of another table that are nearest and most similar to the record."""
     known = str(options.known)
-    contributions = {one["name"]: one["contribution"] for one in report["columns"]}
     # In the table of the record it would find itself.
     skip = options.row if options.table != "-" and Path(known).resolve() == Path(options.table).resolve() else None
     target = model.contract.target
@@ -130,14 +128,14 @@ def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: Ex
             note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
         def look() -> NearestRows:
-            nearest = NearestRows(model, record, contributions, skip=skip)
+            nearest = NearestRows(model, record, report, skip=skip)
             for batch, extra in reading.batches(labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 
         found: NearestRows = reading.in_kind(look)
         reading.check()
-    return found.report()
+    return found.found()
 
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:

@@ -181,7 +181,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     """Compare the columns of a table with a contract, by their names and, where a schema is given, their types."""
     names = list(given.names) if isinstance(given, pa.Schema) else list(given)
     types = dict(zip(given.names, given.types, strict=True)) if isinstance(given, pa.Schema) else {}
-    present, known = set(names), {*contract.names, *contract.left_out, contract.target}
+    present, known = set(names), {*(one.name for one in contract.columns), *contract.left_out, contract.target}
     missing = [column for column in contract.columns if column.name not in present]
     extra = [name for name in names if name not in known]
     kinds = {}
