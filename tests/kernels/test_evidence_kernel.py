@@ -61,7 +61,7 @@ def plan_of(model):
 
 
 def outputs_of(table, plan):
-    return evidence.measure(table, plan, channels=False).outputs
+    return evidence.measure(table, plan, channels=False).scores
 
 
 def scaled(model, X, column, by_rank):
@@ -136,7 +136,7 @@ def test_nearest_medoids_distances_and_angles():
         assert not found.distance[at_itself].any()
         assert not found.angle[at_itself].any()
         again = evidence.measure(X, plan, channels=False)
-        np.testing.assert_array_equal(again.outputs, found.outputs)
+        np.testing.assert_array_equal(again.scores, found.scores)
         np.testing.assert_array_equal(again.nearest, found.nearest)
 
 
@@ -215,7 +215,7 @@ def test_bad_values_leave_their_row_undecided(bad):
         touched = np.isin(np.arange(len(X)), [3, 77]) & (column < 8)
         for result, whole in zip(found, expected, strict=True):
             np.testing.assert_array_equal(result[~touched], whole[~touched])
-        assert np.isnan(found.outputs[touched]).all()
+        assert np.isnan(found.scores[touched]).all()
         assert np.isnan(found.distance[touched]).all()
         assert np.isnan(found.angle[touched]).all()
         assert (found.nearest[touched] == -1).all()
@@ -243,7 +243,7 @@ def test_a_row_is_judged_alone(monkeypatch, n_classes):
     X, plan = rows_for(model, n=700), plan_of(model)
     expected = evidence.measure(X, plan, threads=1)
     order = np.random.default_rng(0).permutation(700)
-    np.testing.assert_array_equal(outputs_of(X[order], plan), expected.outputs[order])
+    np.testing.assert_array_equal(outputs_of(X[order], plan), expected.scores[order])
     for rows in (slice(37, 38), slice(120, 122), slice(600, 613)):
         for result, whole in zip(evidence.measure(X[rows], plan), expected, strict=True):
             np.testing.assert_array_equal(result, whole[rows])

@@ -340,11 +340,6 @@ def test_a_medoid_out_of_range_leaves_all_undecided() -> None:
     assert np.isnan(scores_of(np.ones((3, 2)), model.scoring_plan)).all()
 
 
-def test_every_class_needs_a_medoid() -> None:
-    with pytest.raises(ParameterError, match=r"3 classes, and the classes of the medoids are \[0, 1\]"):
-        _ = plain_model([[1.0, 2.0], [3.0, 1.0]], multipliers=np.ones(3)).scoring_plan
-
-
 def test_wrong_tables_are_named() -> None:
     plan = plain_model([[1.0, 2.0], [3.0, 1.0]]).scoring_plan
     with pytest.raises(DataError, match=r"has 3 columns; the model was fitted on 2"):

@@ -137,12 +137,24 @@ class NearestPart(Part):
     @cached_property
     def scoring_plan(self) -> scoring.ScoringPlan:
         """The model as the scoring kernel takes it."""
-        scaling, features = self.input_scaling, self.feature_scaling
-        return scoring.make_plan(
-            center=scaling.center, scale=scaling.scale, subsets=self.configuration, weights=self.weights,
-            signed=self.signed, feature_center=features.center, feature_scale=features.scale, medoids=self.medoids,
-            medoid_classes=self.medoid_classes, multipliers=self.multipliers, alpha=self.alpha,
-            use_angular=self.use_angular, angle=self.angle,
+        by_class, lengths = np.argsort(self.medoid_classes, kind="stable"), [len(one) for one in self.configuration]
+        medoids = np.ascontiguousarray(self.medoids[by_class])
+        every = np.concatenate([np.array(subset, dtype=np.intp) for subset in self.configuration])
+        used, members = np.unique(every, return_inverse=True)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
+            inverse_scale = 1.0 / self.feature_scaling.scale
+            weights = np.concatenate(self.weights) / self.input_scaling.scale[used][members]
+            norms = np.linalg.norm(medoids, axis=1)
+        in_range = (norms >= 2.0**-480) & (norms <= 2.0**480)
+        return scoring.ScoringPlan(
+            n_columns=len(self.input_scaling.center), used=used, center=self.input_scaling.center[used],
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp), members=members.astype(np.intp),
+            weights=weights, signed=bool(self.signed), feature_center=np.ascontiguousarray(self.feature_scaling.center),
+            feature_inverse_scale=inverse_scale, medoids=medoids, medoid_norms=norms,
+            medoid_indices=by_class.astype(np.intp), multipliers=np.ascontiguousarray(self.multipliers),
+            class_offsets=np.searchsorted(self.medoid_classes[by_class], np.arange(self.n_classes + 1)).astype(np.intp),
+            measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
+            alpha=float(self.alpha) if self.use_angular else 1.0, angle=self.angle,
         )  # fmt: skip
 
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
