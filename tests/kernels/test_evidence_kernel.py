@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qmedoid.exceptions import DataError
 from qmedoid.kernels import evidence
 
 pytest.importorskip("qmedoid.kernels._evidence", reason="the compiled kernel was not built")
@@ -280,15 +279,3 @@ def test_medoids_that_are_equal_on_a_group_are_one_there():
         count = plan.pair_offsets[group + 1] - plan.pair_offsets[group]
         values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]].reshape(count, -1)
         assert len(np.unique(values, axis=0)) == count
-
-
-@BOTH
-def test_tables_of_another_shape_are_refused():
-    plan = plan_of(make_model(0))
-    with pytest.raises(DataError, match="has 8 columns; the model was fitted on 9"):
-        outputs_of(np.zeros((4, 8)), plan)
-    with pytest.raises(DataError, match="between 3 and 4 rows"):
-        outputs_of([np.zeros(3 + (i > 4)) for i in range(9)], plan)
-    with pytest.raises(DataError, match=r"shape \(9,\): pass rows as a 2-D array"):
-        outputs_of(np.zeros(9), plan)
-    assert outputs_of(np.zeros((0, 9)), plan).shape == (0, 1)
