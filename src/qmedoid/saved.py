@@ -363,14 +363,13 @@ class SavedModel:
 
         def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
             target = self.contract.target
-            contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-            nearest = NearestRows(self.model, record, contributions, skip=report["row"] if known is data else None)
+            nearest = NearestRows(self.model, record, report, skip=report["row"] if known is data else None)
             nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-            return nearest.report()
+            return nearest.found()
 
         record, report = self._checked(data, on_mismatch, explain_row)
         if known is not None:
-            report["known"] = self._checked(known, on_mismatch, nearest_rows)
+            report |= self._checked(known, on_mismatch, nearest_rows)
         difference = replace(compare_columns(self.contract, record.schema), issues=counted).deviations()
         return Explanation(report, self.model, record, top=top, fixed=fixed, sha256=self.sha256, difference=difference)
 

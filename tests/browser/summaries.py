@@ -123,7 +123,11 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         "pairs": [{"columns": [names[0], names[1]], "importance": 0.2}],
         "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},
         "circuit": {"drawing": "q0: ──H──\nq1: ──X──", "loss": [1.0, 0.5, 0.25], "about": "A circuit."},
-        "stability": {"text": "Fitted 5 times."},
+        "stability": {
+            "about": "Fitted 5 times.", "rows": n_rows, "bootstraps": 5, "notes": ["Groups: nothing can be said."],
+            "decisions": {"flip_rate": 0.05, "flip_error": 0.01, "never_flipped": 0.9, "least_stable": [
+                {"row": 7, "decided": "no", "otherwise": names[0], "flip_rate": 0.8}]},
+        },
         "table": None,
         "findings": [{"code": f"QM10{place}", "status": status, "title": names[0], "why": names[1], "do": names[2]}
                      for place, status in enumerate(statuses)],

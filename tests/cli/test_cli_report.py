@@ -87,7 +87,7 @@ def test_report_of_three_classes_marks_figures_of_fitted_rows(cli, three):
 def test_report_shows_stability(cli, two, new, tmp_path):
     found = cli.ok("report", two.model, new, "-o", tmp_path / "page.html", "--json", "--stability", 2).json
     assert found["stability"]["bootstraps"] == 2
-    assert "not about this model file" in found["stability"]["text"]
+    assert "not about this model file" in found["stability"]["about"]
 
 
 @pytest.mark.parametrize(

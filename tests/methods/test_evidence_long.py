@@ -146,8 +146,8 @@ def test_blocks_hold_whole_groups_and_every_row_once(monkeypatch):
     groups = numbered(np.random.default_rng(1).integers(0, 30, 100))
     blocks = list(row_blocks(np.zeros((100, 1)), groups))
     assert len(blocks) > 4
-    np.testing.assert_array_equal(np.sort(np.concatenate([block.rows for block in blocks])), np.arange(100))
-    of_blocks = [set(groups[block.rows].tolist()) for block in blocks]
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows for rows, _ in blocks])), np.arange(100))
+    of_blocks = [set(groups[rows].tolist()) for rows, _ in blocks]
     assert sum(len(one) for one in of_blocks) == len(set(groups.tolist()))
 
 

@@ -143,10 +143,11 @@ def test_what_a_neighbor_adds_is_its_class_less_a_quarter_of_what_evidence_is_su
     scores = calibration.apply(dissimilarities)
     quarter = (scores[:, 1] - scores[:, 0]) / 4.0
     surprise = codes - 1.0 / (1.0 + np.exp(-quarter))
-    ratio = found.amounts[:, 0] / surprise
+    amounts = found[0][:, 0]
+    ratio = amounts / surprise
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
     sure = (surprise * margins > 0) & (np.abs(margins) > np.quantile(np.abs(margins), 0.9))
-    assert (np.abs(found.amounts[sure]) > 0.1 * np.abs(found.amounts).max()).all()
+    assert (np.abs(amounts[sure]) > 0.1 * np.abs(amounts).max()).all()
 
 
 # --- rare events -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from fitted_tables import fitted, score, with_column
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.explain.explaining import explain_record
-from qmedoid.explain.view import reason_text
+from qmedoid.explain.sentences import reason_text
 from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ADDED, ResultColumns

@@ -26,8 +26,9 @@ from qmedoid.geometry.groups import (
 )
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
+from qmedoid.kernels.search import is_built
 from qmedoid.methods.nearest.fit import Selected, select_models
-from qmedoid.methods.nearest.objective import IncrementalObjective
+from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import (
     SELECTIONS,
@@ -210,8 +211,9 @@ def search_models(
     sizes, passes = _sizes_within(groups, estimator.subset_sizes), estimator.max_passes
     options = multiplier_options(estimator.score_weight, train.codes, data.classes)
     report.begin(len(sizes) * passes * len(groups.anchors))
+    objective = IncrementalObjective if is_built() else RebuildObjective
     found = coordinate_descent(
-        IncrementalObjective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
+        objective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
         groups.members, sizes, max_passes=passes, candidate_budget=estimator.candidate_budget, rng=rng,
         progress=lambda progress: report.step(f"k={progress.size}, pass {progress.sweep}"),
     )  # fmt: skip

@@ -17,8 +17,19 @@ from qmedoid.estimators._folds import sampled_rows
 from qmedoid.estimators._inputs import check_table, class_codes
 from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
 from qmedoid.estimators._rows import dataset_of, group_codes
+from qmedoid.estimators.documents import DecisionStabilityDict, MedoidStabilityDict
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.estimators.stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
+from qmedoid.estimators.stability_report import (
+    NO_GROUPS,
+    NO_MARGINS,
+    NO_MEDOIDS,
+    NO_SPREAD,
+    NO_VOTES,
+    StabilityReport,
+    decision_stability,
+    group_stability,
+    number,
+)
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import row_groups
 from qmedoid.methods.part import Part
@@ -227,25 +238,29 @@ def stability(
     full = subject.fit(None, int(rng.integers(2**31)))
     together = subject.together()
     found, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
-    for number in range(1, n_bootstraps + 1):
+    for place in range(1, n_bootstraps + 1):
         if progress is not None:
-            progress(number, n_bootstraps + 1)
-        own = np.random.default_rng([*entropy, number])
+            progress(place, n_bootstraps + 1)
+        own = np.random.default_rng([*entropy, place])
         sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap", groups=together)
-        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {number} of {n_bootstraps}")
+        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {place} of {n_bootstraps}")
         found.append(subject.groups(fitted))
         medoids.add(fitted, sample)
         decisions.add(fitted, np.setdiff1d(everything, sample))
     if progress is not None:
         progress(n_bootstraps + 1, n_bootstraps + 1)
-    return StabilityReport(
-        n_rows=subject.n_rows,
-        n_bootstraps=int(n_bootstraps),
-        classes=tuple(full.classes_.tolist()),
-        groups=GroupStability.of(found, subject.columns),
-        medoids=medoids.result(),
-        decisions=decisions.result(),
-    )
+    groups, moved = group_stability(found, subject.columns), medoids.result()
+    decided, rates = decisions.result()
+    missing = {
+        NO_GROUPS: groups is None,
+        NO_MEDOIDS: moved is None,
+        NO_MARGINS: decided["by_margin"] is None,
+        NO_SPREAD: not hasattr(full, "predict_proba"),
+        NO_VOTES: decided["rows_without_votes"] == subject.n_rows,
+    }
+    notes = tuple(sentence for sentence, is_missing in missing.items() if is_missing)
+    classes = tuple(full.classes_.tolist())
+    return StabilityReport(subject.n_rows, int(n_bootstraps), classes, decided, groups, moved, rates, notes)
 
 
 class _Medoids:
@@ -299,21 +314,45 @@ class _Medoids:
             alike = self._numbers[chosen[self._classes[chosen] == code]]
             self._moved[place] += self._relative(nearest_distance(self._numbers[row], alike), code)
 
-    def result(self) -> MedoidStability | None:
-        """What came of it."""
+    def result(self) -> MedoidStabilityDict | None:
+        """How often medoids are chosen again, and how far the nearest one is if not, all of them and each."""
         if not self._known:
             return None
-        absent = np.full((2, len(self._rows)), np.nan)
         gone = self._present - self._kept
-        return MedoidStability(
-            n_medoids=self._n_medoids,
-            rows=self._subject.rows[self._rows],
-            classes=self._labels[self._classes[self._rows]],
-            present=self._present,
-            kept=np.divide(self._kept, self._present, out=absent[0], where=self._present > 0),
-            moved=np.divide(self._moved, gone, out=absent[1], where=gone > 0),
-            by_chance=self._by_chance,
-        )
+        whole: MedoidStabilityDict = {
+            "medoids": self._n_medoids,
+            "kept": _ratio(self._kept.sum(), self._present.sum()),
+            "moved": _ratio(self._moved.sum(), gone.sum()),
+            "by_chance": number(self._by_chance.mean()),
+        }
+        if len(self._rows) < self._n_medoids:
+            return whole
+        labels = self._labels[self._classes[self._rows]].tolist()
+        whole["each"] = [
+            {
+                "row": row,
+                "class": label,
+                "present": int(present),
+                "kept": _ratio(kept, present),
+                "moved": _ratio(moved, present - kept),
+                "by_chance": float(chance),
+            }
+            for row, label, present, kept, moved, chance in zip(
+                self._subject.rows[self._rows].tolist(),
+                labels,
+                self._present,
+                self._kept,
+                self._moved,
+                self._by_chance,
+                strict=True,
+            )
+        ]
+        return whole
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    """A mean from a sum and a count; None where there is nothing."""
+    return float(part / whole) if whole else None
 
 
 class _Decisions:
@@ -346,13 +385,11 @@ class _Decisions:
             self._mean[rows] += away / self._votes[rows].sum(axis=1)
             self._squares[rows] += away * (probability - self._mean[rows])
 
-    def result(self) -> DecisionStability:
-        """What came of it."""
+    def result(self) -> tuple[DecisionStabilityDict, Array]:
+        """What came of it, with the flip rate of every row."""
         n_votes, spread = self._votes.sum(axis=1), None
         if self._probable:
             absent = np.full(len(n_votes), np.nan)
             spread = np.sqrt(np.divide(self._squares, n_votes - 1, out=absent, where=n_votes > 1))
-        classes, labels = self._full.classes_.tolist(), self._subject.labels
-        found = DecisionStability.of(self._votes, self._rates, self._decided, classes, labels, self._margins, spread)
-        rows = self._subject.rows
-        return replace(found, least_stable=tuple(replace(one, row=int(rows[one.row])) for one in found.least_stable))
+        classes, labels, rows = self._full.classes_.tolist(), self._subject.labels, self._subject.rows
+        return decision_stability(self._votes, self._rates, self._decided, classes, labels, rows, self._margins, spread)

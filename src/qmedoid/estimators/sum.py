@@ -188,10 +188,10 @@ class SumClassifier(EvidenceClassifier):
                 lambda done: progress(_LEARNT_SHARE + (1.0 - _LEARNT_SHARE) * done),
             )  # fmt: skip
             if rows is not None:
-                learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
+                learnt = fit_sum([evidence.without_neighbors, *added, rows[1]], codes, data.groups)
                 if learnt.loss < fitted.loss:
                     fitted, model = learnt, replace(model, neighbors=None)
-                    parts.append(rows.model.with_columns(order))
+                    parts.append(rows[0].with_columns(order))
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         weights = fitted.weights[[0, *(1 + place for place in kept)]]
         total = SumModel(model, tuple(parts[place] for place in kept), weights, fitted.biases)

@@ -137,17 +137,10 @@ class KnownNearestDict(OfAnyClassDict):
     record: Annotated[dict[str, Cell], "Its cells."]
 
 
-class KnownSimilarDict(OfAnyClassDict):
-    difference: Annotated[float, "Mean difference, weighted by contributions."]
-    row: Annotated[int, "Row of that table, from 0."]
-    record: Annotated[dict[str, Cell], "Its cells."]
-
-
 class KnownRowsDict(TypedDict):
     distance: Annotated[str, "What distances are measured over."]
     rows: Annotated[int, "Rows of the other table."]
     nearest: Annotated[list[KnownNearestDict], "The nearest rows, the nearest first."]
-    similar: Annotated[list[KnownSimilarDict], "The most similar row of each class by the columns that decide."]
 
 
 class ExplainDict(TypedDict):

@@ -14,8 +14,7 @@ from qmedoid.export.flat import FlatModel
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.evidence.part import EvidencePart, Neighbors
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart
 from qmedoid.methods.part import Part

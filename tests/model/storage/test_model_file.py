@@ -21,8 +21,7 @@ from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Terms
+from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.part import Backends

@@ -27,8 +27,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
-from qmedoid.methods.evidence.neighbors import Neighbors, weights
-from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, root_distances
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, Neighbors, root_distances, weights
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300

@@ -16,8 +16,7 @@ from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import EvidencePart, Group, Terms
+from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, wide_note
 
@@ -231,14 +230,14 @@ def fit_evidence(
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
         near = Scaled(*(values[:, list(varying)] for values in rows))
         own = outputs[sample] if is_long else outputs
-        asked = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
-        if asked is not None:
+        nearest = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
+        if nearest is not None:
+            amounts, n_nearest, length, by_rank, out_of_fold = nearest
             records = known[kept_rows], labels[kept_rows], numbers[kept_rows]
-            neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
-            model = replace(model, neighbors=neighbors)
+            model = replace(model, neighbors=Neighbors(*records, amounts, n_nearest, length, by_rank))
             if is_long:
                 outputs = outputs + model.neighbor_outputs(table)
-            outputs[sample] = own + asked.out_of_fold
+            outputs[sample] = own + out_of_fold
             scores = _of_all_rows(model, outputs, X, kept)
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(2)))

@@ -71,7 +71,7 @@ def fit_logistic(
     row_weights : ndarray of shape (n,), optional
         What every row counts in the loss; 1 by default.
     """
-    blocks = [RowBlock(slice(None), together)] if blocks is None else blocks
+    blocks = [(slice(None), together)] if blocks is None else blocks
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
     start = np.append(intercept, coefficients)
     if (step := len(rotated) // _START_ROWS) > 1:

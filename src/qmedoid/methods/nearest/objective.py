@@ -11,7 +11,6 @@ definition. A tie between classes whose medoids are equal rows is exact in any a
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,7 +93,7 @@ _LARGE_FOLD = 1_000_000
 
 
 class IncrementalObjective(RebuildObjective):
-    """The same scores, by the search kernel.
+    """The same scores, by the search kernel, which must be built.
 
     Parameters
     ----------
@@ -103,8 +102,6 @@ class IncrementalObjective(RebuildObjective):
     threads : int or None
         Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
         core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
-    backend : module or None
-        The compiled kernel or its twin; None takes the kernel where it was built.
 
     Attributes
     ----------
@@ -122,14 +119,13 @@ class IncrementalObjective(RebuildObjective):
         alpha: float,
         multipliers: Array,
         threads: int | None = None,
-        backend: ModuleType | None = None,
     ) -> None:
         super().__init__(folds, settings, alpha=alpha, multipliers=multipliers)
         self.threads = threads
         self.n_rebuilt = 0
         self._n_workers = min(thread_count(threads), len(folds))
         self._pool: ThreadPoolExecutor | None = None
-        self._states = [_FoldObjective(fold, settings, alpha, multipliers, backend) for fold in folds]
+        self._states = [_FoldObjective(fold, settings, alpha, multipliers) for fold in folds]
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
         """Scores with one subset replaced, shape (n_subsets,)."""
@@ -198,9 +194,7 @@ def _packed(subsets: Sequence[Subset]) -> tuple[Codes, Codes]:
 class _FoldObjective:
     """Confusion matrices of one fold."""
 
-    def __init__(
-        self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array, backend: ModuleType | None
-    ) -> None:
+    def __init__(self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array) -> None:
         self.fold = fold
         self.settings = settings
         self.alpha = alpha
@@ -214,7 +208,6 @@ class _FoldObjective:
             alpha=alpha,
             angle=settings.angle if settings.use_angular and alpha != 1.0 else "none",
             signed=settings.signed,
-            backend=backend,
         )
         # The configuration that the arrays of the search hold; empty while they are being written.
         self.held: Configuration = ()
