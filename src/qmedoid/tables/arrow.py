@@ -106,7 +106,14 @@ def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: i
     except pa.ArrowNotImplementedError as error:
         raise CellTypeError(f"{source}: column {name!r} is {column.type} and cannot be read as {kind}.") from error
     except pa.ArrowInvalid as error:
-        row = _first_that_fails(column, kind)
+        low, row = 0, len(column) - 1
+        while low < row:  # all cells before `low` can be cast
+            middle = (low + row) // 2
+            try:
+                column[low : middle + 1].cast(kind)
+                low = middle + 1
+            except pa.ArrowInvalid:
+                row = middle
         cell = shortened(repr(column[row].as_py()))
         message = f"{source}: column {name!r}, row {first_row + row + 1}: {cell} cannot be read as {kind}."
         raise CellTypeError(message) from error
@@ -119,20 +126,6 @@ def without_missing(column: pa.Array) -> pa.Array:
     column = compute.utf8_trim_whitespace(column)
     missing = compute.is_in(column, value_set=pa.array(MISSING))
     return compute.if_else(missing, pa.scalar(None, pa.string()), column)
-
-
-def _first_that_fails(column: pa.Array, kind: Any) -> int:
-    """The place of the first cell that cannot be cast, by halving: everything before `low` can be."""
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            column[low:middle].cast(kind)
-        except pa.ArrowInvalid:
-            high = middle
-        else:
-            low = middle
-    return low
 
 
 _ALLOWED = (

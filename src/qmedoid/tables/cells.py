@@ -62,7 +62,7 @@ def read(column: pa.Array | pa.ChunkedArray, kind: Kind, spelling: str = "") -> 
     Floats without missing cells are not copied. Dates with a zone are in universal time; times of day are on the first
     day.
     """
-    array = _decoded(column)
+    array = decoded(column)
     if kind == "date":
         return _dates(array, spelling)
     return _truths(array) if kind == "boolean" else _numbers(array, spelling)
@@ -199,7 +199,7 @@ def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Cells as texts without blanks around them, null where they are missing or empty."""
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim_whitespace(as_text(_decoded(column)))
+    text = pc.utf8_trim_whitespace(as_text(decoded(column)))
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
 
 
@@ -238,7 +238,8 @@ def joined_texts(parts: Sequence[pa.Array], sign: str) -> pa.Array:
     return joined
 
 
-def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array, with its dictionary decoded."""
     array = one_chunk(column)
     return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
 

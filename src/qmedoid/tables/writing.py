@@ -274,13 +274,10 @@ def _are_missing(given: pa.Array | pa.ChunkedArray, column: Column) -> Flags:
     """Which cells hold nothing, as those do that are read as missing and are not wrong."""
     import pyarrow.compute as pc
 
-    array = cells.one_chunk(given)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
-    missing = array.is_null(nan_is_null=True)
-    if cells.is_text(array.type):
-        nothing = r"^\s*(?i:[+-]?nan)?\s*$" if column.kind == "number" else r"^\s*$"
-        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(array, nothing), True))
+    text = cells.texts(given)
+    missing = text.is_null()
+    if column.kind == "number":
+        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
     flags: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False)
     return flags
 
@@ -289,9 +286,7 @@ def _quoted(name: str, given: pa.Array | pa.ChunkedArray, places: Flags, what: s
     """What is wrong with some cells, each quoted."""
     import pyarrow.compute as pc
 
-    array = cells.one_chunk(given).filter(pa.array(places))
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
+    array = cells.decoded(given).filter(pa.array(places))
     text = pc.utf8_slice_codeunits(cells.as_text(array).cast(pa.string()), 0, _LONGEST)
     return pc.binary_join_element_wise(f"{name}: '", text, f"' {what}", "")
 
