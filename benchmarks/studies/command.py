@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.studies.cells import Cell, Result, cell_folder
 from benchmarks.studies.document import Document, Table, check_folder, check_replaceable, write_report
@@ -14,57 +14,59 @@ from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
 from qmedoid.cli.output import grid, keeps, plain_console, print_json, progress_bar, tell
-from qmedoid.cli.reproduce import ReproduceOptions
+
+Experiment = tuple[Study, Sequence[Cell], Callable[[StudyResults, str], Document], Sequence[str]]
+"""What is run again: its cells, the document that their results make, and the tables of it that are printed."""
 
 
-class _Experiment(NamedTuple):
-    """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
-
-    study: Study
-    cells: Sequence[Cell]
-    report: Callable[[StudyResults, str], Document]
-    shown: Sequence[str]
-
-
-def _experiment(options: ReproduceOptions) -> _Experiment:
+def _experiment(what: str, seed: int, *, quick: bool) -> Experiment:
     """The study of devices, or the paper's experiments on some of its data sets; raises where packages are missing."""
-    if options.what == "devices":
+    if what == "devices":
         # Here and not at the top: most calls are not about devices.
         from benchmarks.studies import devices
 
         devices.require_extras()
         from benchmarks.studies.device_report import SHOWN_TABLES, make_device_report
 
-        chosen = devices.DevicePlan(seed=options.seed)
-        chosen = chosen.quick() if options.quick else chosen
-        return _Experiment(devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES)
-    parts: Sequence[Part] = PARTS if options.what == "all" else [part for part in PARTS if part == options.what]
-    asked = Plan(parts, seed=options.seed)
-    asked = asked.quick() if options.quick else asked
+        chosen = devices.DevicePlan(seed=seed)
+        chosen = chosen.quick() if quick else chosen
+        return devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES
+    parts: Sequence[Part] = PARTS if what == "all" else [part for part in PARTS if part == what]
+    asked = Plan(parts, seed=seed)
+    asked = asked.quick() if quick else asked
     require_extras(asked)
-    return _Experiment(STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
+    return STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES
 
 
-def reproduce(options: ReproduceOptions) -> None:
+def reproduce(
+    what: str,
+    output: Path,
+    *,
+    jobs: int | None,
+    seed: int,
+    quick: bool,
+    cache: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
     """Run what is not done yet, write the folder, and print the main tables and the findings."""
-    study, cells, report, shown = _experiment(options)
-    check_folder(options.output)
-    if not options.force:
-        check_replaceable(options.output)
-    folder = options.cache or cell_folder()
+    study, cells, report, shown = _experiment(what, seed, quick=quick)
+    check_folder(output)
+    if not force:
+        check_replaceable(output)
+    folder = cache or cell_folder()
     done = find_done(study, cells, folder)
     left = [cell for cell in cells if cell not in done]
     if left:
         check_folder(folder)
-        jobs = options.jobs or os.cpu_count() or 1
+        jobs = jobs or os.cpu_count() or 1
         tell(outlook(study, len(done), left, jobs))
         done |= _run_left(study, left, folder, jobs)
     # The call that gives the same tables on any machine.
-    words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
-    words += ["--seed", str(options.seed)] if options.seed else []
+    words = ["qmedoid", "reproduce", what, *(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
     document = report(StudyResults(done), " ".join(words))
-    written = write_report(document, options.output, force=options.force)
-    if options.json:
+    written = write_report(document, output, force=force)
+    if json:
         tables: dict[str, StudyTableDict] = {
             table.name: {"title": table.title, "columns": table.labels, "rows": [list(row) for row in table.rows]}
             for table in document.tables
@@ -73,7 +75,7 @@ def reproduce(options: ReproduceOptions) -> None:
             "provenance": dict(document.provenance),
             "findings": list(document.findings),
             "tables": tables,
-            "folder": str(options.output),
+            "folder": str(output),
             "files": [path.name for path in written],
         }
         print_json(printed)
@@ -84,7 +86,7 @@ def reproduce(options: ReproduceOptions) -> None:
             print_table(console, table)
     for finding in document.findings:
         console.print(f"• {finding}")
-    tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
+    tell(f"{len(written)} files written to {output}; open {output / 'index.html'}.")
 
 
 def outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:

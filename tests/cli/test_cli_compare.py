@@ -158,6 +158,6 @@ def test_rows_of_a_group_are_one_draw_of_a_difference(cli, file, customers, tmp_
     cli.ok("fit", customers, *fit, "--group-column", "customer")
     judged = CUSTOMER[spy.asked[0]]
     assert 1 < len(set(judged)) < len(judged)
-    np.testing.assert_array_equal(spy.folds[0].groups[:, None] == spy.folds[0].groups, judged[:, None] == judged)
+    np.testing.assert_array_equal(spy.folds[0][2][:, None] == spy.folds[0][2], judged[:, None] == judged)
     cli.ok("fit", file, *fit)
-    assert spy.folds[1].groups is None
+    assert spy.folds[1][2] is None

@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,12 @@ import numpy as np
 from rich.text import Text
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.cli._fitting import fit_dataset, held_out_report, make_classifier, timed
-from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
-from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
+from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, timed
+from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
 from qmedoid.cli.output import keeps, plain_console, print_json, shown, tell
+from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
@@ -39,30 +39,25 @@ _SQUARES, _LETTERS = "□■", ".#"
 _COLORS = ("#3b8fd6", "#d9602a")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DemoOptions(Options):
+@command("qmedoid demo", most_used=("output", "seed", "json"))
+def run(
+    *,
+    json: Json = False,
+    output: Annotated[
+        Path | None, option(OUTPUT, "FOLDER", "Folder of the files. Default: qmedoid-demo.", "--output", "-o")
+    ] = None,
+    seed: Annotated[int, option(EVALUATION, "N", "Seed of the split and of the fit.", min=0)] = 0,
+) -> None:
     """Fit a shipped table, explain a decision and write a report.
 
     918 patients, with and without heart disease.
     """
-
-    most_used = ("output", "seed", "json")
-    examples = ("qmedoid demo",)
-
-    output: Annotated[
-        Path | None, option(OUTPUT, "FOLDER", "Folder of the files. Default: qmedoid-demo.", "--output", "-o")
-    ] = None
-    seed: Annotated[int, option(EVALUATION, "N", "Seed of the split and of the fit.", min=0)] = 0
-
-
-def run(options: DemoOptions) -> None:
-    """Fit, say how good the model is, draw its test rows, explain one of them, and write the page."""
     keep_pandas_away()
-    began, files = time.perf_counter(), _write_table(options.output or Path(FOLDER))
-    if not options.json:
+    began, files = time.perf_counter(), _write_table(output or Path(FOLDER))
+    if not json:
         tell(f"A model learns from 3 of 4 patients in {shown(files['table'])}; the others are its test.")
     # What ``qmedoid fit heart.csv --target HeartDisease`` fits.
-    fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=options.seed)
+    fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=seed)
     with open_source(fit) as source:
         data = read_dataset(fit, source)
     train, _, test = data.split(0.0, float(fit.test), fit.seed)
@@ -80,7 +75,7 @@ def run(options: DemoOptions) -> None:
     saved.report(files["report"], data.table)
     seconds = round(time.perf_counter() - began, 1)
     strips = count_strips(is_positive, probability)
-    if options.json:
+    if json:
         table_file, model_file, report_file = (str(files[name]) for name in ("table", "model", "report"))
         document: DemoDict = {
             "rows": {"training": len(train.table), "test": len(test.rows)},

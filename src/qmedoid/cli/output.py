@@ -198,11 +198,6 @@ def with_error(mean: float, error: float | None) -> str:
     return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
 
 
-def figure_names() -> dict[str, str]:
-    """Names of figures by their keys in a report."""
-    return FIGURE_NAMES | CALIBRATION_NAMES
-
-
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
     """Print a report of `qmedoid.tables.evaluating`."""
     console = plain_console()

@@ -248,7 +248,7 @@ def judged_fold(
     model: Model, train: Dataset, seconds: float, judged: Judged, options: "FitOptions", limit: TimeLimit
 ) -> tuple["ComparedFold", list[str]]:
     """Outcomes on judged rows of our model and, if asked for, of the baselines; and sentences on those that lack."""
-    from qmedoid.estimators.comparison import OURS, ComparedFold, run_baselines
+    from qmedoid.estimators.comparison import OURS, run_baselines
 
     judged, columns = judged.known(), model.contract.columns
     outcomes, notes = {OURS: (judged.probabilities, seconds)}, list[str]()
@@ -260,7 +260,7 @@ def judged_fold(
     if groups is None:
         here = [column for column in columns if column.name in judged.table.column_names]
         groups = row_groups(cell_ranks(judged.table, here)[0], judged.codes) if here else None
-    return ComparedFold(outcomes, judged.codes, groups), notes
+    return (outcomes, judged.codes, groups), notes
 
 
 def cross_validate(
@@ -290,7 +290,7 @@ def cross_validate(
             fold, lacking = judged_fold(model, part, seconds, judged, options, limit)
             done.append(fold)
             confusion.append(report["confusion"])
-            unknown += len(rows) - len(fold.codes)
+            unknown += len(rows) - len(fold[1])
             notes += [note for note in lacking if note not in notes]
             bar.update(task, completed=place)
     if unknown:
