@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from qmedoid import load
-from qmedoid.cli import _in_passes
+from qmedoid.cli import in_passes
 from qmedoid.large import split
 from qmedoid.large.runner import SummaryFolder
 
@@ -20,7 +20,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
     monkeypatch.setattr(split, "ROW_BYTES", 80_000)
-    monkeypatch.setattr(_in_passes, "_SMALL", 0)
+    monkeypatch.setattr(in_passes, "SMALL_TEXT", 0)
 
 
 def made(**more):
@@ -155,13 +155,13 @@ def test_a_resumed_fit_takes_nothing_of_another(cli, tmp_path, monkeypatch):
 
 def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatch):
     folder = written(made(), tmp_path / "t")
-    counted = _in_passes._check_first_rows
+    counted = in_passes.check_first_rows
 
     def change(*given):
         counted(*given)
         os.utime(folder / "1.parquet", (0, 0))
 
-    monkeypatch.setattr(_in_passes, "_check_first_rows", change)
+    monkeypatch.setattr(in_passes, "check_first_rows", change)
     outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "m")
     assert outcome.code == 3
     assert "1.parquet was changed while the table was fitted" in json.loads(outcome.out)["error"]
