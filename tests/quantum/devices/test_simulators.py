@@ -347,19 +347,6 @@ def test_rows_of_parameters_do_not_depend_on_each_other():
         np.testing.assert_allclose(together[[17]], alone, rtol=0, atol=1e-15)
 
 
-def test_large_blocks_are_worked_on_in_parts():
-    n = 8  # two rows at a time
-    angle = Parameter("angle")
-    circuit = QuantumCircuit(n, 1)
-    circuit.ry(angle, 0)
-    for qubit in range(n - 1):
-        circuit.cx(qubit, qubit + 1)
-    circuit.measure(n - 1, 0)
-    values = np.linspace(0, np.pi, 5)[:, np.newaxis]
-    ((_, probabilities),) = ideal().block_probabilities(circuit, values)
-    np.testing.assert_allclose(probabilities[:, 1], np.sin(values[:, 0] / 2) ** 2, rtol=0, atol=1e-12)
-
-
 def test_barriers_join_nothing_and_what_is_not_measured_is_left_out():
     circuit = QuantumCircuit(4, 2)
     circuit.x(0)
@@ -369,13 +356,6 @@ def test_barriers_join_nothing_and_what_is_not_measured_is_left_out():
     blocks = ideal().block_probabilities(circuit)
     assert [clbits for clbits, _ in blocks] == [(0,), (1,)]
     np.testing.assert_allclose([probabilities for _, probabilities in blocks], [[0, 1], [1, 0]], rtol=0, atol=1e-15)
-
-
-def test_noise_model_is_made_once_per_backend(backend):
-    assert device_noise(backend).model is device_noise(backend).model
-    assert device_noise(backend).model is BlockSampler(backend, seed=0)._noise.model
-    assert device_noise(AerSimulator(noise_model=(noise := some_noise()))).model is noise
-    assert device_noise(AerSimulator()).model.is_ideal()
 
 
 def test_nothing_measured_is_noted():

@@ -289,13 +289,6 @@ def blocks_of(circuit: QuantumCircuit, noise: DeviceNoise) -> list[QubitBlock]:
 
     Blocks come in the order of their first qubits. Barriers do not join qubits. Blocks that are not measured are left
     out.
-
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        Gates of the device, barriers, and measurements at the end.
-    noise : DeviceNoise
-        The noise of the device.
     """
     columns = {parameter: column for column, parameter in enumerate(circuit.parameters)}
     joined: rustworkx.PyGraph = rustworkx.PyGraph()
