@@ -22,8 +22,6 @@ def test_nearest_rows_of_a_known_table_are_shown(cli, two):
     text = flat(cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file).out)
     of_class = [one["class"] for one in nearest].count(report["prediction"])
     assert f"Of the 5 nearest of 90 known rows {of_class} are y = {report['prediction']}." in text
-    similar = report["known"]["similar"]
-    assert {one["class"]: one["row"] for one in similar} == {one["class"]: one["row"] for one in report["similar"]}
     for one in report["similar"]:
         assert f"Most similar known y = {one['class']}: row {one['row']} — " in text
     verbose = flat(cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file, "--verbose").out)
