@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from qmedoid import load
+from qmedoid.cli import in_passes
 from qmedoid.large import split
 from qmedoid.large.runner import SummaryFolder
 
@@ -18,7 +19,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
     monkeypatch.setattr(split, "ROW_BYTES", 80_000)
-    monkeypatch.setattr("qmedoid.cli._in_passes._SMALL", 0)
+    monkeypatch.setattr(in_passes, "SMALL_TEXT", 0)
 
 
 def made(**more):

@@ -6,8 +6,8 @@ from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
-from qmedoid.methods.variational.batches import row_weights
 from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.variational.training import row_weights
 from qmedoid.model.decision import Decision
 
 

@@ -28,11 +28,10 @@ from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.part import Backends
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
-from qmedoid.methods.variational.batches import Sampling
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
 from qmedoid.methods.variational.selection import OutOfFold, Selection
-from qmedoid.methods.variational.training import Optimizer, Trained, TrainingData
+from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model

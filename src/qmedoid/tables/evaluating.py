@@ -5,7 +5,7 @@ Labeled rows for a new calibration are collected here as well.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -315,21 +315,15 @@ class LabeledRows(NamedTuple):
         return LabeledRows._make(part[rows] for part in self)
 
 
-@dataclass
 class LabeledTally:
     """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
 
-    model: Model
-    most: int = MOST_ROWS
-    missing: int = 0
-    unknown: int = 0
-    labeled: int = 0
-    _parts: list[LabeledRows] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._plain = self.model.before_calibration()
+    def __init__(self, model: Model, most: int = MOST_ROWS) -> None:
+        self.model, self.most = model, most
+        self.missing = self.unknown = self.labeled = 0
+        self._parts, self._plain = list[LabeledRows](), model.before_calibration()
         # Models without row hashes have no key.
-        self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
+        self._key = bytes(KEY_BYTES) if model.seen is None else model.seen.key
 
     def add(
         self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally | None = None
@@ -349,13 +343,10 @@ class LabeledTally:
         )
         self._parts.append(found.take(is_labeled))
         if sum(len(part.codes) for part in self._parts) > 2 * self.most:
-            self._parts = [self._kept()]
+            self._parts = [self.rows()]
 
     def rows(self) -> LabeledRows:
         """All labeled rows, or the sample of them."""
-        return self._kept()
-
-    def _kept(self) -> LabeledRows:
         rows = LabeledRows._make(map(np.concatenate, zip(*self._parts, strict=True)))
         if len(rows.codes) <= self.most:
             return rows

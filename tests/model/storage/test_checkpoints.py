@@ -19,7 +19,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.model.storage import checkpoints
 from qmedoid.model.storage.checkpoints import FORMAT, SUFFIX, CheckpointFolder
-from qmedoid.optimize.training import TrainingState
+from qmedoid.optimize.minimizers import TrainingState
 
 ANY_TIMES = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

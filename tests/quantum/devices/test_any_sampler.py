@@ -205,9 +205,9 @@ def in_register(name, change):
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        (in_register("meas", lambda bits: bits), r"no 'outcome' \(its data are \['meas'\]\)"),
-        (in_register("outcome", lambda bits: bits.bitcount()), "'outcome' as ndarray"),
-        (lambda results: [{0: 0.5} for _ in results], "no 'outcome'"),
+        (in_register("meas", lambda bits: bits), "returned NoneType as 'outcome'"),
+        (in_register("outcome", lambda bits: bits.bitcount()), "returned ndarray as 'outcome'"),
+        (lambda results: [{0: 0.5} for _ in results], "returned NoneType as 'outcome'"),
         (lambda _: None, "The job returned NoneType"),
     ],
     ids=["another register", "counts", "quasi-probabilities", "nothing"],

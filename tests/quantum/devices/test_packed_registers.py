@@ -14,7 +14,7 @@ from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum import Device
 from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
-from qmedoid.quantum.devices.sampling import CircuitBatch, count_ones, count_states, state_counts
+from qmedoid.quantum.devices.sampling import CircuitBatch, counted, state_counts
 
 GENERIC = GenericBackendV2(8, seed=3, noise_info=True)
 
@@ -79,11 +79,11 @@ def test_states_are_counted_bit_by_bit():
     rng = np.random.default_rng(4)
     bits = rng.integers(2, size=(3, 50, 12)).astype(bool)
     outcome = BitArray.from_bool_array(bits, order="little")
-    counts = count_states(outcome, 3)
+    counts = counted(outcome, 3)
     for circuit_, part in np.ndindex(3, 4):
         own = bits[circuit_, :, 3 * part : 3 * part + 3] @ [1, 2, 4]
         np.testing.assert_array_equal(counts[circuit_, part], np.bincount(own, minlength=8))
-    ones = count_ones(outcome)
+    ones = counted(outcome, 1)
     np.testing.assert_array_equal(counts[..., 1::2].sum(axis=-1), ones[:, ::3])
     np.testing.assert_array_equal(state_counts(ones, 50)[..., 1], ones)
     assert (state_counts(ones, 50).sum(axis=-1) == 50).all()

@@ -174,7 +174,7 @@ def test_circuit_that_is_damaged_is_made_again_and_another_one_is_refused(tmp_pa
     run(path, service)
     (file,) = (path / "circuits").iterdir()
     content = file.read_bytes()
-    other = content.replace(b'"shrink": [0.9', b'"shrink": [0.8')
+    other = content.replace(b'"shrink":[0.9', b'"shrink":[0.8')
     assert other != content
     for day, damaged in ((1, other), (2, b"")):
         file.write_bytes(damaged)

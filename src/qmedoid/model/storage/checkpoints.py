@@ -15,7 +15,7 @@ import safetensors.numpy
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, warn
 from qmedoid.model.storage.atomic import remove_leftovers, write_atomic
-from qmedoid.optimize.training import TrainingState
+from qmedoid.optimize.minimizers import TrainingState
 
 FORMAT = 1
 """Number of the file format; a file of another number is not read."""

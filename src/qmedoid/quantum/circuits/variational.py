@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
+from qiskit import QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterVector
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.compact_swap import OUTCOME, Angle
+from qmedoid.quantum.circuits.compact_swap import Angle, measured
 
 
 def variational_circuit(
@@ -128,9 +128,4 @@ def _assemble(ansatz: Ansatz, theta: Sequence[Angle], x: Sequence[Angle], measur
         # The last row of R_z may be left out, and is empty then.
         for angle, qubit in zip(z_row, q, strict=False):
             circuit.rz(angle, qubit)
-    if measure:
-        outcome = ClassicalRegister(n, OUTCOME)
-        circuit.add_register(outcome)
-        for k in range(n):
-            circuit.measure(q[k], outcome[k])
-    return circuit
+    return measured(circuit, q) if measure else circuit

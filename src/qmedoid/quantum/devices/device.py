@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from qiskit import QuantumCircuit
-from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2
+from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2, StatevectorSampler
 from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
@@ -21,14 +21,13 @@ from qmedoid.quantum.circuits.backends import SamplerExpectations
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
-from qmedoid.quantum.devices.packs import LEVEL, Block, Pack, packed, routed
-from qmedoid.quantum.devices.quality import Quality, checked_limits, noise_digest
+from qmedoid.quantum.devices.packs import LEVEL, Pack, packed, routed
+from qmedoid.quantum.devices.quality import LIMITS, Quality, noise_digest
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
     CircuitBatch,
     check_seed,
     has_failed,
-    is_dense,
     is_of,
     is_simulated_here,
 )
@@ -87,7 +86,12 @@ class Device:
                 raise ParameterError(
                     f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
                 )
-        limits = checked_limits(limits or {})
+        for name, limit in (limits or {}).items():
+            if name not in LIMITS or not 0.0 < limit <= 1.0:
+                raise ParameterError(
+                    f"The 'limits' parameter of Device must have numbers above 0, at most 1, for "
+                    f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."
+                )
         if backend is None and sampler is not None:
             backend = _backend_of(sampler)
         if sampler is not None:
@@ -97,7 +101,7 @@ class Device:
         target: Any = getattr(backend, "target", None)
         # A simulator that names no couplers takes circuits as they are.
         couplers = None if target is None else target.build_coupling_map()
-        self.quality = None if couplers is None else Quality(target, limits)
+        self.quality = None if couplers is None else Quality(target, {**LIMITS, **(limits or {})})
         self.packs: dict[PackKey, Pack] = {}
         self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
         self._durations: dict[str, float] = {}
@@ -127,8 +131,8 @@ class Device:
         """As many copies of a circuit side by side as are asked for or fit; made once for each shape."""
         n_features = 2 ** shape_of(n_features)
         advice = "take register='column' with circuit='interference', which takes one qubit"
-        words = f"a circuit of {n_features} columns"
-        return self._pack(Block((form.name, n_features), form.template(n_features), words, advice), n_copies)
+        key, what = (form.name, n_features), f"A circuit of {n_features} columns"
+        return self._pack(key, form.template(n_features), n_copies, what, advice)
 
     def trained_pack(self, ansatz: Ansatz, rotations: Array, n_copies: int) -> Pack:
         """The same of a trained circuit: its weights are in place, its inputs are open, and all its qubits are read."""
@@ -136,26 +140,42 @@ class Device:
         name = f"variational-{sha256(repr(ansatz).encode() + content).hexdigest()[:16]}"
         template = variational_circuit(ansatz, weights=rotations, measure=True)
         advice = "simulate it with refine='simulated'"
-        return self._pack(Block((name, ansatz.n_inputs), template, "the trained circuit", advice), n_copies)
+        return self._pack((name, ansatz.n_inputs), template, n_copies, "The trained circuit", advice)
 
-    def _pack(self, block: Block, n_copies: int) -> Pack:
-        said = f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits"
-        if block.n_qubits > self.n_qubits:
-            raise ParameterError(f"{said}, and n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}.")
-        if self._by_blocks and block.n_qubits > MAX_QUBITS:
+    def _pack(self, of: tuple[str, int], template: QuantumCircuit, n_copies: int, what: str, advice: str) -> Pack:
+        n_qubits, quality, most = template.num_qubits, self.quality, self.n_qubits
+        if n_qubits > most:
             raise ParameterError(
-                f"{said}, and a simulated device has at most {MAX_QUBITS} in one circuit: {block.advice}, or pass a "
-                "sampler of Aer."
+                f"{what} takes {n_qubits} qubits, and n_qubits={most} are allowed: allow more, or {advice}."
             )
-        most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
-        n_copies = max(1, min(n_copies, most // block.n_qubits))
-        key = *block.key, n_copies
+        if self._by_blocks and n_qubits > MAX_QUBITS:
+            raise ParameterError(
+                f"{what} takes {n_qubits} qubits, and a simulated device has at most {MAX_QUBITS} in one circuit: "
+                f"{advice}, or pass a sampler of Aer."
+            )
+        sampler = self.sampler
+        if (
+            isinstance(sampler, StatevectorSampler)
+            or is_of(sampler, "qiskit_aer")
+            or (sampler is not None and is_simulated_here(self.backend))
+        ):
+            most = min(most, MOST_IN_ONE_STATE)  # it simulates here, with all qubits in one state
+        n_copies = max(1, min(n_copies, most // n_qubits))
+        key = *of, n_copies
         with suppress(KeyError):
             return self.packs[key]
-        if self.quality is not None and block.key not in self._routes:
-            self._routes[block.key] = routed(block.template, self.quality, seed=self.seed)
-        routes = self._routes.get(block.key, [])
-        pack = self.packs[key] = packed(block, n_copies, self.quality, routes, seed=self.seed)
+        if quality is not None and of not in self._routes:
+            self._routes[of] = routed(template, quality, seed=self.seed)
+        pack = packed(template, n_copies, quality, self._routes.get(of, []), seed=self.seed)
+        if pack is None:
+            assert quality is not None, "simulators have a place for every circuit"
+            limits = ", ".join(f"{name} {error:g}" for name, error in quality.limits.items())
+            raise ParameterError(
+                f"The device has no place for {what[0].lower()}{what[1:]}, which takes {n_qubits} coupled qubits: "
+                f"{len(quality.qubits)} of its {quality.target.num_qubits} are within the limits on error rates "
+                f"({limits}). Allow larger errors, Device(backend, limits={{...}}), take another device, or {advice}."
+            )
+        self.packs[key] = pack
         return pack
 
     def submit(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
@@ -219,9 +239,7 @@ class Device:
         if self.quality is not None:
             used = self.quality.qubits
             found |= {
-                "largest_errors": dict(self.quality.limits),
                 "qubits_usable": len(used),
-                "couplers_usable": len(self.quality.couplers),
                 "median_readout_error": float(np.median([self.quality.readout[q] for q in used])) if used else None,
                 "median_coupler_error": (
                     float(np.median(list(self.quality.couplers.values()))) if self.quality.couplers else None

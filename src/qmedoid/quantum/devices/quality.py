@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from qiskit.transpiler import Target
-
-from qmedoid.exceptions import ParameterError
 
 # What an error rate counts for where a device reports none.
 _UNKNOWN = 1e-3
@@ -22,23 +19,18 @@ LIMITS = {"readout": 0.1, "one_qubit": 0.01, "coupler": 0.05}
 """Error rates beyond which a qubit or a coupler is not used."""
 
 
-def checked_limits(given: Mapping[str, float]) -> dict[str, float]:
-    """All limits, those that are given and the others by default."""
-    for name, value in given.items():
-        if name not in LIMITS or not 0.0 < value <= 1.0:
-            raise ParameterError(
-                f"The 'limits' parameter must have numbers above 0, at most 1, for {', '.join(map(repr, LIMITS))}. "
-                f"Got {value!r} for {name!r} instead."
-            )
-    return {**LIMITS, **given}
-
-
-@dataclass(frozen=True, eq=False)
 class Quality:
-    """Error rates of a device's target, and what is left of it within limits."""
+    """Error rates of a device's target, and what is left of it within limits.
 
-    target: Target
-    limits: Mapping[str, float]
+    Parameters
+    ----------
+    target : Target
+    limits : dict
+        As `LIMITS`.
+    """
+
+    def __init__(self, target: Target, limits: Mapping[str, float]) -> None:
+        self.target, self.limits = target, limits
 
     @cached_property
     def readout(self) -> dict[int, float]:

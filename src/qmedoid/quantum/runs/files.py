@@ -27,8 +27,8 @@ from qmedoid.quantum.devices.packs import Pack, pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.measurement.jobs import Job
 
-FORMAT = 1
-"""Number of the file format; a file of another number is not read."""
+FORMAT = 2
+"""Number of the format of runs and their files; a run of another number does not go on."""
 SET_ASIDE = "set-aside"
 """Folder of files that were not what they should be."""
 # Angles that differ by less are the same, rounded otherwise.

@@ -31,11 +31,9 @@ from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
 from qmedoid.quantum.measurement.settings import MeasurementSettings
-from qmedoid.quantum.runs.files import JobFiles, KeptCircuits
+from qmedoid.quantum.runs.files import FORMAT, JobFiles, KeptCircuits
 from qmedoid.quantum.runs.page import PAGE, RECORDS, SUMMARY, as_json, finite, planned, where, write_results
 
-FORMAT = 1
-"""Number of the format of runs; a run of another number does not go on."""
 MANIFEST = "run.json"
 _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
 _SAID = {
