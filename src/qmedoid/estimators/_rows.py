@@ -15,9 +15,10 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.row_groups import given_groups
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Target
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
 from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.targets import Target
 
 # Columns that a warning names.
 _NAMED = 5

@@ -126,7 +126,7 @@ class EffectTally:
         self._rng = np.random.default_rng(0)
         # Value (NaN where missing), contribution and a random number of every row that is kept.
         self._parts: list[Array] = []
-        self._rows = self._kept = 0
+        self.rows = self._kept = 0
 
     def add(self, batch: pa.RecordBatch | pa.Table, columns: list[Array]) -> None:
         """Look at a batch and its encoded columns."""
@@ -140,7 +140,7 @@ class EffectTally:
         """Look at a batch whose contributions (n,) toward the class are known."""
         chance = self._rng.random(len(batch))
         self._parts.append(np.column_stack([column_values(batch, self._column, self._encoding), added, chance]))
-        self._rows, self._kept = self._rows + len(batch), self._kept + len(batch)
+        self.rows, self._kept = self.rows + len(batch), self._kept + len(batch)
         if self._kept > 2 * MOST_ROWS:
             self._parts = [self._drawn()]
             self._kept = len(self._parts[0])
@@ -157,7 +157,7 @@ class EffectTally:
         against = labels[1 - self._code] if len(labels) == 2 else None
         return Effect(
             self._column.name, self._column.kind, labels[self._code], against,
-            "log-odds" if self._model.decision.probabilistic else "score", self._rows, len(kept), bins, missing,
+            "log-odds" if self._model.decision.probabilistic else "score", self.rows, len(kept), bins, missing,
         )  # fmt: skip
 
     def _drawn(self) -> Array:

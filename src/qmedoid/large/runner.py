@@ -261,7 +261,7 @@ class Runner:
     lengths : sequence of int or None
         Rows of the partitions, where they are known.
     results : callable
-        Who runs the tasks: threads of this process, or `qmedoid.large.workers.Workers.results`.
+        Who runs the tasks: threads of this process, or workers of a cluster (`qmedoid.large.workers`).
     more : object
         What else the tasks share.
     target : str or None

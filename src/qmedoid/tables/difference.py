@@ -189,11 +189,17 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
         kind = types.get(column.name)
         if kind is not None and not _can_be_read(column, kind):
             kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {shortened(str(kind))}")
+    suggestions = {}
+    for column in missing if len(missing) * len(extra) <= _MOST_PAIRS else ():
+        fitting = [name for name in extra if name not in types or _can_be_read(column, types[name])]
+        close = difflib.get_close_matches(_plain(column.name), [_plain(name) for name in fitting], 1, _CLOSE)
+        if close:
+            suggestions[column.name] = next(name for name in fitting if _plain(name) == close[0])
     return Difference(
         contract,
         missing=tuple(column.name for column in missing),
         extra=tuple(extra),
-        suggestions=_suggestions(missing, extra, types),
+        suggestions=suggestions,
         kinds=kinds,
     )
 
@@ -220,18 +226,6 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
         "date": ("date", "category"),
     }
     return now in readable[column.kind]
-
-
-def _suggestions(missing: Sequence[Column], extra: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, str]:
-    suggestions: dict[str, str] = {}
-    if len(missing) * len(extra) > _MOST_PAIRS:
-        return suggestions
-    for column in missing:
-        fitting = [name for name in extra if name not in types or _can_be_read(column, types[name])]
-        close = difflib.get_close_matches(_plain(column.name), [_plain(name) for name in fitting], 1, _CLOSE)
-        if close:
-            suggestions[column.name] = next(name for name in fitting if _plain(name) == close[0])
-    return suggestions
 
 
 def _plain(name: str) -> str:
