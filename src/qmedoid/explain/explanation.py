@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from qmedoid._version import __version__
 from qmedoid.explain.documents import (
@@ -23,7 +24,7 @@ from qmedoid.explain.documents import (
 from qmedoid.explain.flips import check_fixed, nearest_flips
 from qmedoid.explain.sentences import change_texts, reasons, sentences, similar_text, term_text, toward_text
 from qmedoid.markup import charts
-from qmedoid.markup.html import Html, element
+from qmedoid.markup.html import element
 from qmedoid.markup.page import picture_file, render
 from qmedoid.markup.plots import draw_waterfall
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
@@ -266,7 +267,7 @@ def _bars(made: Made) -> list[tuple[str, float, float, str]]:
     return [(first["label"], first["end"] + cut, first["end"] + cut, first["effect"]), *moved]
 
 
-def _picture(made: Made) -> Html:
+def _picture(made: Made) -> Markup:
     """The picture: a bar for each contribution, with scales of log-odds and of probabilities."""
     margin, chances, is_pair = made["margin"], made.get("probabilities"), made["threshold"] is not None
     about, said, drawn = _title(made), " ".join(made["sentences"]), _bars(made)
