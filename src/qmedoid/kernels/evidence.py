@@ -61,12 +61,7 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
 
 
 def numpy_judge(
-    columns: Table,
-    plan: EvidencePlan,
-    outputs: Array,
-    distance: Array | None,
-    angle: Array | None,
-    nearest: Codes,
+    columns: Table, plan: EvidencePlan, outputs: Array, distance: Array | None, angle: Array | None, nearest: Codes
 ) -> None:
     """Fill the results, as the compiled kernel does."""
     lines, undecided = _lines(columns, plan)
