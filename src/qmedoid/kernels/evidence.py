@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.kernels._backend import Measured, compiled, in_chunks, row_count
 from qmedoid.kernels._evidence_plan import EvidencePlan, Group, make_plan
+from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 __all__ = ["EvidencePlan", "Group", "make_plan", "measure"]
 _CHUNK_ROWS = 4096
