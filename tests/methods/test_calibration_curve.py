@@ -154,7 +154,7 @@ def test_curve_calibrates_probabilities_where_a_line_does_not():
     for kind in ("curve", "logistic"):
         scores = fit_calibration(fused_of(z), positive.astype(np.intp), kind).apply(fused_of(new))
         probabilities = 1 / (1 + np.exp(scores[:, 0] - scores[:, 1]))
-        ratios[kind] = calibration_error(outcome, probabilities, rng=np.random.default_rng(0)).ratio
+        ratios[kind] = calibration_error(outcome, probabilities, rng=np.random.default_rng(0))["ratio"]
     assert ratios["curve"] < 2 < ratios["logistic"]
 
 
