@@ -231,8 +231,10 @@ def mean_interval(values: Array) -> Interval:
     return Interval(mean, mean - _WIDTH * error, mean + _WIDTH * error)
 
 
-def normal_interval(value: float, error: float) -> Interval:
-    """A figure from 0 to 1 with its normal interval, held within these bounds."""
+def macro_f1_interval(confusion: npt.ArrayLike) -> Interval:
+    """The macro-F1 over the classes that occur with its normal interval, held between 0 and 1."""
+    counts = np.asarray(confusion, dtype=np.float64)
+    value, error = float(ClassMetrics(counts).f1[counts.sum(axis=1) > 0].mean()), macro_f1_error(counts[None])
     return Interval(value, max(0.0, value - _WIDTH * error), min(1.0, value + _WIDTH * error))
 
 
