@@ -14,7 +14,7 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
 from qmedoid.estimators._raw_tables import RawTableClassifier
-from qmedoid.estimators._rows import dataset_of, validation_of
+from qmedoid.estimators._rows import dataset_of, held_out_rows
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
@@ -337,7 +337,7 @@ class MedoidClassifier(RawTableClassifier):
                 "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
                 "by weighted rows."
             )
-        rows = self._read_rows(data, None if X_val is None else validation_of(self, X_val, y_val))
+        rows = self._read_rows(data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         method, models, self.held_out_scores_ = fit_hybrid(self, rows.data, rows.splits, context)
         self._keep(method, models, rows)

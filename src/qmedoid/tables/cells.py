@@ -16,6 +16,7 @@ from qmedoid.arrays import Codes, Flags
 from qmedoid.geometry.row_order import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
+from qmedoid.tables.number_blocks import number_blocks
 
 Floats = npt.NDArray[np.float64]
 _NOTHING = pa.nulls(0, pa.string())  # made without a look for pandas, which is slow to import
@@ -250,8 +251,6 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     Numbers, truth values and dates are in rising order, those that differ in their last digits alone in one place, and
     missing ones last. Levels are in the order of their names, behind missing ones.
     """
-    from qmedoid.tables.number_blocks import number_blocks  # it needs this module
-
     places = np.empty((table.num_rows, len(columns)), dtype=np.intp)
     numbers = [place for place, column in enumerate(columns) if column.kind == "number"]
     others = np.ones(len(columns), dtype=np.bool_)
