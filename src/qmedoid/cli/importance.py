@@ -11,7 +11,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
-from qmedoid.model.explanation import explained_by
+from qmedoid.model.explanation import check_explained
 from qmedoid.model.importance import ImportanceTally, by_importance
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
@@ -58,7 +58,7 @@ def run(options: ImportanceOptions) -> None:
     """Print the importances of a model, or those of its decisions about a table."""
     keep_pandas_away()
     loaded = load_model(options.model)
-    explained_by(loaded)
+    check_explained(loaded)
     if options.table is None:
         if loaded.importances is None:
             raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
@@ -106,7 +106,7 @@ def effect(options: EffectOptions) -> None:
     plot = options.plot
     _check_plot(plot)
     loaded = load_model(options.model)
-    explained_by(loaded)
+    check_explained(loaded)
     EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
     with (
         options.reading(loaded, options.table, all_columns=True) as reading,

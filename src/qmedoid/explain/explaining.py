@@ -230,14 +230,13 @@ def _largest_first(parts: list[Part]) -> list[Part]:
 
 def _medoids(model: Model, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
     """The nearest medoid of each class, those of the predicted class and of the next one first."""
-    method = model.method
-    assert method is not None, "explain() refuses models without medoids"
-    records = model.records[0] if model.records else ()
+    medoids, records = model.medoids, model.records or ()
+    assert medoids is not None, "explain() refuses models without medoids"
     order = sorted(range(len(model.decision.classes)), key=lambda code: (code != first[0], code != first[1], code))
     return [
         {
             "class": model.decision.classes[code],
-            "training_row": int(method.rows.numbers[why.nearest[code]]),
+            "training_row": int(medoids.numbers[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
             "record": dict(records[why.nearest[code]]) if records else None,
@@ -309,10 +308,10 @@ class NearestRows:
         n_shown: int = N_SHOWN,
         skip: int | None = None,
     ) -> None:
-        method = model.method
-        if method is None:
+        part = model.medoid_part
+        if part is None:
             raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
-        self._model, self._method, self._n_shown, self._skip = model, method, n_shown, skip
+        self._model, self._part, self._n_shown, self._skip = model, part, n_shown, skip
         self._at = self._places(encode_batch(record, model.contract, model.encodings))
         self._similar = SimilarRows(model, record, contributions)
         self._kept: list[Found] = []
@@ -360,27 +359,26 @@ class NearestRows:
             {"difference": far, "row": row, "class": label, "record": cells}
             for _, (far, row, label, cells) in sorted(self._of_class.items())
         ]
-        return {"distance": self._method.rows.space, "rows": self._rows, "nearest": nearest, "similar": similar}
+        return {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest, "similar": similar}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
 
     def _places(self, columns: Sequence[Array]) -> Array:
-        return self._method.rows.usable_points(np.column_stack(columns).astype(np.float64), self._method.columns)
+        return self._part.rows.usable_points(np.column_stack(columns).astype(np.float64), self._part.columns)
 
 
 def similar_medoids(model: Model, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
     """The medoid of each class that is most similar by the columns that decide; empty without their cells."""
-    method = model.method
-    records = model.records[0] if model.records else ()
-    if method is None or not records:
+    medoids, records = model.medoids, model.records
+    if medoids is None or not records:
         return []
     differences, found = SimilarRows(model, record, contributions).of_records(records), []
     for code, label in enumerate(model.decision.classes):
-        of_class = np.flatnonzero(method.rows.classes == code)
+        of_class = np.flatnonzero(medoids.classes == code)
         if len(of_class):
             place = int(of_class[differences[of_class].argmin()])
-            row, cells = int(method.rows.numbers[place]), dict(records[place])
+            row, cells = int(medoids.numbers[place]), dict(records[place])
             found.append(
                 {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
             )

@@ -136,7 +136,7 @@ def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()
     search = _FlipSearch(model, record)
     cells = search.cells()
     columns = _columns(search, fixed)
-    work = _WORK // max(64, 0 if model.method is None else len(model.method.rows.numbers))
+    work = _WORK // max(64, 0 if model.medoids is None else len(model.medoids.numbers))
     most = min(_MOST_CELLS, max(_FEWEST, work // max(1, len(columns))))
     tried = [one for place in columns if (one := _candidates(model, place, cells[place], most)) is not None]
     if not tried:
@@ -160,7 +160,7 @@ def _columns(search: _FlipSearch, fixed: Collection[str]) -> list[int]:
     model = search.model
     names, held = model.contract.names, set(fixed)
     free = [place for place in model.layout.used if names[place] not in held]
-    if len(free) <= MOST_COLUMNS or model.method is None:
+    if len(free) <= MOST_COLUMNS or model.medoids is None:
         return free
     other = model.decision.runners_up(search.decided.scores, search.decided.codes)
     sizes = np.abs(column_contributions(model, search.encoded, search.decided.codes, other)[0])
@@ -325,7 +325,7 @@ def _candidates(model: Model, place: int, cell: Any, most: int) -> CellChoices |
     if known is None:
         return None
     whole = bool((known == np.round(known)).all()) or isinstance(encoding, Dates)
-    values = _tried(known, np.zeros(0) if model.method is None else model.method.landmarks(first), most)
+    values = _tried(known, np.concatenate([part.landmarks(first) for part in model.parts]), most)
     values = np.unique(np.round(values)) if whole else _few_digits(values, float(known[-1] - known[0]))
     # No value that a training row did not reach, not by its last digit either.
     values = values[(values >= known[0]) & (values <= known[-1])]

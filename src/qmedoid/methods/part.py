@@ -140,6 +140,11 @@ class Part(ABC):
     def facts(self) -> PartFacts:
         """What it says of itself."""
 
+    @property
+    def n_features(self) -> int:
+        """Number of features of its own that a circuit may read."""
+        return 0
+
     @abstractmethod
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
         """Score records in closed form; `channels` also gives what a circuit may read."""

@@ -52,7 +52,7 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
 def fit_novelty(
     X: Array,
     encodings: Sequence[Encoding] | None = None,
-    method: Part | None = None,
+    part: Part | None = None,
     stands_for: Array | None = None,
 ) -> Novelty:
     """Summarize training rows.
@@ -63,8 +63,8 @@ def fit_novelty(
         Encoded columns of the training rows.
     encodings : sequence of Encoding, optional
         They say what to keep of each; all columns are numbers by default.
-    method : Method, optional
-        The model whose medoids distances are measured to.
+    part : Part, optional
+        The part whose medoids distances are measured to.
     stands_for : ndarray of shape (n,), optional
         How many rows of the table each row stands for, where the rows are a sample of it at different rates.
     """
@@ -85,7 +85,7 @@ def fit_novelty(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
         edges=edges,
         counts=counts,
-        far=None if method is None else _far(X, method, stands_for),
+        far=None if part is None else _far(X, part, stands_for),
     )
 
 
@@ -159,13 +159,13 @@ def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, method: Part, stands_for: Array | None) -> Far | None:
+def _far(X: Array, part: Part, stands_for: Array | None) -> Far | None:
     """Distances of rows that are not medoids, to their nearest medoid."""
-    others = np.setdiff1d(np.arange(len(X)), method.rows.numbers)
+    others = np.setdiff1d(np.arange(len(X)), part.rows.numbers)
     others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     if len(others) < _FEWEST_MEASURED:
         return None
-    distances = nearest_distances(method, X[others])
+    distances = nearest_distances(part, X[others])
     distance = float(np.quantile(distances, FAR))
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
 

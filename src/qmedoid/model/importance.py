@@ -11,7 +11,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
-from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 
 MOST_ROWS = 1000
@@ -32,7 +32,7 @@ class ImportanceTally:
     """The mean absolute contribution of every column to decisions, gathered batch by batch."""
 
     def __init__(self, model: Model) -> None:
-        explained_by(model)
+        check_explained(model)
         self._model, self._sums, self.rows = model, np.zeros(len(model.encodings)), 0
 
     def add(self, columns: Sequence[Array], decided: Decisions) -> None:
@@ -72,7 +72,7 @@ def training_importances(model: Model, X: Array, scores: Array, judged: Codes) -
     contributions to the margin between them are those of the model, which has seen the rows: fits keep out-of-fold
     scores of whole parts, leave-one-out ones of the evidence in closed form, and no weights that belong to them.
     """
-    if model.method is None:
+    if model.medoids is None:
         return None
     rows = judged if len(judged) else np.arange(len(X))
     if len(rows) > MOST_ROWS:

@@ -87,7 +87,7 @@ class Novelty:
         """The edges of the column that is at a place in `binned`."""
         return self.edges[self.offsets[place] : self.offsets[place + 1]]
 
-    def counted(self, columns: Columns, read: Flags, method: Part | None) -> tuple[Codes, int]:
+    def counted(self, columns: Columns, read: Flags, part: Part | None) -> tuple[Codes, int]:
         """How many rows lie in each bin, as `counts` has it, 0 in columns that are not read; and how many are far."""
         found = np.zeros(len(self.counts), dtype=np.intp)
         for place, column in enumerate(self.binned):
@@ -96,9 +96,9 @@ class Novelty:
                 bins = np.searchsorted(edges, columns[column], side="right")
                 start = self.offsets[place] + place
                 found[start : start + len(edges) + 1] = np.bincount(bins, minlength=len(edges) + 1)
-        if self.far is None or method is None:
+        if self.far is None or part is None:
             return found, 0
-        return found, int((nearest_distances(method, columns, threads=1) > self.far.distance).sum())
+        return found, int((nearest_distances(part, columns, threads=1) > self.far.distance).sum())
 
     def outside(self, columns: Columns, read: Flags) -> dict[int, Flags]:
         """For the places in `limited` where a value is beyond the limits, which rows these are."""
@@ -118,7 +118,7 @@ class Novelty:
         held: Array = np.minimum(excess, FARTHEST)
         return held
 
-    def of_records(self, columns: Columns, read: Flags, method: Part | None, threads: int | None = None) -> Array:
+    def of_records(self, columns: Columns, read: Flags, part: Part | None, threads: int | None = None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
         .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}
@@ -128,14 +128,14 @@ class Novelty:
         middle of the limits, in halves of their width. `FARTHEST` is the most.
         """
         novelty = np.zeros(len(columns[0]))
-        if method is not None and self.far is not None:
-            novelty = nearest_distances(method, columns, threads) / self.far.distance
+        if part is not None and self.far is not None:
+            novelty = nearest_distances(part, columns, threads) / self.far.distance
         for place, rows in self.outside(columns, read).items():
             novelty[rows] = np.maximum(novelty[rows], self.excess(place, columns[self.limited[place]][rows]))
         return np.minimum(novelty, FARTHEST)
 
 
-def nearest_distances(method: Part, X: Table, threads: int | None = None) -> Array:
+def nearest_distances(part: Part, X: Table, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = method.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
+    distances: Array = part.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
     return distances

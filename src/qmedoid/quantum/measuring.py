@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
-from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
+from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
@@ -55,8 +55,7 @@ def trained_circuit(decider: Decider) -> "TrainedCircuit | None":
     """The trained circuit of a model for the records that it decides; None where it decides none."""
     from qmedoid.quantum.measurement.trained import TrainedCircuit
 
-    best = decider.model.best
-    circuit = best if isinstance(best, VariationalModel) else best.variational
+    circuit = decider.model.circuit
     if circuit is None or decider.picked is None or not decider.picked.any():
         return None
     network, parameters = circuit.network, circuit.parameters
@@ -83,8 +82,8 @@ def plan_measurement(
     model, chosen = replace(model, backends=CLOSED_FORM), MeasurementSettings(seed=seed, **settings)
     device = as_device(backend, n_qubits=n_qubits, seed=seed)
     n_records = len(columns[0]) if len(columns) else 0
-    on_device = chosen.refine == "device" and model.refinement != "none"
-    if model.method is None and not on_device:
+    on_device = chosen.refine == "device" and model.policy != "none"
+    if model.medoids is None and not on_device:
         raise ModelError(
             "This model is a circuit alone, without distances, and refine='simulated' leaves nothing to measure: take "
             "refine='device'."
@@ -101,7 +100,7 @@ def plan_measurement(
         classes=model.decision.classes,
         trained=trained_circuit(decide),
     )
-    if model.refinement == "none" or on_device:
+    if model.policy == "none" or on_device:
         return plan
     note = (
         "The trained circuit that refines decisions is simulated exactly, with measured distances as its input: only "

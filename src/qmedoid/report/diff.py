@@ -16,7 +16,6 @@ from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import explain
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Decisions, Model
 from qmedoid.report.diff_documents import (
     ChangedColumnDict,
@@ -181,13 +180,13 @@ def _changed(old: Column, new: Column) -> ChangedColumnDict:
 
 def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
-    with_cells = bool(old.records and old.records[0]) and bool(new.records and new.records[0])
+    with_cells = bool(old.records) and bool(new.records)
     found = []
     for model in (old, new):
-        method = model.method
-        rows = [] if method is None else method.rows.numbers.tolist()
-        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.rows.classes]
-        cells = model.records[0] if with_cells and model.records else ({},) * len(rows)
+        medoids = model.medoids
+        rows = [] if medoids is None else medoids.numbers.tolist()
+        classes = [] if medoids is None else [str(model.decision.classes[code]) for code in medoids.classes]
+        cells = model.records if with_cells and model.records else ({},) * len(rows)
         found.append([
             {"training_row": row, "class": label, **({"record": dict(record)} if with_cells else {})}
             for row, label, record in zip(rows, classes, cells, strict=True)
@@ -219,7 +218,7 @@ def _groups(old: Model, new: Model) -> DiffGroupsDict:
     """Groups by the names of their encoded columns, whatever their order."""
     named = []
     for model in (old, new):
-        groups = () if model.method is None else model.method.facts["groups"]
+        groups = model.facts["groups"]
         named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
     added, removed = ([list(group) for group in _beyond(*pair)] for pair in (named, named[::-1]))
     return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
@@ -227,7 +226,7 @@ def _groups(old: Model, new: Model) -> DiffGroupsDict:
 
 def _facts(model: Model) -> dict[str, Any]:
     """A model as nested plain values."""
-    decision, method, best = model.decision, model.method, model.best
+    decision, medoids, refinement = model.decision, model.medoids, model.refinement
     labels = [str(label) for label in decision.classes]
     operating: dict[str, Any] = {} if decision.operating is None else {**decision.operating.as_dict()}
     for figure in ("alert_rate", "precision", "recall"):
@@ -239,20 +238,20 @@ def _facts(model: Model) -> dict[str, Any]:
         return None if values is None else dict(zip(labels, np.asarray(values).tolist(), strict=True))
 
     calibrations = {}
-    if isinstance(best, HybridModel):
-        for name, one in (("calibration", best.calibration), ("recalibration", best.recalibration)):
+    if medoids is not None:
+        again = None if refinement is None else refinement.recalibration
+        for name, one in (("calibration", model.calibration), ("recalibration", again)):
             if one is not None:
                 curve = {"knots": one.knots.tolist(), "heights": one.heights.tolist()}
                 calibrations[name] = {"slope": one.slope, "biases": by_class(one.biases), **curve}
     return {
-        "method": {"name": model.deciders[0], **({} if method is None else method.facts["numbers"])},
-        "refinement": model.refinement,
-        "refine_below": best.refine_below if isinstance(best, HybridModel) and best.variational is not None else None,
+        "method": {"name": model.method, **model.facts["numbers"]},
+        "refinement": model.policy,
+        "refine_below": None if refinement is None else refinement.refine_below,
         "target": model.contract.target,
         "classes": labels,
-        "medoids": 0 if method is None else len(method.rows.numbers),
-        "neighbors": model.n_neighbors,
-        "models": len(model.models),
+        "medoids": 0 if medoids is None else len(medoids.numbers),
+        "neighbors": len(model.neighbors),
         **calibrations,
         "priors": by_class(decision.priors),
         "expected_priors": by_class(decision.expected_priors),

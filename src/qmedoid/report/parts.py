@@ -12,12 +12,10 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError
 from qmedoid.explain.documents import DrawnEffectDict
 from qmedoid.explain.effect import EffectTally
-from qmedoid.export.flat import flattened
-from qmedoid.export.javascript import as_document
+from qmedoid.export.js.document import as_document
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import script_json, shortened
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
-from qmedoid.model.explanation import explained_by
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.report.documents import (
@@ -83,21 +81,20 @@ def cell_text(value: Any) -> str:
 
 def medoid_rows(model: Model) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
-    method = model.method
-    if method is None or not model.records or not model.records[0]:
+    medoids, records = model.medoids, model.records
+    if medoids is None or not records:
         return None
-    records = model.records[0]
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
     rows: list[ReportMedoidDict] = [
         {
-            "training_row": int(method.rows.numbers[place]),
-            "class": str(model.decision.classes[method.rows.classes[place]]),
+            "training_row": int(medoids.numbers[place]),
+            "class": str(model.decision.classes[medoids.classes[place]]),
             "cells": [cell_text(records[place].get(name)) for name in names],
         }
-        for place in _spread(method.rows.classes.tolist(), MOST_MEDOIDS)
+        for place in _spread(medoids.classes.tolist(), MOST_MEDOIDS)
         if place < len(records)
     ]
-    return {"columns": names, "rows": rows, "n_medoids": len(method.rows.numbers)}
+    return {"columns": names, "rows": rows, "n_medoids": len(medoids.numbers)}
 
 
 def _spread(codes: list[int], most: int) -> list[int]:
@@ -149,9 +146,9 @@ def plain_cells(model: Model, records: Sequence[Record]) -> list[dict[str, Any]]
 
 def _neighbor_rows(model: Model) -> Sample | None:
     """Neighbors with their cells; None where there are none, or where an encoding does not tell its cells."""
-    if not model.n_neighbors or model.method is None:
+    rows = model.neighbors
+    if not len(rows):
         return None
-    rows = model.method.rows.neighbors
     columns, begin = dict[str, pa.Array](), 0
     for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
         width = len(encoding.outputs)
@@ -180,12 +177,12 @@ def _cells(column: Column, encoding: Encoding, encoded: Array) -> pa.Array | Non
 
 def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
     """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
-    method = model.method
+    medoids = model.medoids
     names = {place: model.contract.names[place] for place in model.layout.used}
-    if with_rows and method is not None and model.records and model.records[0]:
+    if with_rows and medoids is not None and model.records:
         code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(method.rows.classes == code))
-        (record,) = plain_cells(model, model.records[0][first : first + 1])
+        first = int(np.argmax(medoids.classes == code))
+        (record,) = plain_cells(model, model.records[first : first + 1])
         return {name: record.get(name) for name in names.values()}
     return {name: _fill(model, place) for place, name in names.items()}
 
@@ -206,18 +203,17 @@ def _fill(model: Model, place: int) -> Any:
 
 def holds(model: Model, settings: ReportSettings) -> str:
     """Which rows of the training table a page holds, in sentences."""
-    method = model.method
+    medoids = model.medoids
     if not settings.rows:
         return "This page holds no rows of the training table: they were left out (--no-rows)."
     parts = ["This page holds no row of the training table as it was there: the model was saved without them."]
-    if model.records and model.records[0]:
-        n_raw = len(model.records[0])
-        parts = [f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."]
-    if settings.live and method is not None:
-        further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
+    if model.records:
+        parts = [f"This page holds {len(model.records):,} rows of the training table as they were there, the medoids."]
+    if settings.live and medoids is not None:
+        further = f" and {len(model.neighbors):,} further rows" if len(model.neighbors) else ""
         parts.append(
             f"Where the page has its live model, it holds the numbers that the model compares with, of "
-            f"{len(method.rows.numbers):,} medoids{further}: values of columns can be computed back."
+            f"{len(medoids.numbers):,} medoids{further}: values of columns can be computed back."
         )
     parts.append("Whoever can read the page can read them.")
     return " ".join(parts)
@@ -234,7 +230,7 @@ def live(model: Model, sha256: str | None, settings: ReportSettings, summary: Ma
     if not settings.rows:
         return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:
-        document = as_document(flattened(model, sha256))
+        document = as_document(model, sha256)
     except ModelError as error:
         return {"absent": str(error)}
     if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
@@ -354,19 +350,18 @@ def together(model: Model, rows: Sample | None) -> dict[frozenset[int], float]:
 
     Groups of evidence and paths of trees that look at the same columns count together.
     """
-    if rows is None or model.method is None or not len(rows.table):
+    if rows is None or model.medoids is None or not len(rows.table):
         return {}
     few = rows.first(GROUP_ROWS)
     decided = model.decide(few.encoded)
     others = model.decision.runners_up(decided.scores, decided.codes)
     X = np.column_stack(few.encoded).astype(np.float64)
-    groups, added = model.method.group_contributions(X, decided.codes, others)
-    _, best = explained_by(model)
+    groups, added = model.group_contributions(X, decided.codes, others)
     sums: dict[frozenset[int], Array] = {}
     for place, columns in enumerate(groups):
         found = frozenset(model.source[list(columns)].tolist())
         if 1 < len(found) <= _LARGEST_SET:
-            sums[found] = sums.get(found, 0.0) + best.slope * added[:, place]
+            sums[found] = sums.get(found, 0.0) + model.slope * added[:, place]
     return {found: float(np.abs(amount).mean()) for found, amount in sums.items()}
 
 

@@ -12,11 +12,10 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import MissingExtraError, ParameterError
-from qmedoid.export.javascript import engine
+from qmedoid.export.js.document import engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
 from qmedoid.markup.page import html_of_markdown
-from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.cut import curve_counts
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Counts
@@ -88,7 +87,7 @@ def summarize(
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    known = None if model.method is None else kept_rows(model) if looked is None else looked.sample
+    known = None if model.medoids is None else kept_rows(model) if looked is None else looked.sample
     importance = model.importances if looked is None or known is None else importances(model, known)
     sets, found = together(model, known), None if counted is None else evaluated_rows(model, counted)
     held_out = _held_out(model)
@@ -148,18 +147,18 @@ def summarize(
 
 
 def _model(model: Model, settings: ReportSettings) -> ReportModelDict:
-    decision, method, training = model.decision, model.method, model.training
+    decision, medoids, training = model.decision, model.medoids, model.training
     raw_rows = model.records is not None and settings.rows
-    weights = {"circuit": 1.0} if method is None else method.facts["numbers"].get("weights") or {method.name: 1.0}
+    weights = zip([part.name for part in model.parts], model.weights.tolist(), strict=True)
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
         "positive": decision.classes[1] if len(decision.classes) == 2 else None,
         "probabilistic": decision.probabilistic,
         "decided_by": _decided_by(model),
-        "parts": [{"name": name, "weight": weight} for name, weight in weights.items()],
-        "n_medoids": 0 if method is None else len(method.rows.numbers),
-        "n_neighbors": model.n_neighbors,
+        "parts": [{"name": name, "weight": weight} for name, weight in weights],
+        "n_medoids": 0 if medoids is None else len(medoids.numbers),
+        "n_neighbors": len(model.neighbors),
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
         "threshold": None if decision.operating is None else decision.operating.threshold,
@@ -171,12 +170,12 @@ def _model(model: Model, settings: ReportSettings) -> ReportModelDict:
 
 
 def _decided_by(model: Model) -> str:
-    if model.method is None:
-        return "a trained quantum circuit, simulated exactly"
-    words = model.method.facts["description"]
-    if model.refinement == "selective":
+    words = model.facts["description"]
+    if model.medoids is None:
+        return words
+    if model.policy == "selective":
         return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
-    return "a trained quantum circuit on distances to medoids" if model.refinement == "always" else words
+    return "a trained quantum circuit on distances to medoids" if model.policy == "always" else words
 
 
 def _held_out(model: Model) -> tuple[RankedLogOdds, Counts] | None:
@@ -295,15 +294,14 @@ MOST_STEPS = 500
 
 def trained_circuit(model: Model) -> ReportCircuitDict | None:
     """The circuit of the best model; None where it has none."""
-    best = model.best
-    circuit = best if isinstance(best, VariationalModel) else best.variational
-    if not isinstance(circuit, VariationalModel):
+    circuit = model.circuit
+    if circuit is None:
         return None
     ansatz = circuit.network.ansatz
     decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
     about = [
         f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        decides.get(model.refinement, "It takes part in decisions."),
+        decides.get(model.policy, "It takes part in decisions."),
     ]
     drawn, loss, kept = None, None, model.metrics.get("loss_curve")
     try:

@@ -167,7 +167,7 @@ class _Counts:
         if not len(part[0]):
             return
         self.rows += len(part[0])
-        bins, far = novelty.counted(part, model.layout.is_read, model.method)
+        bins, far = novelty.counted(part, model.layout.is_read, model.medoid_part)
         self.bins, self.far = self.bins + bins, self.far + far
 
     def merge(self, other: "_Counts") -> None:
@@ -248,7 +248,7 @@ class NoveltyTally:
         if self.rows < ENOUGH_ROWS:
             return found if outside else replace(found, status="too few")
         found = replace(found, shifted=self._shifted(model, novelty, counts))
-        if novelty.far is not None and model.method is not None:
+        if novelty.far is not None and model.medoids is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
             far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
             share, expected = counts.far / counts.rows, novelty.far.beyond / novelty.far.n_rows
@@ -288,7 +288,7 @@ def record_novelty(model: Model, columns: Columns, *, threads: int | None = None
     novelty = model.novelty
     if novelty is None:
         return np.full(len(columns[0]), np.nan)
-    return novelty.of_records(columns, model.layout.is_read, model.method, threads)
+    return novelty.of_records(columns, model.layout.is_read, model.medoid_part, threads)
 
 
 def _deviates(here: Codes, before: Codes) -> float:
