@@ -23,8 +23,8 @@ from qmedoid.large.lazy_scoring import lazy_table, takes_collections
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
+from qmedoid.model.cut import budget_dict, budgets_on_rows
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
@@ -296,7 +296,7 @@ class SavedModel:
         decision, training = self.model.decision, self.model.training
         if data is None:
             curve = None if training is None else training.curve
-            return [{**one.as_dict()} for one in budgets_on_curve(budgets, decision, curve)]
+            return [{**budget_dict(*one)} for one in decision.budgets(budgets, curve)]
         decision.check_cuttable()
         table, name = as_table(data), target or self.contract.target
         if name is None or name not in table.column_names:
@@ -304,7 +304,7 @@ class SavedModel:
         codes = label_codes(table.column(name), decision.classes)
         scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
         spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
-        return [{**one.as_dict()} for one in spent]
+        return [{**budget_dict(*one)} for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""

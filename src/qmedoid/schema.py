@@ -8,10 +8,14 @@ NumPy are stored as arrays, by the path of their field; everything else is JSON:
     alpha: Annotated[float, Values(least=0, most=1)]
     neighbors: Neighbors | None
 
-A name in a shape or a bound is a field that was read before (of a list or an array its length), a symbol that was given
-from outside (`Given`), or a symbol that is bound where it is met first. Texts and single numbers of an object are read
-first, then arrays, then other objects. What a declaration cannot say, a method ``validate`` may: it raises a
-`RefusedError`. Nothing is made whose size a file merely claims: arrays have the sizes that the file has.
+A text is declared by a tuple of those that are allowed, or by a regular expression; bytes are stored in hexadecimal
+digits. An object is given the names of what M and C are for it, its columns and classes, by a mapping; with C it has K
+outputs: 1 for two classes, else C.
+
+A name in a shape or a bound is a field that was read before (of a list or an array its length), a symbol that was
+given, or a symbol that is bound where it is met first. Texts and single numbers of an object are read first, then
+arrays, then other objects. What a declaration cannot say, a method ``validate`` may: it raises a `RefusedError`.
+Nothing is made whose size a file merely claims: arrays have the sizes that the file has.
 """
 
 import operator
@@ -57,9 +61,11 @@ class Values:
     every : bool
         Whether every whole number below `below` must occur.
     order : {"rises", "never falls", "falls"}
-        Of the numbers of an array; within the parts of the `Offsets` that `within` names, if any.
+        Of the numbers of an array; within the parts whose bounds the field `within` has, if any.
+    first : int or None
+        The first number.
     last : str
-        Name of the last number.
+        Name of the last number, which is bound where it is no field.
     length : tuple of int
         Bounds of the first length.
     """
@@ -76,6 +82,7 @@ class Values:
     every: bool = False
     order: str = ""
     within: str = ""
+    first: int | None = None
     last: str = ""
     length: tuple[int, int] = (0, 2**62)
 
@@ -119,8 +126,13 @@ class Values:
                 keeps[scope[self.within][1:-1] - 1] = True
             if not keeps.all():
                 raise RefusedError(f"{what} numbers of which each {self.order}{' within its part' * bool(self.within)}")
-        if self.last and not (len(array) and array[-1] == lookup(self.last, scope)):
-            raise RefusedError(f"{what} {lookup(self.last, scope)} at its end, which is {self.last}")
+        if self.first is not None and array[0] != self.first:
+            raise RefusedError(f"{what} {self.first} at its start, not {array[0]}")
+        if self.last:
+            last = lookup(self.last, scope) if self.last in scope or not len(array) else int(array[-1])
+            if not len(array) or array[-1] != last:
+                raise RefusedError(f"{what} {last} at its end, which is {self.last}")
+            scope[self.last] = last
         if self.every and len(np.unique(array)) != lookup(str(self.below), scope):
             raise RefusedError(f"{what} every number below {lookup(str(self.below), scope)}, and lacks one")
 
@@ -131,7 +143,9 @@ def _refuse_shape(array: npt.NDArray[Any], what: str, scope: dict[str, Any], dty
     if array.dtype != dtype or array.ndim != len(sizes) or not fits:
         lengths = ", ".join("any" if known is None else str(known) for known in sizes)
         raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
-    scope.update({name: found for name, known, found in zip(names, sizes, array.shape, strict=True) if known is None})
+    for name, known, found in zip(names, sizes, array.shape, strict=True):
+        if known is None:
+            scope[name.removesuffix("+1")] = found - name.endswith("+1")
 
 
 class RowNumbers(Values):
@@ -155,12 +169,10 @@ def renumbered(value: Kind, rows: npt.NDArray[np.intp]) -> Kind:
     return made
 
 
-class Offsets(NamedTuple):
-    """Bounds of `n_parts` parts of `total` things, from 0, each at least `shortest` long."""
-
-    n_parts: str
-    total: str
-    shortest: int = 1
+def part_bounds(n_parts: str, total: str, *, shortest: int = 1, fewest: int = 0) -> Values:
+    """Bounds of at least `fewest` parts of `total` things, from 0, each at least `shortest` (0 or 1) long."""
+    order = "rises" if shortest else "never falls"
+    return Values(f"{n_parts}+1", order=order, first=0, last=total, length=(fewest + 1, 2**62))
 
 
 class Packed(NamedTuple):
@@ -183,25 +195,6 @@ class Packed(NamedTuple):
     like: str = ""
     shortest: int = 1
     fewest: int = 0
-
-
-class Wording(NamedTuple):
-    """A text that is one of some, or of a form that is said in words; bytes are stored in hexadecimal digits."""
-
-    allowed: tuple[str, ...] = ()
-    form: str = ""
-    words: str = ""
-
-
-class Given(NamedTuple):
-    """The names of what M and C are for an object, its columns and classes; `kind` if it is stored as a narrower type.
-
-    With C an object has K outputs: 1 for two classes, else C.
-    """
-
-    kind: Any = None
-    M: str = ""
-    C: str = ""
 
 
 class Tagged(NamedTuple):

@@ -8,7 +8,7 @@ from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
 from qmedoid.methods.variational.batches import row_weights
 from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.model.choose_point import choose_point
+from qmedoid.model.decision import Decision
 
 
 def test_weight_of_k_counts_a_row_k_times_in_a_loss():
@@ -86,5 +86,5 @@ def test_class_biases_of_weighted_rows_are_those_of_copies():
     weighed.fit(X, y, times / times.mean())
     once.fit(X, y)
     copies = np.repeat(np.arange(600), 10 * times)
-    expected = choose_point("macro_f1", once.classes_.tolist(), weighed._scores(X)[copies], y[copies])
+    expected, _ = Decision.chosen("macro_f1", once.classes_.tolist(), weighed._scores(X)[copies], y[copies])
     np.testing.assert_array_equal(weighed.decision_.biases, expected.biases)

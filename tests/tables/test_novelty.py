@@ -12,7 +12,7 @@ import pytest
 from qmedoid import MedoidClassifier, load
 from qmedoid.datasets import read_shipped
 from qmedoid.model.contract import Dates, Levels, Numbers
-from qmedoid.model.fit_novelty import encoded_readings, fit_novelty
+from qmedoid.model.novelty import encoded_readings, fit_novelty
 from qmedoid.saved import SavedModel
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
@@ -58,8 +58,9 @@ def test_two_swapped_columns_are_noticed(heart, pair):
     model, new, _ = heart
     report = model.novelty_report(swapped(new, *pair))
     assert report.status == "unlike"
-    assert {one.column for one in (*report.shifted, *report.outside)} & set(pair)
-    assert not {one.column for one in (*report.shifted, *report.outside)} - set(pair)
+    found = {one["column"] for key in ("shifted", "outside") for one in report.as_dict()[key]}
+    assert found
+    assert found <= set(pair)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,10 @@ def test_values_beyond_all_that_is_known_are_named(heart, column, change, n_rows
     odd = changed(some, **{column: change(numbers(some, column))})
     report = model.novelty_report(odd)
     assert report.status == "unlike"
-    assert [(one.column, one.rows) for one in report.outside] == [(column, len(odd))]
-    assert report.outside_rows == len(odd)
     assert repr(column) in report.lines()[0]
     assert (model.novelty(odd) > 1).all()
     (found,) = report.as_dict()["outside"]
+    assert (found["column"], found["rows"], report.as_dict()["outside_rows"]) == (column, len(odd), len(odd))
     # The one that is farthest out.
     assert found["value"] == numbers(odd, column)[found["row"]] == max(numbers(odd, column), key=abs)
 
@@ -86,8 +86,8 @@ def test_single_odd_record_is_found_in_a_table(heart):
     ages = numbers(new, "Age")
     ages[17] = 245
     odd = changed(new, Age=ages)
-    (found,) = model.novelty_report(odd).outside
-    assert (found.column, found.rows, found.row, found.value) == ("Age", 1, 17, 245.0)
+    (found,) = model.novelty_report(odd).as_dict()["outside"]
+    assert list(found.values())[:4] == ["Age", 1, 17, 245.0]
     assert np.argmax(model.novelty(odd)) == 17
 
 
@@ -107,8 +107,9 @@ def test_broken_joint_distribution_raises_distances():
     torn = np.column_stack([rng.permutation(column) for column in new.T])
     usual, odd = model.novelty_report(new), model.novelty_report(torn)
     assert usual.status == "none"
-    assert (odd.status, odd.shifted, odd.outside) == ("unlike", (), ())
-    assert odd.far_share > 0.5 > usual.far_change.high
+    found = odd.as_dict()
+    assert (odd.status, found["shifted"], found["outside"]) == ("unlike", [], [])
+    assert found["far_share"] > 0.5 > usual.as_dict()["far_high"]
     assert "farther from every medoid" in odd.lines()[0]
 
 
@@ -125,9 +126,9 @@ def test_batches_count_as_the_whole_table(heart):
         parts.add(model.model, [column[start : start + 777] for column in many])
     report = whole.report(model.model)
     assert report == parts.report(model.model)
-    assert report.compared == -(-len(many[0]) // 16)
-    assert report.outside[0][:4] == ("Age", 1, 9_999, 1e6)
-    assert report.outside_rows == 1
+    found = report.as_dict()
+    assert (found["compared_rows"], found["outside_rows"]) == (-(-len(many[0]) // 16), 1)
+    assert list(found["outside"][0].values())[:4] == ["Age", 1, 9_999, 1e6]
 
 
 def test_order_of_rows_and_unit_of_a_column_do_not_matter(heart):
@@ -168,7 +169,9 @@ def test_new_level_counts_as_new_as_often_as_it_should():
         warnings.simplefilter("ignore")  # of new levels, be they more than usual or not
         usual, report = model.novelty_report(shop(300)), model.novelty_report(shop(300, first=1000))
     assert usual.status == "none"
-    assert [(one.column, one.kind, one.share) for one in report.shifted] == [("shop", "level", 1.0)]
+    assert [(one["column"], one["kind"], one["share"]) for one in report.as_dict()["shifted"]] == [
+        ("shop", "level", 1.0)
+    ]
     assert "'shop' has a new level in 100 % of the rows" in report.lines()[0]
 
 

@@ -11,8 +11,8 @@ from fitted_tables import raw_table, with_column
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
-from qmedoid.model.seen_rows import SeenRows, seen_in_words
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
+from qmedoid.model.training_summary import SeenRows, seen_in_words
 from qmedoid.tables.row_hashes import remember_rows, row_hashes
 
 
@@ -37,7 +37,7 @@ def case():
 
 
 def _seen(model, table):
-    return tuple(model.seen.among(row_hashes(model, table)))
+    return model.seen.among(row_hashes(model, table))
 
 
 def test_training_rows_are_known_in_any_order_and_type(case):
@@ -104,9 +104,9 @@ def test_sample_of_hashes_tells_the_share():
     assert known.among(hashes) == (1_000, 1_000)
     rows, checked = known.among(new)
     assert (rows, checked) == (0, pytest.approx(1_000, abs=150))
-    mixed = known.among(np.concatenate([hashes[:5_000], new[:15_000]]))
-    assert mixed.rows / mixed.checked == pytest.approx(0.25, abs=0.06)
-    assert "that could be checked" in seen_in_words(mixed._asdict(), 20_000)
+    rows, checked = known.among(np.concatenate([hashes[:5_000], new[:15_000]]))
+    assert rows / checked == pytest.approx(0.25, abs=0.06)
+    assert "that could be checked" in seen_in_words({"rows": rows, "checked": checked}, 20_000)
     assert seen_in_words({"rows": 0, "checked": 5}, 5) is None
     assert seen_in_words(None, 5) is None
 

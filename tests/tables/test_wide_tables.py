@@ -11,7 +11,7 @@ from qmedoid.geometry.row_order import ranks
 from qmedoid.geometry.scaling import _FEW_ROWS
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
-from qmedoid.model.fit_novelty import fit_novelty
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.tables import cells, number_blocks, text_files
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.kinds import infer_alike, infer_columns

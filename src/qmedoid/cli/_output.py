@@ -15,7 +15,6 @@ from qmedoid.spelling import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-    from qmedoid.model.budgets import SpentBudget
     from qmedoid.model.model import Model
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.tables.scoring import OnProgress
@@ -262,7 +261,7 @@ def tell_cut(model: "Model") -> None:
         tell(f"Expected of new rows (95 % intervals from {_unseen(summary.n_rows)}{at}): {parts}.")
 
 
-def tell_top(positive: Any, asked: int, threshold: float, expected: "SpentBudget | None") -> None:
+def tell_top(positive: Any, asked: int, threshold: float, expected: "tuple[str, OperatingSummary] | None") -> None:
     """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
     tell(
         f"Called {shown(positive)} are the {asked:,} highest scores of this table (probability above {threshold:.4g})."
@@ -270,10 +269,11 @@ def tell_top(positive: Any, asked: int, threshold: float, expected: "SpentBudget
     if expected is None:
         tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
         return
-    parts = ", ".join(f"{name} {interval_text(getattr(expected.operating, name))}" for name in ("precision", "recall"))
+    budget, operating = expected
+    parts = ", ".join(f"{name} {interval_text(getattr(operating, name))}" for name in ("precision", "recall"))
     tell(
-        f"Expected at this alert rate of {str(expected.budget).removesuffix('%')} % (95 % intervals from "
-        f"{_unseen(expected.operating.n_rows)}): {parts}."
+        f"Expected at this alert rate of {budget.removesuffix('%')} % (95 % intervals from "
+        f"{_unseen(operating.n_rows)}): {parts}."
     )
 
 
@@ -282,18 +282,18 @@ def _unseen(n_rows: int) -> str:
     return f"{n_rows:,} rows, each scored by a model that had not seen it"
 
 
-def print_budgets(spent: "Sequence[SpentBudget]", about: str) -> None:
+def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -> None:
     """Print what budgets of alerts mean on some rows."""
     rows = [
         (
-            str(one.budget),
-            f"{one.operating.threshold:.4g}",
-            f"{one.alerts:,}",
-            *(interval_text(figure) for figure in (one.operating.precision, one.operating.recall)),
+            budget,
+            f"{operating.threshold:.4g}",
+            f"{operating.alerts:,}",
+            *(interval_text(figure) for figure in (operating.precision, operating.recall)),
         )
-        for one in spent
+        for budget, operating in spent
     ]
-    n_rows = spent[0].operating.n_rows if spent else 0
+    n_rows = spent[0][1].n_rows if spent else 0
     names = ("budget", "probability above", "alerts", "precision (95 %)", "recall (95 %)")
     plain_console().print(grid(names, rows, title=f"budgets of alerts, {n_rows:,} {about}"))
 

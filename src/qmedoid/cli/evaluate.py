@@ -19,7 +19,7 @@ from qmedoid.cli.documents import EvaluateDict
 from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.budgets import Budget, budgets_on_rows
+from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
@@ -61,7 +61,7 @@ def run(options: EvaluateOptions) -> None:
     if options.bad_rows == "-":
         raise ParameterError("--bad-rows must be a file: standard output has the report.")
     for one in listed(options.budgets):  # wrong ones are refused before anything is read
-        Budget.of(one)
+        budget_of(one, 1)
     keep_pandas_away()
     loaded = load_model(options.model)
     if point is not None:
@@ -107,7 +107,7 @@ def run(options: EvaluateOptions) -> None:
             "bad_rows": found.bad_rows,
             "bad_rows_file": options.bad_rows,
             "operating": None if operating is None else operating.as_dict(),
-            "budgets": [one.as_dict() for one in spent or ()],
+            "budgets": [budget_dict(*one) for one in spent or ()],
             "novelty": found.novelty.as_dict(),
         }
         if spent is None:

@@ -9,8 +9,8 @@ import numpy as np
 from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, ModelPath, Options, listed
-from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
+from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
 from qmedoid.model.storage.card import model_card
@@ -40,11 +40,11 @@ def run(options: InspectOptions) -> None:
     if options.budgets is not None:
         training = loaded.model.training
         curve = None if training is None else training.curve
-        spent = budgets_on_curve(listed(options.budgets), loaded.model.decision, curve)
+        spent = loaded.model.decision.budgets(listed(options.budgets), curve)
     if options.json:
         document = _summary(loaded)
         if spent is not None:
-            document["budgets"] = [one.as_dict() for one in spent]
+            document["budgets"] = [budget_dict(*one) for one in spent]
         print_json(document)
         return
     if spent is not None:

@@ -25,9 +25,9 @@ from qmedoid.cli.options import (
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.budgets import SpentBudget, budgets_on_curve
+from qmedoid.model.cut import budget_dict
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Drift
+from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
@@ -153,7 +153,7 @@ def say_scored(
     totals: "ScoredFile | PartTotals",
     bad_rows_file: str | None,
     estimate: PrevalenceEstimate | None,
-    expected: SpentBudget | None,
+    expected: tuple[str, OperatingSummary] | None,
     files: ScoreFilesDict | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
@@ -177,7 +177,7 @@ def say_scored(
             "standard_errors": None if drift is None else drift.standard_errors,
             "drift": None if drift is None else drift.direction,
             "operating": None if decision.operating is None else decision.operating.as_dict(),
-            "top": None if expected is None else expected.as_dict(),
+            "top": None if expected is None else budget_dict(*expected),
             "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
             "novelty": novelty.as_dict(),
             "output": options.output,
@@ -228,7 +228,7 @@ def settings_of(options: Any) -> ScoreSettings:
 
 def model_at_cut(
     options: ScoreOptions, settings: ScoreSettings
-) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, SpentBudget | None]:
+) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, tuple[str, OperatingSummary] | None]:
     """Load the model and cut where the options say, by what the table shows if need be.
 
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
@@ -271,7 +271,7 @@ def _prior(
 
 def _top(
     model: Model, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
-) -> tuple[Cut, SpentBudget | None]:
+) -> tuple[Cut, tuple[str, OperatingSummary] | None]:
     """The cut above which the highest scores of the table lie, and what held-out rows show at this rate."""
     model = at(model, Cut(prior))
     with reading_bar("looking for the highest scores") as progress:
@@ -279,7 +279,7 @@ def _top(
     curve = None if model.training is None else model.training.curve
     expected = None
     if curve is not None and rows:
-        (expected,) = budgets_on_curve([f"{100 * min(count / rows, 1.0)}%"], model.decision, curve)
+        (expected,) = model.decision.budgets([f"{100 * min(count / rows, 1.0)}%"], curve)
     return Cut(prior, log_odds=log_odds), expected
 
 

@@ -45,9 +45,9 @@ from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.part import Backends, Part, score_part
 from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
 from qmedoid.schema import renumbered
 

@@ -21,9 +21,8 @@ from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.model.choose_point import asked_rule, choose_point
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
-from qmedoid.model.operating_point import probability
+from qmedoid.model.operating_point import asked_rule, probability
 from qmedoid.model.training_summary import TrainingSummary
 
 
@@ -186,14 +185,14 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         scores = np.zeros((0, len(self.classes_))) if held_out is None else held_out.scores[rows]
         together = part_of(groups, rows) if len(rows) else None
         own = None if weights is None else weights[rows]
-        found = choose_point(self.operating_point, self.classes_.tolist(), scores, codes[rows], together, own)
+        how = self.operating_point, self.classes_.tolist(), scores, codes[rows], together, own
+        decision, curve = Decision.chosen(*how)
         columns = number_columns(self)
         n_missing = np.zeros(self.n_features_in_, dtype=np.intp) if columns is None else columns.n_missing
-        self._training = TrainingSummary.of_numbers(len(codes), n_missing, found.curve)
+        self._training = TrainingSummary.of_numbers(len(codes), n_missing, curve)
         labels = tuple(self._in_order(self.classes_).tolist())
         priors = self._priors(codes, rows, class_weights, weights)
-        decision = Decision(labels, found.cut, priors=priors, operating=found.expected, biases=found.biases)
-        self._set_decision(decision)
+        self._set_decision(replace(decision, classes=labels, priors=priors))
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""

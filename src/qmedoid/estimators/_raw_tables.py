@@ -33,11 +33,11 @@ from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_group
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import LARGEST
-from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.contract import Contract
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.operating_point import asked_rule
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out

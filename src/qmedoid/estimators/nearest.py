@@ -45,9 +45,9 @@ from qmedoid.methods.nearest.fit import Best, Selected, Selection
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.part import Backends, Scored, score_part
 from qmedoid.model.decision import Decision
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod
 
 ENOUGH = 1_000

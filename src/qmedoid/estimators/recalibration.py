@@ -17,10 +17,11 @@ from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.metrics.intervals import Interval
-from qmedoid.model.choose_point import ChosenPoint, asked_rule, choose_point
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Decisions, Model
+from qmedoid.model.operating_point import asked_rule
+from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.saved import SavedModel, check_saved
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch
@@ -196,7 +197,7 @@ def recalibrated(
     groups = row_groups(rows.cells, rows.codes)
     _check_enough(model, rows.codes, groups)
     kind: CalibrationKind = "curve" if len(best.calibration.knots) else "logistic"
-    calibration, chosen = _fitted(rows, point, labels, kind, groups)
+    calibration, chosen, curve = _fitted(rows, point, labels, kind, groups)
     progress()
     decided = (
         _decided(rows, best.last_calibration, model.decision),
@@ -206,7 +207,9 @@ def recalibrated(
     gains = _log_chances(decided[1].scores, rows.codes) - _log_chances(decided[0].scores, rows.codes)
     if model.decision.shift is not None:
         notes.append("the model was adjusted to other class frequencies: those of the labeled rows replace them")
-    made = _made(saved, rows.codes, calibration, chosen, {"left_out": left_out, "before": before, "after": after})
+    priors = np.bincount(rows.codes, minlength=len(labels)) / len(rows.codes)
+    figures = {"rows": len(rows.codes), "left_out": left_out, "before": before, "after": after}
+    made = _made(saved, calibration, replace(chosen, priors=priors), curve, figures)
     for note in notes:
         warn(note)
     return Recalibration(made, len(rows.codes), left_out, before, after, _interval(gains, groups), tuple(notes))
@@ -233,7 +236,7 @@ def _new_rows(model: Model, tally: LabeledTally) -> tuple[LabeledRows, Recalibra
     if model.seen is None:
         notes.append("the model keeps no hashes of its training rows: that these are new rows was not checked")
         return rows, left_out, notes
-    known, checked = np.isin(rows.hashes, model.seen.hashes), model.seen.among(rows.hashes).checked
+    known, checked = np.isin(rows.hashes, model.seen.hashes), model.seen.among(rows.hashes)[1]
     left_out["known"] = count = int(known.sum())
     if 2 * count > max(checked, 1):
         raise DataError(
@@ -279,10 +282,10 @@ def _same_point(model: Model) -> Any:
 
 def _fitted(
     rows: LabeledRows, point: Any, labels: list[Any], kind: CalibrationKind, groups: Codes | None
-) -> tuple[Calibration, ChosenPoint]:
-    """Calibration and operating point of some rows."""
+) -> tuple[Calibration, Decision, HeldOutCurve | None]:
+    """Calibration, decision and curve of some rows."""
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
-    return calibration, choose_point(point, labels, calibration.apply(-rows.scores), rows.codes, groups)
+    return calibration, *Decision.chosen(point, labels, calibration.apply(-rows.scores), rows.codes, groups)
 
 
 def _decided(rows: LabeledRows, calibration: Calibration, decision: Decision) -> Decisions:
@@ -304,8 +307,7 @@ def _cross_fitted(
     )
     rng = np.random.default_rng(0)
     for train, test in stratified_splits(N_FOLDS, rows.scores, rows.codes, np.array(labels), rng, groups):
-        calibration, chosen = _fitted(rows.take(train), point, labels, kind, part_of(groups, train))
-        decision = Decision(tuple(labels), chosen.cut, biases=chosen.biases)
+        calibration, decision, _ = _fitted(rows.take(train), point, labels, kind, part_of(groups, train))
         for whole, part in zip(found[:3], _decided(rows.take(test), calibration, decision)[:3], strict=True):
             whole[test] = part
         progress()
@@ -330,25 +332,23 @@ def _interval(gains: Array, groups: Codes | None) -> Interval:
 
 
 def _made(
-    saved: SavedModel, codes: Codes, calibration: Calibration, chosen: ChosenPoint, figures: Mapping[str, Any]
+    saved: SavedModel,
+    calibration: Calibration,
+    decision: Decision,
+    curve: HeldOutCurve | None,
+    figures: Mapping[str, Any],
 ) -> SavedModel:
     """The model with another calibration, priors, curve, decision and unit of importances, and nothing else changed."""
     model, best = saved.model, saved.model.best
     assert isinstance(best, HybridModel), "a tally refuses circuits alone"
-    counts = np.bincount(codes, minlength=len(model.decision.classes))
-    decision = Decision(
-        model.decision.classes, chosen.cut, priors=counts / counts.sum(), operating=chosen.expected,
-        biases=chosen.biases,
-    )  # fmt: skip
-    training = None if model.training is None else replace(model.training, curve=chosen.curve)
+    training = None if model.training is None else replace(model.training, curve=curve)
     # What the fit showed is about other probabilities.
     before = model.metrics.get("parent", dict(model.metrics))
     again = best.with_last_calibration(calibration)
     # Contributions are stretched as the scores are; importances keep the pairs of classes of the training rows.
     importances = None if model.importances is None else model.importances * (again.slope / best.slope)
-    new = replace(
-        model, models=(again, *model.models[1:]), decision=decision, importances=importances,
-        training=training, metrics={"recalibration": {"rows": len(codes), **figures}, "parent": before},
-        parent=saved.sha256 or model.parent,
-    )  # fmt: skip
+    metrics = {"recalibration": figures, "parent": before}
+    parent = saved.sha256 or model.parent
+    new = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
+    new = replace(new, training=training, metrics=metrics, parent=parent)
     return SavedModel(new, versions=saved.versions)

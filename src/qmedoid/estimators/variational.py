@@ -34,10 +34,10 @@ from qmedoid.methods.variational.readout import ReadoutKind
 from qmedoid.methods.variational.selection import OutOfFold, Selection
 from qmedoid.methods.variational.training import Optimizer, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
-from qmedoid.model.choose_point import asked_rule
 from qmedoid.model.decision import Decision
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.operating_point import asked_rule
 from qmedoid.optimize.minimizers import GAINS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.knots import knot_places, knots_of
-from qmedoid.schema import MODERATE, Offsets, Values
+from qmedoid.schema import MODERATE, Values, part_bounds
 
 ScalingKind = Literal["standard", "minmax", "none"]
 # Rows from which on a column is scaled by a call of its own.
@@ -90,7 +90,7 @@ class RankScaling:
         Where the knots lie, ascending within a column, and what they are mapped to.
     """
 
-    offsets: Annotated[Codes, Offsets("M", "V")]
+    offsets: Annotated[Codes, part_bounds("M", "V")]
     values: Annotated[Array, Values("V", order="never falls", within="offsets")]
     scores: Annotated[Array, Values("V", largest=MODERATE, order="never falls", within="offsets")]
 

@@ -15,13 +15,11 @@ from qmedoid.geometry.row_groups import numbered
 from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of
 from qmedoid.large.split import TEST, TRAIN, RowSplit, moments
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
-from qmedoid.model.choose_point import choose_point
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.seen_rows import KEY_BYTES
-from qmedoid.model.training_summary import MOST_DAYS, DayCounts, TrainingSummary
+from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
@@ -206,13 +204,12 @@ def calibrate_judged(
     draws = numbered(rows.draws)
     groups = None if draws.max() + 1 == len(draws) else draws
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
-    chosen = choose_point(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
-    how: dict[str, Any] = {"priors": counts / counts.sum(), "operating": chosen.expected, "biases": chosen.biases}
-    decision = Decision(model.decision.classes, chosen.cut, **how)
+    chosen, curve = Decision.chosen(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
+    decision = replace(chosen, priors=counts / counts.sum())
     again = best.with_last_calibration(calibration)
     importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     columns, notes = _counted_columns(model, found)
-    contract, training = replace(model.contract, columns=columns), _training(model, found, chosen.curve)
+    contract, training = replace(model.contract, columns=columns), _training(model, found, curve)
     made = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
     return replace(made, contract=contract, training=training), notes
 

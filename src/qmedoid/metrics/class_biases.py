@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from qmedoid.arrays import Array, Codes
 
@@ -36,7 +35,9 @@ def fit_class_biases(scores: Array, codes: Codes, rule: str, cost: Array | None 
         What it costs to call a record of class i class j, for ``"cost"``.
     """
     n_classes = scores.shape[1]
-    targets = _AS_LABELED * np.eye(n_classes)[codes] + (1.0 - _AS_LABELED) * softmax(scores, axis=1)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
+    targets = _AS_LABELED * np.eye(n_classes)[codes] + (1.0 - _AS_LABELED) * probabilities
     biases = np.zeros(n_classes)
     for _ in range(_PASSES):
         before = biases.copy()

@@ -1,31 +1,35 @@
-"""The operating point that a user asks for, as a rule and as a cut on held-out rows or on their stored curve."""
+"""The cut between two classes: chosen on rows by a rule or a budget of alerts, and counted on a held-out curve."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.metrics import thresholds
+from qmedoid.model.documents import BudgetDict
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
-from qmedoid.schema import shown
+from qmedoid.spelling import number_of
 
 ABOVE_HIGHEST = 1e-3
 """How far above the highest score the cut lies that no row exceeds."""
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
-_LARGEST = {"probability": math.nextafter(1.0, 0.0), "alert_rate": math.nextafter(1.0, 0.0), "cost": math.inf}
-"""The largest number that a rule asks for; of the others 1. All are above 0."""
 
 
-def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> float:
-    """The log-odds above which a record is called the second class, by held-out rows.
+def chosen_cut(rule: str, asked: float | None, positive: Flags, margins: Array) -> float:
+    """The log-odds above which a record is called the second class, by held-out rows where the rule needs them.
 
     Where they cannot say, the cut is at even odds; a floor that is out of reach is replaced by the nearest that is not.
     """
+    asked = asked or 0.0
+    if rule == "likeliest":
+        return 0.0
+    if rule == "probability":
+        return math.log(asked) - math.log1p(-asked)
     if len(positive) == 0:
         warn("No row was held out to choose the threshold by: it stays at even odds.")
         return 0.0
@@ -55,32 +59,6 @@ def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> floa
                 warn(f"{error} The threshold of this best precision is used.")
                 return thresholds.most_precise_threshold(positive, margins)
     return thresholds.steady_threshold(positive.astype(np.intp), margins, rule)
-
-
-def checked_rule(operating_point: Any) -> tuple[str, float | None]:
-    """The rule of two classes that is asked for, and its number; raise for what is none.
-
-    Raises
-    ------
-    ParameterError
-        It is not None, a probability, the name of a metric, or a dict of one rule and its number.
-    """
-    if operating_point is None:
-        return "likeliest", None
-    if isinstance(operating_point, str) and operating_point in thresholds.THRESHOLD_METRICS:
-        return operating_point, None
-    is_rule = isinstance(operating_point, Mapping) and len(operating_point) == 1
-    name, asked = next(iter(operating_point.items())) if is_rule else ("probability", operating_point)
-    known = ("alert_rate", "min_precision", "min_recall", "cost") if is_rule else ("probability",)
-    limit = _LARGEST.get(name, 1.0) if isinstance(name, str) else 0.0
-    if name not in known or not thresholds.is_number(asked) or not 0 < asked <= limit or math.isinf(asked):
-        raise ParameterError(
-            "The operating point must be None, a probability above 0 and below 1, one of "
-            f"{', '.join(map(repr, thresholds.THRESHOLD_METRICS))}, or a dict with one of 'alert_rate' (above 0 and "
-            "below 1), 'min_precision', 'min_recall' (above 0 and at most 1) and 'cost' (above 0). "
-            f"Got {shown(operating_point)} instead."
-        )
-    return name, float(asked)
 
 
 def curve_rows(curve: HeldOutCurve) -> tuple[Flags, Array]:
@@ -114,23 +92,101 @@ def cut_on_curve(rule: str, asked: float | None, curve: HeldOutCurve | None) -> 
     DataError
         There is no curve, and the rule needs one.
     """
-    if rule == "probability" and asked is not None:
-        cut = math.log(asked) - math.log1p(-asked)
-    elif rule == "likeliest":
-        cut = 0.0
+    if rule in ("likeliest", "probability"):
+        cut = chosen_cut(rule, asked, np.zeros(0, dtype=np.bool_), np.zeros(0))
     elif curve is None:
         raise DataError(
             "This model holds no curve of held-out rows, by which a cut could be chosen: give a probability to cut at, "
             "or fit it again with rows held out."
         )
     else:
-        cut = exact_cut(chosen_cut(rule, asked or 0.0, *curve_rows(curve)), curve)
+        cut = _exact(chosen_cut(rule, asked, *curve_rows(curve)), curve)
     return OperatingSummary(rule, asked, cut, None if curve is None else curve_counts(curve, cut))
 
 
-def exact_cut(cut: float, curve: HeldOutCurve) -> float:
+def _exact(cut: float, curve: HeldOutCurve) -> float:
     """A cut with the counts of a threshold that was kept: itself, or just below the next one above it."""
     above = curve.thresholds[curve.thresholds > cut]
     if len(above) == 0 or curve.n_positive + curve.n_negative <= MOST_CUTS:
         return cut
     return math.nextafter(float(above[-1]), -math.inf)
+
+
+# Copies of a row of mean weight where held-out rows are repeated in proportion to their weights, and rows in all.
+_COPIES, _MOST_ROWS = 20, 2_000_000
+
+
+def copies(factors: Array) -> Codes:
+    """Indices of rows, repeated in proportion to their weights: a row of weight 1 about 20 times."""
+    total = max(len(factors), min(_COPIES * len(factors), _MOST_ROWS))
+    ends = np.round(np.cumsum(factors) * (total / factors.sum())).astype(np.intp)
+    return np.repeat(np.arange(len(factors)), np.diff(ends, prepend=0))
+
+
+def budget_of(given: Any, n_rows: int) -> tuple[str, int]:
+    """A budget of alerts as a text, and the alerts that it allows among so many rows.
+
+    It is a number of alerts, such as 100 or ``"100"``, or their share of the records: 0.05, ``"0.05"`` or ``"5%"``.
+
+    Raises
+    ------
+    ParameterError
+        It is neither a whole number from 1 up nor a share above 0 and at most 1.
+    """
+    is_percent = str(given).strip().endswith("%")
+    number = number_of(str(given)) if isinstance(given, str) or thresholds.is_number(given) else None
+    value = math.nan if number is None else number
+    if 0 < value <= 1 and (is_percent or value < 1):
+        return f"{100 * value:.6g}%", math.floor(value * n_rows + 1e-9)
+    if not is_percent and value >= 1 and value.is_integer():
+        return f"{int(value)}", int(value)
+    raise ParameterError(
+        "A budget must be a number of alerts, such as 100, or a share of the records above 0, such as 5% or 0.05. "
+        f"Got {given!r} instead."
+    )
+
+
+def budgets_on_rows(budgets: Iterable[Any], positive: Flags, log_odds: Array) -> list[tuple[str, OperatingSummary]]:
+    """Budgets as texts, and the operating point that each means on rows whose classes are known.
+
+    Alerts are fewer than allowed where scores are equal, which are all alerts or all not.
+    """
+    if not len(positive):
+        raise DataError("There are no rows to spend a budget on.")
+    asked = [budget_of(one, len(positive)) for one in budgets]
+    cuts = [(text, thresholds.threshold_at_count(log_odds, count)) for text, count in asked]
+    return [
+        (text, OperatingSummary("alert_rate", None, cut, Counts(**thresholds.counts_at(positive, log_odds, cut))))
+        for text, cut in cuts
+    ]
+
+
+def budgets_on_curve(budgets: Iterable[Any], curve: HeldOutCurve | None) -> list[tuple[str, OperatingSummary]]:
+    """As `budgets_on_rows` on the held-out rows of a fit, at the training priors."""
+    if curve is None:
+        raise DataError("This model holds no curve of held-out rows to spend a budget on: give labeled rows.")
+    _, log_odds = curve_rows(curve)
+    asked = [budget_of(one, len(log_odds)) for one in budgets]
+    cuts = [(text, _exact(thresholds.threshold_at_count(log_odds, count), curve)) for text, count in asked]
+    return [(text, OperatingSummary("alert_rate", None, cut, curve_counts(curve, cut))) for text, cut in cuts]
+
+
+def budget_dict(budget: str, operating: OperatingSummary) -> BudgetDict:
+    """A budget and its operating point by name, fit for JSON and for a data frame."""
+    figures = (operating.alert_rate, operating.precision, operating.recall)
+    alert_rate, precision, recall = (one or (None, None, None) for one in figures)
+    return {
+        "budget": budget,
+        "threshold": operating.threshold,
+        "alerts": operating.alerts,
+        "rows": operating.n_rows,
+        "alert_rate": alert_rate[0],
+        "alert_rate_low": alert_rate[1],
+        "alert_rate_high": alert_rate[2],
+        "precision": precision[0],
+        "precision_low": precision[1],
+        "precision_high": precision[2],
+        "recall": recall[0],
+        "recall_low": recall[1],
+        "recall_high": recall[2],
+    }

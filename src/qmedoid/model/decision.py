@@ -3,7 +3,7 @@
 The only place where scores become decisions: estimators, saved models and services all ask it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Real
@@ -12,13 +12,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.exceptions import ModelError, ParameterError, warn
+from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.kernels.ties import TIE, first_largest_of_rows
+from qmedoid.kernels.ties import TIE, first_largest_of_rows, merged
+from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
+from qmedoid.metrics.thresholds import counts_at
 from qmedoid.model.contract import Label
-from qmedoid.model.cut import checked_rule, curve_counts, cut_on_curve
-from qmedoid.model.operating_point import ASKED, OperatingSummary, probability
+from qmedoid.model.cut import budgets_on_curve, chosen_cut, copies, curve_counts, cut_on_curve
+from qmedoid.model.operating_point import ASKED, Counts, OperatingSummary, asked_rule, probability
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
 from qmedoid.spelling import did_you_mean
@@ -90,6 +93,42 @@ class Decision:
     shift: PriorShift | None = None
     operating: OperatingSummary | None = None
     biases: Annotated[Array | None, Values("classes", largest=MODERATE)] = None
+
+    @classmethod
+    def chosen(
+        cls,
+        operating_point: Any,
+        classes: Sequence[Any],
+        scores: Array,
+        codes: Codes,
+        groups: Codes | None = None,
+        weights: Array | None = None,
+    ) -> tuple["Decision", HeldOutCurve | None]:
+        """The decision by an operating point on held-out rows, without priors, and their curve.
+
+        Rows, of which there may be none, have scores (n, C). Those of one group count as one draw, and each as much as
+        its weight; rows that have weights have no curve.
+        """
+        rule, asked = asked_rule(operating_point, classes)
+        again = slice(None) if weights is None else copies(weights)
+        if len(classes) > 2:
+            biases = None
+            if rule != "likeliest" and not len(scores):
+                warn("No row was held out to choose class biases by: the likeliest class is called.")
+            elif rule != "likeliest":
+                cost = cost_matrix(operating_point["cost"], list(classes)) if rule == "cost" else None
+                biases = fit_class_biases(scores[again], codes[again], rule, cost)
+            return cls(tuple(classes), biases=biases), None
+        positive, margins, curve, counts, share = codes == 1, np.zeros(0), None, None, 1.0
+        if len(scores):
+            margins = merged(scores[:, 1] - scores[:, 0])
+            curve = HeldOutCurve.of(positive, margins) if weights is None else None
+        cut = chosen_cut(rule, asked, positive[again], margins[again])
+        if len(scores):
+            counts = Counts(**counts_at(positive, margins, cut, weights))
+            share = draws_per_row(groups, weights)
+        operating = OperatingSummary(rule, asked, cut, counts, draws_per_row=share)
+        return cls(tuple(classes), None if rule == "likeliest" else cut, operating=operating), curve
 
     def validate(self) -> None:
         """Refuse a stored decision whose parts do not fit together."""
@@ -230,7 +269,7 @@ class Decision:
             At the training priors.
         """
         self.check_cuttable()
-        return self._at(cut_on_curve(*checked_rule(operating_point), curve), curve)
+        return self._at(cut_on_curve(*asked_rule(operating_point, self.classes), curve), curve)
 
     def at_log_odds(self, log_odds: float, curve: HeldOutCurve | None) -> "Decision":
         """A copy that cuts at log-odds of the expected priors, with what the curve of held-out rows says of it."""
@@ -249,6 +288,11 @@ class Decision:
             if operating.counts is None and curve is not None:
                 operating = replace(operating, counts=curve_counts(curve, operating.log_odds - self.shift.of_log_odds))
         return operating
+
+    def budgets(self, budgets: Iterable[Any], curve: HeldOutCurve | None) -> list[tuple[str, OperatingSummary]]:
+        """Budgets of alerts as texts, with what each means on the held-out rows of a fit, at the expected priors."""
+        self.check_cuttable()
+        return [(text, self.expected_at(plain, curve)) for text, plain in budgets_on_curve(budgets, curve)]
 
     def _at(self, plain: OperatingSummary, curve: HeldOutCurve | None) -> "Decision":
         operating = self.expected_at(plain, curve)

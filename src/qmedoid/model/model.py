@@ -25,9 +25,8 @@ from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numb
 from qmedoid.model.decision import Decision
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.refinement import Refinement
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
-from qmedoid.schema import MODERATE, Given, RefusedError, Tagged, Unstored, Values, Wording
+from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
+from qmedoid.schema import MODERATE, RefusedError, Tagged, Unstored, Values
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
@@ -127,22 +126,22 @@ class Model:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    method: Annotated[str, Wording(form="[a-z]{1,40}", words="a name in small letters")]
+    method: Annotated[str, "[a-z]{1,40}"]
     parts: Annotated[
-        tuple[Annotated[Part, Tagged(part_class, PARTS)], ...], Given(M="encodings.outputs", C="decision.classes")
+        tuple[Annotated[Part, Tagged(part_class, PARTS)], ...], {"M": "encodings.outputs", "C": "decision.classes"}
     ]
     weights: Annotated[Array, Values("n_parts", least=0, most=MODERATE)]
     biases: Annotated[Array, Values("n_biases", largest=MODERATE)]
-    calibration: Annotated[Calibration, Given(C="decision.classes")]
+    calibration: Annotated[Calibration, {"C": "decision.classes"}]
     refinement: Refinement | None = None
     records: Annotated[tuple[Record, ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
-    novelty: Annotated[Novelty | None, Given(M="encodings.outputs")] = None
+    novelty: Annotated[Novelty | None, {"M": "encodings.outputs"}] = None
     training: TrainingSummary | None = None
     importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
-    parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+    parent: Annotated[str | None, "[0-9a-f]{64}"] = None
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
     def validate(self) -> None:

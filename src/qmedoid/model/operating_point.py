@@ -1,13 +1,19 @@
-"""The operating point of two classes: its rule, its threshold, and the figures expected of it from out-of-fold rows."""
+"""The operating point: the rule that a user asks for, its threshold, and the figures expected of it.
+
+How a rule becomes a cut says `qmedoid.model.cut`.
+"""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from qmedoid.exceptions import ParameterError
+from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, is_number
 from qmedoid.model.documents import OperatingDict
-from qmedoid.schema import Values, Wording
+from qmedoid.schema import Values, shown
 
 DRIFT_WIDTH = 3.0
 """Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
@@ -17,6 +23,46 @@ RULES = ("likeliest", *ASKED, *THRESHOLD_METRICS)
 """Ways to cut: at even odds, at a number that was asked for, or where a metric was best."""
 KEPT_PROBABILITIES = ("likeliest", "probability", "cost")
 """Rules that are about a probability: with another prevalence they cut at the same one, and pick other records."""
+_LARGEST = {"probability": math.nextafter(1.0, 0.0), "alert_rate": math.nextafter(1.0, 0.0), "cost": math.inf}
+"""The largest number that a rule asks for; of the others 1. All are above 0."""
+
+
+def asked_rule(operating_point: Any, classes: Sequence[Any]) -> tuple[str, float | None]:
+    """The rule of `RULES` that a user asks for, and its number.
+
+    Three or more classes have "macro_f1", "balanced_accuracy" and "cost", whose matrix `cost_matrix` reads.
+
+    Raises
+    ------
+    ParameterError
+        It is not None, a probability, the name of a metric, or a dict of one rule and its number.
+    """
+    if operating_point is None:
+        return "likeliest", None
+    is_rule = isinstance(operating_point, Mapping) and len(operating_point) == 1
+    name, asked = next(iter(operating_point.items())) if is_rule else ("probability", operating_point)
+    if len(classes) > 2:
+        if name == "cost" and cost_matrix(asked, list(classes)) is not None:
+            return "cost", None
+        if not isinstance(operating_point, str) or operating_point not in CLASS_METRICS:
+            raise ParameterError(
+                f"'operating_point' of {len(classes)} classes is None, 'macro_f1', 'balanced_accuracy', or "
+                f"{{'cost': matrix}} with a number from 0 up for each of {len(classes)} x {len(classes)} pairs of true "
+                f"and called class. Got {shown(operating_point)} instead."
+            )
+        return operating_point, None
+    if isinstance(operating_point, str) and operating_point in THRESHOLD_METRICS:
+        return operating_point, None
+    known = ("alert_rate", "min_precision", "min_recall", "cost") if is_rule else ("probability",)
+    limit = _LARGEST.get(name, 1.0) if isinstance(name, str) else 0.0
+    if name not in known or not is_number(asked) or not 0 < asked <= limit or math.isinf(asked):
+        raise ParameterError(
+            "The operating point must be None, a probability above 0 and below 1, one of "
+            f"{', '.join(map(repr, THRESHOLD_METRICS))}, or a dict with one of 'alert_rate' (above 0 and below 1), "
+            "'min_precision', 'min_recall' (above 0 and at most 1) and 'cost' (above 0). "
+            f"Got {shown(operating_point)} instead."
+        )
+    return name, float(asked)
 
 
 class Counts(NamedTuple):
@@ -86,7 +132,7 @@ class OperatingSummary:
     ('min_recall', True)
     """
 
-    rule: Annotated[str, Wording(RULES)]
+    rule: Annotated[str, RULES]
     asked: float | None
     log_odds: float
     counts: Counts | None = None
@@ -102,6 +148,11 @@ class OperatingSummary:
     def n_rows(self) -> int:
         """Number of out-of-fold rows."""
         return 0 if self.counts is None else sum(self.counts)
+
+    @property
+    def alerts(self) -> int:
+        """Alerts among the out-of-fold rows."""
+        return 0 if self.counts is None else self.counts.tp + self.counts.fp
 
     @property
     def recall(self) -> Interval | None:

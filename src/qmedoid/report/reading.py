@@ -10,7 +10,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, some_of
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.seen_rows import Hashes
+from qmedoid.model.training_summary import Hashes
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns

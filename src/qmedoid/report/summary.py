@@ -19,9 +19,9 @@ from qmedoid.markup.page import html_of_markdown
 from qmedoid.model.cut import curve_counts
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import seen_in_words
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
+from qmedoid.model.training_summary import seen_in_words
 from qmedoid.report.documents import (
     EvaluatedDict,
     ReportBaselinesDict,
@@ -281,7 +281,7 @@ def _table(model: Model, looked: Looked, counted: Codes, settings: ReportSetting
         "unknown_labels": int((looked.codes == UNKNOWN).sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
-        "seen": None if seen is None else seen._asdict(),
+        "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
         "counts_seen": settings.all_rows,
         "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},

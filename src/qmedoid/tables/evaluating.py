@@ -26,7 +26,7 @@ from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Counts
-from qmedoid.model.seen_rows import KEY_BYTES, Hashes, seen_in_words
+from qmedoid.model.training_summary import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
 from qmedoid.tables.issues import Issues
@@ -81,7 +81,7 @@ def labeled_report(model: Model, codes: Codes, decided: Decisions, hashes: Hashe
     seen: SeenDict | None = None
     if model.seen is not None and hashes is not None:
         found = model.seen.among(hashes[known | (codes == SEEN)])
-        seen = {"rows": found.rows, "checked": found.checked}
+        seen = {"rows": found[0], "checked": found[1]}
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.model.contract import Dates, Levels
 from qmedoid.model.model import Model
-from qmedoid.model.seen_rows import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
+from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.tables import cells
 from qmedoid.tables.encode import plain_numbers
 from qmedoid.tables.number_blocks import number_blocks

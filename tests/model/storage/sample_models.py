@@ -20,13 +20,11 @@ from qmedoid.methods.variational.model import Network, VariationalModel
 from qmedoid.methods.variational.readout import Readout, make_readout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel, n_deltas, use_angular
 from qmedoid.model.model import Model
-from qmedoid.model.novelty import Far
+from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen_rows import SeenRows
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
 
 COLUMNS = (
     Column("amount", "number"),

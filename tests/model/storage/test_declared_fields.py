@@ -6,9 +6,9 @@ import spoilt_files as spoilt
 from sample_models import all_models
 
 from qmedoid.model.model import Model
-from qmedoid.model.storage.forms import read, stored_fields, write
+from qmedoid.model.storage.forms import packed_fields, read, stored_fields, write
 from qmedoid.model.storage.strict import parsed, written
-from qmedoid.schema import RefusedError, Values, Wording
+from qmedoid.schema import RefusedError, Values, part_bounds
 
 MODELS = all_models()
 # One of every method, encoding, read-out and summary.
@@ -32,44 +32,40 @@ def fields_of(kind, value, path=""):
 
 
 def _fields(form, value, path):
-    kind = type(form).__name__
-    if value is None or kind in ("_Free", "_Mapping"):
+    holds, of, _ = form
+    if value is None or holds in ("any", "mapping"):
         return
-    if kind == "_Wrapped":
-        yield from _fields(form.of, value, path)
-    elif kind in ("_Object", "_Tagged"):
-        yield path, None, value
+    if holds in ("null", "given"):
+        yield from _fields(of, value, path)
+        return
+    yield path, form, value
+    if holds in ("object", "tagged"):
         yield from fields_of(type(value), value, path)
-    elif kind == "_List":
-        yield path, form, value
+    elif holds == "list":
         for number, one in enumerate(value[:2]):
-            yield from _fields(form.of, one, f"{path}.{number}")
-    else:
-        yield path, form, value
+            yield from _fields(of, one, f"{path}.{number}")
 
 
-def wrong_scalars(form):
+def wrong_scalars(kind, spec):
     """JSON that a text, number or truth value must not be."""
-    yield from (
-        (None, [], {}, {"$float": "nan"}) if not (spec := form.spec) or not getattr(spec, "nan", False) else (None, [])
-    )
-    if form.kind is not bool:
+    yield from (None, []) if getattr(spec, "nan", False) else (None, [], {}, {"$float": "nan"})
+    if kind is not bool and not isinstance(kind, tuple):
         yield True
-    if form.kind in (int, float):
+    if kind in (int, float):
         yield "1"
-    if form.kind is int:
+    if kind is int:
         yield from (1.5, 2**70)
-    if form.kind is str or form.kind is bool:
+    if kind is str or kind is bool:
         yield 1
-    if isinstance(spec, Wording):
+    if isinstance(spec, str | tuple):
         yield "no such text"
     if isinstance(spec, Values):
         for word, bound in bounds_of(spec):
             if not isinstance(bound, str):
-                yield _beyond(word, bound) if form.kind is float else int(_beyond(word, bound))
-        if form.kind is int and not is_signed(spec):
+                yield _beyond(word, bound) if kind is float else int(_beyond(word, bound))
+        if kind is int and not is_signed(spec):
             yield -1
-        if form.kind is float and not spec.infinite:
+        if kind is float and not spec.infinite:
             yield {"$float": "inf"}
 
 
@@ -91,9 +87,9 @@ def _beyond(word, bound):
     )
 
 
-def wrong_arrays(form, array):
+def wrong_arrays(spec, array):
     """Arrays that a field must not be."""
-    spec, whole = form.spec, array.dtype != np.float64
+    whole = array.dtype != np.float64
     yield array[..., None]
     yield array.astype(np.int64 if array.dtype == np.float64 else np.float64)
     if spec.length[0]:
@@ -116,14 +112,9 @@ def wrong_arrays(form, array):
     if spec.every:
         yield np.zeros_like(array)
     if spec.last:
-        yield _with(array, -1, array[-1] + 1)
-
-
-def wrong_offsets(array):
-    """Bounds that do not begin at 0, do not end with the last, or fall."""
-    yield from (array[..., None], array.astype(np.float64), _with(array, 0, 1), _with(array, -1, HUGE), array[:0])
-    if len(array) > 2:
-        yield _with(array, 1, array[2] + 1)
+        yield _with(array, -1, array[-1] + 1 if spec.first is None else HUGE)
+    if spec.first is not None:
+        yield _with(array, 0, spec.first + 1)
 
 
 def _with(array, place, value):
@@ -136,8 +127,8 @@ def spoilt_contents(model, described, arrays):
     """The path of a field, and JSON and arrays where it is spoilt."""
     for path, form, _ in fields_of(Model, model):
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
-        kind = type(form).__name__
-        if form is None:
+        holds, of, spec = form
+        if holds in ("object", "tagged"):
             for new in (5, [], None) if place[-1] not in OPTIONAL else (5, []):
                 yield path, spoilt.replaced(described, place, new), arrays
             yield path, spoilt.replaced(described, (*place, "unknown"), 1), arrays
@@ -146,24 +137,18 @@ def spoilt_contents(model, described, arrays):
                 own = own[one]
             for name in own:
                 yield path, spoilt.removed(described, (*place, name)), arrays
-        elif kind in ("_Scalar", "_List"):
-            for new in wrong_scalars(form) if kind == "_Scalar" else (5, {}, "text", None):
-                if isinstance(getattr(form, "kind", None), tuple) and isinstance(new, bool):
-                    continue
+        elif holds in ("scalar", "list"):
+            for new in wrong_scalars(of, spec) if holds == "scalar" else (5, {}, "text", None):
                 if new is not None or place[-1] not in OPTIONAL:
                     yield path, spoilt.replaced(described, place, new), arrays
         else:
-            names = [path] if kind in ("_Array", "_Offsets") else [f"{path}.offsets"] * (not form.spec.like)
-            parts = (
-                {} if kind != "_Packed" else {f"{path}.{name}".rstrip("."): one for name, one in form.fields.items()}
-            )
-            for name in [*names, *parts]:
-                of = parts.get(name, form)
-                if name == f"{path}.offsets" or kind == "_Offsets":
-                    wrong = wrong_offsets(arrays[name])
-                else:
-                    wrong = wrong_arrays(form.flags if of.is_json else of, arrays[name])
-                for array in wrong:
+            parts = {path: spec}
+            if holds == "packed":
+                parts = {f"{path}.{name}".rstrip("."): own for name, (_, own) in packed_fields(of, spec).items()}
+                if not spec.like:
+                    parts[f"{path}.offsets"] = part_bounds("n", "total", shortest=spec.shortest, fewest=spec.fewest)
+            for name, own in parts.items():
+                for array in wrong_arrays(own, arrays[name]):
                     yield name, described, arrays | {name: array}
                 yield name, described, {key: one for key, one in arrays.items() if key != name}
 

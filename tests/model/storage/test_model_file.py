@@ -38,11 +38,10 @@ from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import Far, Novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
 from qmedoid.model.storage.forms import stored_fields
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.saved import SavedModel
 
 MODELS = all_models()

@@ -25,7 +25,7 @@ from qmedoid.model.storage.forms import read
 from qmedoid.model.storage.model_file import load_model, save_model
 from qmedoid.model.storage.strict import read_arrays
 from qmedoid.optimize.training import Stopping
-from qmedoid.schema import Offsets, RefusedError, Values
+from qmedoid.schema import RefusedError, Values, part_bounds
 
 MODELS = all_models()
 # What the places of an array count: how many there are, from the file itself.
@@ -147,7 +147,7 @@ def test_arrays_that_share_bytes_are_refused():
 
 
 class InParts(NamedTuple):
-    offsets: Annotated[Codes, Offsets("n", "total")]
+    offsets: Annotated[Codes, part_bounds("n", "total")]
     values: Annotated[Array, Values("total")]
 
 

@@ -24,7 +24,7 @@ from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
-from qmedoid.schema import MODERATE, Given, Packed, RowNumbers, Values
+from qmedoid.schema import MODERATE, Packed, RowNumbers, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -70,7 +70,7 @@ class NearestPart(Part):
     configuration: Annotated[tuple[tuple[int, ...], ...], Packed("A", Values(below="M"), fewest=1)]
     weights: Annotated[tuple[Array, ...], Packed("A", Values(largest=MODERATE), like="configuration")]
     signed: bool
-    feature_scaling: Annotated[Scaling, Given(M="A")]
+    feature_scaling: Annotated[Scaling, {"M": "A"}]
     medoids: Annotated[Array, Values("P A", largest=MODERATE)]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     medoid_rows: Annotated[Codes, RowNumbers("P")]
