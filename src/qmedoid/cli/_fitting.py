@@ -96,10 +96,10 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
     if not asked:
         return method
     from qmedoid.estimators._parameters import check_parameters
-    from qmedoid.methods.registry import estimator_class
+    from qmedoid.estimators.recipes import recipe_class
 
     # So many medoids, or none beside them, is a small model: evidence alone.
-    kind = estimator_class("evidence" if method == "auto" else method)
+    kind = recipe_class("evidence" if method == "auto" else method)
     for name in asked:
         if name not in kind().get_params():
             raise ParameterError(

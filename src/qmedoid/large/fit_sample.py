@@ -16,7 +16,6 @@ from qmedoid.exceptions import QMedoidWarning
 from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
 from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, Sizes, read_cells
-from qmedoid.methods.registry import estimator_class
 from qmedoid.model.model import Model
 from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
@@ -189,7 +188,7 @@ def _pilot(
     rows = np.sort(np.concatenate(chosen))
     table = sample_of(training.take(pa.array(rows)), runner.facts, settings, inferred, {}).table
     pilot = type(owner)(
-        method=estimator_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0),
+        method=owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0),
         refine="never",
         roles=dict(settings.roles),
         date_order=settings.date_order,
@@ -198,7 +197,7 @@ def _pilot(
     pilot._settled = inferred
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
-        made: Model = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).table_model()
+        made: Model = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).model_
     return made
 
 

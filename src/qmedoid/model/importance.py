@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.arrays import Array, row_slices
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 
@@ -65,8 +66,8 @@ def by_importance(names: Sequence[str], importances: Array) -> Importances:
     return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
 
 
-def training_importances(model: Model, X: Array, scores: Array, judged: Codes) -> Array | None:
-    """Importances by a sample of the training rows X (n, M), of which `judged` have out-of-fold scores (n, C).
+def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> Array | None:
+    """Importances by a sample of the training rows X (n, M), of those that have calibrated out-of-fold scores, if any.
 
     None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up. The
     contributions to the margin between them are those of the model, which has seen the rows: fits keep out-of-fold
@@ -74,10 +75,11 @@ def training_importances(model: Model, X: Array, scores: Array, judged: Codes) -
     """
     if model.medoids is None:
         return None
-    rows = judged if len(judged) else np.arange(len(X))
+    judged = held_out is not None and len(held_out.judged) > 0
+    rows = held_out.judged if held_out is not None and judged else np.arange(len(X))
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-    found = scores[rows] if len(judged) else model.decide(list(X[rows].T)).scores
+    found = held_out.scores[rows] if held_out is not None and judged else model.decide(list(X[rows].T)).scores
     codes = model.decision.codes(found)
     added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
     importances: Array = np.abs(added).mean(axis=0)

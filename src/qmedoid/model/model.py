@@ -18,7 +18,18 @@ from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.contributions import Contributions
-from qmedoid.methods.part import CLOSED_FORM, Backends, KeptRows, Part, PartFacts, Scored, refuse_overflow, score_part
+from qmedoid.methods.part import (
+    CLOSED_FORM,
+    Backends,
+    KeptRows,
+    Part,
+    PartFacts,
+    Scored,
+    medoid_part,
+    refuse_overflow,
+    score_part,
+    score_sum,
+)
 from qmedoid.methods.registry import PARTS, part_class
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
@@ -192,7 +203,7 @@ class Model:
     @cached_property
     def medoid_part(self) -> Part | None:
         """The part that gives the nearest medoids; None for a circuit alone."""
-        return next((part for part in self.parts if part.rows.points is not None), None)
+        return medoid_part(self.parts)
 
     @property
     def medoids(self) -> KeptRows | None:
@@ -273,23 +284,13 @@ class Model:
     # --- scores and decisions ---------------------------------------------------------------------------------------
 
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
-        """The weighted sum of the parts, with what the part with medoids found; measured where there are backends.
-
-        Nothing is measured for a part that weighs nothing, unless the circuit reads its features.
-        """
+        """The weighted sum of the parts, with what the part with medoids found; measured where there are backends."""
         if self._is_one:
             return score_part(self.parts[0], X, self.backends, channels=channels, threads=threads)
-        base, total = Scored(np.zeros((0, 0))), -self.biases
-        is_read = self.refinement is not None and self.refinement.inputs.kind == "own"
-        for part, weight in zip(self.parts, self.weights.tolist(), strict=True):
-            is_base = part is self.medoid_part
-            if weight > 0 or is_base:
-                backends = self.backends if weight > 0 or is_read else CLOSED_FORM
-                wants = is_base and (channels or backends is not CLOSED_FORM)
-                found = score_part(part, X, backends, channels=wants, threads=threads)
-                total = total + weight * found.scores
-                base = found if is_base else base
-        return base._replace(scores=total)
+        return score_sum(
+            self.parts, self.weights, self.biases, X, backends=self.backends, channels=channels, threads=threads,
+            reads_features=self.refinement is not None and self.refinement.inputs.kind == "own",
+        )  # fmt: skip
 
     def class_scores(self, found: Scored, picked: Flags | None = None) -> tuple[Array, Flags]:
         """Class scores (n, C) at the training priors, and which records the circuit decided."""

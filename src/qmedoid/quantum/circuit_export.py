@@ -34,6 +34,7 @@ from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.model import Model
+from qmedoid.model.refinement import two_nearest, two_nearest_scores
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
     PairCircuitOverlapDict,
@@ -244,8 +245,8 @@ def _record_values(
     if not decides:
         name = about["name"]
         warn(
-            f"The circuit does not decide this record, {name} does: its margin is above {refinement.refine_below:.4g}. What "
-            "is written is what the circuit would say."
+            f"The circuit does not decide this record, {name} does: its margin is above {refinement.refine_below:.4g}. "
+            "What is written is what the circuit would say."
         )
     again, refined = refinement.recalibration, refinement.refined(calibrated, features)
     return features, refined if again is None else again.apply(-refined)

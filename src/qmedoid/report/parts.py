@@ -81,7 +81,7 @@ def cell_text(value: Any) -> str:
 
 def medoid_rows(model: Model) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
-    medoids, records = model.medoids, model.records
+    medoids, records = model.medoids, list(model.records or ())
     if medoids is None or not records:
         return None
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
@@ -111,12 +111,12 @@ def kept_rows(model: Model) -> Sample | None:
 
     None where it was saved without rows.
     """
-    if not model.records or not model.records[0]:
+    if not model.records:
         return None
     neighbors = _neighbor_rows(model)
-    if neighbors is not None and len(neighbors.table) > len(model.records[0]):
+    if neighbors is not None and len(neighbors.table) > len(model.records):
         return neighbors
-    table = pa.table({column.name: _column(column, model.records[0]) for column in model.contract.columns})
+    table = pa.table({column.name: _column(column, model.records) for column in model.contract.columns})
     plain = replace(model.contract, columns=tuple(replace(one, spelling="") for one in model.contract.columns))
     encoded = encode_batch(table, plain, model.encodings, issues=Issues())
     return _unlabeled(table, [np.asarray(one, dtype=np.float64) for one in encoded])

@@ -31,8 +31,10 @@ def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
 
 
 def rank_scaling(given: RankScaling) -> dict[str, Any]:
+    """Knots and scores of every column."""
     return {name: packed(getattr(given, name)) for name in ("offsets", "values", "scores")}
 
 
 def scaling(given: Scaling) -> dict[str, Any]:
+    """Centers and scales of the columns."""
     return {"center": packed(given.center), "scale": packed(given.scale)}

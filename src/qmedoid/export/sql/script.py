@@ -181,7 +181,7 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
 
 def _readings(model: Model, stages: Stages) -> list[tuple[Column, Encoding, int, Reading]]:
     """How every column that is read is read, with the number of its first encoded column."""
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
     found = list[tuple[Column, Encoding, int, Reading]]()
     for place in model.layout.used:
         column, encoding = model.contract.columns[place], model.encodings[place]
