@@ -32,11 +32,10 @@ from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.large.counting import count_rows
 from qmedoid.large.fit import fit_in_passes
 from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
+from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
-from qmedoid.large.split import Sizes
 from qmedoid.large.workers import Workers, pass_workers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
@@ -94,12 +93,12 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
     runner = file_runner(file_table(str(folder)), pass_workers(client).results, on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
-    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=Sizes(10_000, 200_000))
+    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=(10_000, 200_000))
 
     def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["fraud"]), sampled.labels, sample_weight=sampled.weights)
-        return (with_places(owner.table_model(), sampled.rows), [])
+        return (with_places(owner.model_, sampled.rows), [])
 
     found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()
@@ -213,7 +212,7 @@ def main() -> None:
         sample = dd.read_parquet(folder).partitions[0].compute()[:20_000]
         known = sample.drop(columns=["fraud", "id"])
         model = MedoidClassifier(method="evidence", random_state=0).fit(known, sample["fraud"])
-        works: dict[str, Work] = {"fit in passes": fitting, "scoring": scoring(SavedModel(model.table_model()))}
+        works: dict[str, Work] = {"fit in passes": fitting, "scoring": scoring(SavedModel(model.model_))}
         rows = [under_kills(name, work, folder, asked.kills, n_rows) for name, work in works.items()]
         rows.append(lightgbm_row(folder, asked.kills, n_rows))
     names = list(rows[0])

@@ -134,7 +134,7 @@ def heart(method: EvidenceClassifier) -> tuple[SavedModel, pa.Table]:
     """A model of the heart disease data, and its rows again and again."""
     table = table_of("heart")
     X, y = table.drop_columns(["HeartDisease"]), table["HeartDisease"].to_pylist()
-    model = MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).table_model()
+    model = MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).model_
     return SavedModel(model), pa.concat_tables([X] * (N_ROWS // len(X) + 1)).slice(0, N_ROWS).combine_chunks()
 
 

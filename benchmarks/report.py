@@ -41,12 +41,12 @@ def cpu(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def scored(model: Model, where: str, target: str) -> dict[str, Any]:
     """What ``qmedoid evaluate`` does: decisions about every row, and its report."""
-    with TableReading(model, where, "error") as reading:
+    with TableReading(model, where) as reading:
         parts = [
             (label_codes(extra.column(target), model.decision.classes),
              decide_batch(model, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
              row_hashes(model, batch))
-            for batch, extra in reading.batches(False, [target], as_text=True)
+            for batch, extra in reading.batches([target], as_text=True)
         ]  # fmt: skip
     codes, decided, hashes = zip(*parts, strict=True)
     known = None if model.seen is None else np.concatenate([one for one in hashes if one is not None])
@@ -65,7 +65,7 @@ def wide_table() -> pa.Table:
 def fitted(table: pa.Table, target: str, path: Path) -> Path:
     made = MedoidClassifier(random_state=0)
     made.fit(table.drop_columns([target]), table.column(target).to_pandas())
-    save_model(made.table_model(), path)
+    save_model(made.model_, path)
     return path
 
 

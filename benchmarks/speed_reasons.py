@@ -19,7 +19,7 @@ N_ROWS, N_ALONE = 10_000, 20
 def measure(name, target):
     table = table_of(name)
     classifier = MedoidClassifier(refine="never", random_state=0)
-    model = SavedModel(classifier.fit(table.drop_columns([target]), table[target].to_pylist()).table_model())
+    model = SavedModel(classifier.fit(table.drop_columns([target]), table[target].to_pylist()).model_)
     rows = pa.concat_tables([table] * (N_ROWS // len(table) + 1)).slice(0, N_ROWS)
     runs = {
         "scored": (N_ROWS, lambda: model.score_table(rows)),

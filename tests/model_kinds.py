@@ -60,7 +60,7 @@ def _mixed(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Any]:
 
 def _saved(estimator: Any, columns: dict[str, Any], y: Any) -> SavedModel:
     with few_trees():
-        return SavedModel(estimator.fit(pa.table(columns), y).table_model())
+        return SavedModel(estimator.fit(pa.table(columns), y).model_)
 
 
 def _fitted(make: Callable[..., Any], estimator: Any, n: int, n_scored: int, **options: Any) -> Exported:

@@ -185,7 +185,7 @@ class SavedModel:
             Columns of the data to carry through, before the results.
         add : sequence of str
             Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
-            `qmedoid.tables.results.ADDED`.
+            `qmedoid.tables.score_settings.ADDED`.
         n_reasons : int
             Columns that are named at most as reasons for a decision.
         on_mismatch : {"error", "warn"}
@@ -196,9 +196,8 @@ class SavedModel:
         settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
         if is_collection(data):
             return lazy_table(self, data, settings)
-        wanted = ResultColumns(self.model, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted.check_carried(given.column_names)
+        wanted = ResultColumns(self.model, settings, given.column_names)
         carried = given.select(wanted.carried)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:

@@ -281,4 +281,4 @@ def test_evidence_alone_is_measured_by_swap_tests():
     measured = found.measured_by(qmedoid.compact_swap_test)
     np.testing.assert_allclose(measured.predict_proba(X2[::20]), found.predict_proba(X2[::20]), atol=1e-6)
     with pytest.raises(ModelError, match="backends are not saved"):
-        measured.table_model()
+        measured.model_

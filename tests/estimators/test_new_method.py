@@ -55,7 +55,7 @@ def test_new_method_is_measured_by_swap_tests(toy):
     measured = toy.measured_by(swap_test=qmedoid.compact_swap_test)
     np.testing.assert_allclose(measured.predict_proba(X), toy.predict_proba(X), atol=1e-9)
     with pytest.raises(ModelError, match="backends are not saved"):
-        measured.table_model()
+        measured.model_
 
 
 @pytest.mark.usefixtures("known")

@@ -76,8 +76,8 @@ def test_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
 
 def test_contract_and_parameters_say_what_was_fitted(fitted):
     (nameless, _), (named, table) = fitted
-    assert nameless.table_model().contract.names == ("x0", "x1", "x2", "x3")
-    model = named.table_model()
+    assert nameless.model_.contract.names == ("x0", "x1", "x2", "x3")
+    model = named.model_
     assert model.contract.names == tuple(table.columns)
     assert {column.kind for column in model.contract.columns} == {"number"}
     medians = np.median(table, axis=0)
@@ -90,7 +90,7 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
 
 def test_medoids_are_kept_as_rows_for_every_model(fitted):
     for estimator, X in fitted:
-        model = estimator.table_model()
+        model = estimator.model_
         if model.method is None:
             assert model.records is None
             continue
@@ -125,7 +125,7 @@ def test_parameters_without_a_plain_form_are_described(tmp_path):
     estimator = method(
         cv=StratifiedKFold(2), random_state=np.random.RandomState(0), score_weight={0: 1.0, 1: np.float64(2), 2: 1}
     )
-    parameters = estimator.fit(WINE, WINE_CLASSES).table_model().parameters
+    parameters = estimator.fit(WINE, WINE_CLASSES).model_.parameters
     assert parameters["cv"].startswith("StratifiedKFold(n_splits=2")
     assert parameters["random_state"] == "RandomState"
     assert parameters["score_weight"] == {"0": 1.0, "1": 2.0, "2": 1}

@@ -104,7 +104,7 @@ def test_saved_sum_decides_as_the_fitted_one_bit_for_bit(fitted, tmp_path):
 def test_card_of_a_sum_says_that_cells_of_training_rows_are_kept(fitted):
     _, _, classifier = fitted
     comparisons = classifier.model_.parts[0]
-    card = model_card(classifier.table_model(), raw_rows=False)
+    card = model_card(classifier.model_, raw_rows=False)
     assert f"keep single cells of {len(comparisons.row_numbers)} training rows" in card
     assert f"comparisons {classifier.weights_['comparisons']:.3g}" in card
 
@@ -144,7 +144,7 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     model = classifier.model_
     assert len(model.rows.neighbors) == len(model.parts[-1].row_numbers) == 1000
     assert model.facts["vector_length"] >= len(model.parts[-1].columns)
-    card = model_card(classifier.table_model(), raw_rows=False)
+    card = model_card(classifier.model_, raw_rows=False)
     assert "keeps 1000 training rows" in card
     assert "fit with n_neighbors=0" in card
     measured = model.score(X[1:2], channels=True)

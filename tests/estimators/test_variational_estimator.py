@@ -352,10 +352,10 @@ def test_metrics_of_out_of_fold_rows_are_saved(X, Y, tmp_path):
     if len(confusion) == 2:
         counts = fitted.expected_.counts
         assert confusion.tolist() == [[counts.tn, counts.fp], [counts.fn, counts.tp]]
-        assert "out_of_fold" not in fitted.at_operating_point(0.3).table_model().metrics
+        assert "out_of_fold" not in fitted.at_operating_point(0.3).model_.metrics
     # Figures are of the decision of the fit, and of rows that were held out.
-    assert "out_of_fold" not in fitted.prior_shift(np.full(len(confusion), 1 / len(confusion))).table_model().metrics
-    assert "out_of_fold" not in quick().fit(X, Y).table_model().metrics
+    assert "out_of_fold" not in fitted.prior_shift(np.full(len(confusion), 1 / len(confusion))).model_.metrics
+    assert "out_of_fold" not in quick().fit(X, Y).model_.metrics
 
 
 # --- circuits and shots -----------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def test_another_order_of_columns_changes_no_reason(name):
 
 def test_medoids_that_swap_their_places_swap_in_no_explanation():
     table, _, classifier = fitted("evidence")
-    before = classifier.table_model()
+    before = classifier.model_
     stage = before.method
     order = np.random.default_rng(0).permutation(len(stage.rows.numbers))
     moved = replace(
@@ -189,7 +189,7 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
 @pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
 def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
     table, _, classifier = fitted(name)
-    before = classifier.table_model()
+    before = classifier.model_
     report = SavedModel(before).explain(table, 3)
     first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
     places = {first: second, second: first}
@@ -236,4 +236,4 @@ def flat(value):
 
 
 def explained(classifier, table, row):
-    return SavedModel(classifier.table_model()).explain(table, row)
+    return SavedModel(classifier.model_).explain(table, row)

@@ -129,6 +129,6 @@ def test_circuit_alone_measures_no_distance():
     table, codes, _ = fitted("evidence")
     X = np.column_stack([table["age"].to_numpy(), table["load"].to_numpy()])
     circuit = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, codes)
-    model = SavedModel(circuit.table_model())
+    model = SavedModel(circuit.model_)
     with pytest.raises(ModelError, match="measures no distance"):
         NearestRows(model.model, table.slice(0, 1), {})

@@ -161,7 +161,7 @@ def test_hostile_names_and_cells_are_escaped():
 
     y = np.where(table[names[0]].to_numpy() > 0, "</title><script>", "no")
     model = MedoidClassifier(method=EvidenceClassifier(), random_state=0).fit(table, y)
-    why = SavedModel(model.table_model()).explain(table, 0)
+    why = SavedModel(model.model_).explain(table, 0)
     for text in (why.to_html(), why.to_svg(), why._repr_html_()):
         assert "<script" not in text
         assert "<img" not in text
@@ -382,7 +382,7 @@ def test_dictionary_has_the_nearest_medoid_of_many_classes():
     saved = SavedModel(
         MedoidClassifier(refine="never", random_state=0)
         .fit(pa.table(dict(zip("abc", X.T, strict=True))), y)
-        .table_model()
+        .model_
     )
     table, beyond = pa.table(dict(zip("abc", X.T, strict=True))), 0
     for row in range(0, 300, 10):
@@ -425,7 +425,7 @@ def test_flip_is_spelt_as_its_column():
     rate, y = rng.uniform(0, 100, 200), np.arange(200) % 2
     rate += 40 * y
     table = pa.table({"rate": [f"{one:.1f} %" for one in rate], "other": rng.normal(size=200)})
-    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).model_)
     found = [
         (row, change["to"], flip["prediction"])
         for row in range(0, 40, 4)
@@ -468,7 +468,7 @@ def test_flips_of_numbers_that_lie_close_together_are_found_and_printed_with_the
     values, other = 1234567.0 + rng.uniform(0, 3, 400), rng.normal(size=400)
     table = pa.table({"v": values, "x": other})
     y = (values - 1234567.0 + other / 3 > 1.5) * 1
-    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).model_)
     found = 0
     for row in range(12):
         record = table.slice(row, 1)

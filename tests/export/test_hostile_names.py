@@ -45,7 +45,7 @@ def fitted(columns):
     )
     estimator = MedoidClassifier(method=EvidenceClassifier(n_medoids=3, random_state=0), random_state=0)
     with few_trees():
-        model = estimator.fit(table, np.array(CLASSES)[codes]).table_model()
+        model = estimator.fit(table, np.array(CLASSES)[codes]).model_
     # So many levels make an open category; this one takes no others.
     closed = replace(model.contract.columns[-1], is_open=False, levels=model.encodings[-1].levels)
     contract = replace(model.contract, columns=(*model.contract.columns[:-1], closed))

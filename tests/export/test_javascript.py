@@ -176,7 +176,7 @@ def test_javascript_reads_texts_by_the_spelling_of_their_column(tmp_path):
         }
     )
     classifier = MedoidClassifier(method=EvidenceClassifier(random_state=0), refine="never", random_state=0)
-    model = classifier.fit(table, y).table_model()
+    model = classifier.fit(table, y).model_
     assert [column.spelling for column in model.contract.columns] == ["1.234,5", "1234.5 %", "1,234.5 $", "d.m.y"]
     changes = {
         "amount": ["1.234", "1.234,50", "1234.5", "1234,5", "1,234.5", "-12", "\u221212,5", ",5", "1.23", 1234.5],
@@ -202,7 +202,7 @@ def test_javascript_knows_columns_by_names_that_objects_are_born_with(tmp_path):
     X = rng.normal(size=(80, 4))
     table = pa.table({name: X[:, place] for place, name in enumerate(names)})
     saved = SavedModel(
-        MedoidClassifier(refine="never", random_state=0).fit(table, (X.sum(axis=1) > 0) * 1).table_model()
+        MedoidClassifier(refine="never", random_state=0).fit(table, (X.sum(axis=1) > 0) * 1).model_
     )
     script = as_javascript(flattened(saved.model))
     records = table.to_pylist()
@@ -271,4 +271,4 @@ def test_flattened_refuses_a_circuit():
     X, y = load_iris(return_X_y=True)
     circuit = VariationalClassifier(n_steps=2, random_state=0).fit(X[:100:2], y[:100:2])
     with pytest.raises(ModelError, match="circuit takes part"):
-        flattened(SavedModel(circuit.table_model()).model)
+        flattened(SavedModel(circuit.model_).model)

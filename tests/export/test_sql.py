@@ -167,7 +167,7 @@ def test_sql_of_the_heart_model_is_small():
     tiny = EvidenceClassifier(n_medoids=6, n_neighbors=0, n_pairs=2, n_triples=1, random_state=0)
     full = EvidenceClassifier(n_medoids=64, n_neighbors=0, random_state=0)
     for method, most in ((tiny, 100_000), (full, 300_000)):
-        saved = SavedModel(MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).table_model())
+        saved = SavedModel(MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).model_)
         for dialect in DIALECTS:
             assert len(as_sql(flattened(saved.model), dialect=dialect).encode()) <= most
         assert_sql_agrees(in_duckdb(as_sql(flattened(saved.model)), X), saved, X)

@@ -1,6 +1,6 @@
 """Passes on Dask: summaries are those of the same rows in files, whatever the partitions."""
 
-import dataclasses
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import RawReading, merge
-from qmedoid.large.counting import CountPass, SamplePass
+from qmedoid.large.passes import count_labels, sample_rows
 from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 
 dask = pytest.importorskip("dask", reason="pip install 'qmedoid[dask]'")
@@ -21,8 +21,9 @@ from qmedoid.large.collections import collection_runner  # noqa: E402 (it import
 from qmedoid.large.workers import pass_workers  # noqa: E402
 
 N_ROWS = 3000
-COUNT = CountPass(RawReading(False), "label")
-SAMPLE = SamplePass(RawReading(False), "label", {"0": 0.1, "1": 0.5}, seed=3)
+COUNT = "count", partial(count_labels, reading=RawReading(False), target="label")
+RATES = {"0": 0.1, "1": 0.5}
+SAMPLE = "sample", partial(sample_rows, reading=RawReading(False), target="label", rates=RATES, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +46,8 @@ def in_file(frame, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "rows.parquet"
     frame.to_parquet(path, row_group_size=700)
     runner = file_runner(file_table(path))
-    lengths = [one.total("rows") for one in runner.each(COUNT)]
-    return runner, merge(runner.each(COUNT)), runner.run(SAMPLE, lengths)
+    lengths = [one.total("rows") for one in runner.each(*COUNT)]
+    return runner, merge(runner.each(*COUNT)), runner.run(*SAMPLE, lengths)
 
 
 def same(one, other):
@@ -58,22 +59,22 @@ def same(one, other):
 @pytest.mark.parametrize("n_parts", [1, 2, 8, 64])
 def test_summaries_are_those_of_a_file(frame, in_file, n_parts):
     runner = collection_runner(dd.from_pandas(frame, npartitions=n_parts), "label")
-    each = runner.each(COUNT)
+    each = runner.each(*COUNT)
     lengths = [one.total("rows") for one in each]
     assert len(each) == n_parts
     assert sum(lengths) == N_ROWS
     assert same(merge(each), in_file[1])
     assert same(merge(each[::-1]), in_file[1])
-    assert same(runner.run(SAMPLE, lengths), in_file[2])
+    assert same(runner.run(*SAMPLE, lengths), in_file[2])
     assert runner.facts.categories == in_file[0].facts.categories == {"shop"}
-    assert [time.name for time in runner.times] == ["count", "sample"]
+    assert [name for name, _, _ in runner.times] == ["count", "sample"]
 
 
 def test_targets_may_be_apart(frame, in_file):
     x, y = dd.from_pandas(frame.drop(columns="label"), npartitions=3), dd.from_pandas(frame["label"], npartitions=3)
     runner = collection_runner(x, y)
     assert runner.target == "label"
-    assert same(merge(runner.each(COUNT)), in_file[1])
+    assert same(merge(runner.each(*COUNT)), in_file[1])
     nameless = collection_runner(x, y.rename("a"))
     assert nameless.target == "target"  # as a column is called "a"
 
@@ -83,18 +84,18 @@ def test_arrays_in_other_chunks(frame, in_file):
     y = da.from_array(frame["label"].to_numpy(), chunks=1000)
     runner = collection_runner(X, y)
     assert runner.facts.schema.names == ["x0", "x1", "target"]
-    found = merge(runner.each(dataclasses.replace(COUNT, target="target")))
+    found = merge(runner.each("count", partial(COUNT[1], target="target")))
     assert same(found, in_file[1])
 
 
 def test_empty_partitions(frame, in_file):
     x = dd.from_pandas(frame, npartitions=4)
     runner = collection_runner(dd.concat([x[x.a > 1e9], x, x[x.a > 1e9]]), "label")
-    each = runner.each(COUNT)
+    each = runner.each(*COUNT)
     lengths = [one.total("rows") for one in each]
     assert 0 in lengths
     assert same(merge(each), in_file[1])
-    assert same(runner.run(SAMPLE, lengths), in_file[2])
+    assert same(runner.run(*SAMPLE, lengths), in_file[2])
 
 
 def test_objects_have_the_type_that_all_partitions_have_in_common(frame):
@@ -103,15 +104,15 @@ def test_objects_have_the_type_that_all_partitions_have_in_common(frame):
     with dask.config.set({"dataframe.convert-string": False}):
         runner = collection_runner(dd.from_pandas(mixed, npartitions=4), "label")
         assert runner.facts.schema.field("note").type == pa.string()
-        assert merge(runner.each(COUNT)).total("rows") == N_ROWS
+        assert merge(runner.each(*COUNT)).total("rows") == N_ROWS
 
 
 def test_finished_partitions_are_not_read_again(in_file, tmp_path):
     table, folder = in_file[0].facts, SummaryFolder(tmp_path / "done")
     for n_read in (len(table.partitions), 0):
         runner = file_runner(table, pass_workers().results, folder=folder)
-        assert same(merge(runner.each(COUNT)), in_file[1])
-        assert runner.times[-1].read == n_read
+        assert same(merge(runner.each(*COUNT)), in_file[1])
+        assert runner.times[-1][2] == n_read
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_finished_partitions_are_not_read_again(in_file, tmp_path):
 def test_targets_that_do_not_fit_are_refused(frame, y, message):
     with pytest.raises(DataError, match=message):
         collection_runner(dd.from_pandas(frame, npartitions=2), y(frame)).each(
-            dataclasses.replace(COUNT, target="target")
+            "count", partial(COUNT[1], target="target")
         )
 
 
@@ -145,23 +146,23 @@ def test_targets_in_another_order_are_refused(frame):
     parts = dd.from_pandas(frame, npartitions=1)
     x, y = parts[["a", "shop"]], parts["label"].map_partitions(lambda part: part.iloc[::-1], meta=("label", int))
     with pytest.raises(DataError, match=r"Partition 0 \(from 0\) of X has another index than that of y"):
-        collection_runner(x, y).each(COUNT)
+        collection_runner(x, y).each(*COUNT)
     by_place = collection_runner(x, y.to_dask_array())  # asked for in so many words
-    assert merge(by_place.each(dataclasses.replace(COUNT, target="target"))).total("rows") == N_ROWS
+    assert merge(by_place.each("count", partial(COUNT[1], target="target"))).total("rows") == N_ROWS
 
 
 def test_rows_that_come_in_another_order_are_refused(frame):
     parts = dd.from_pandas(frame, npartitions=1).map_partitions(Reordered(), meta=frame.iloc[:0])
     runner = collection_runner(parts, "label")
-    lengths = [one.total("rows") for one in runner.each(COUNT)]
+    lengths = [one.total("rows") for one in runner.each(*COUNT)]
     with pytest.raises(DataError, match=r"sample: partition 0 \(from 0\) .* in another order, than in an earlier pass"):
-        runner.run(SAMPLE, lengths)
+        runner.run(*SAMPLE, lengths)
 
 
 def test_a_shuffle_in_a_fixed_order_is_not_refused(frame):
     with dask.config.set({"dataframe.shuffle.method": "tasks"}):
         runner = collection_runner(dd.from_pandas(frame, npartitions=4).shuffle("shop"), "label")
-        lengths = [one.total("rows") for one in runner.each(COUNT)]
-        samples = [runner.run(SAMPLE, lengths) for _ in range(3)]
+        lengths = [one.total("rows") for one in runner.each(*COUNT)]
+        samples = [runner.run(*SAMPLE, lengths) for _ in range(3)]
     assert same(samples[0], samples[1])
     assert same(samples[1], samples[2])

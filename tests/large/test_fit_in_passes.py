@@ -15,11 +15,10 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.counting import count_rows
 from qmedoid.large.fit import InPasses, fit_in_passes
 from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
+from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import SummaryFolder, file_runner, file_table
-from qmedoid.large.split import Sizes
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import model_bytes
 
@@ -55,9 +54,9 @@ def fitted(where: str, method: Any = RARE, *, runner: Any = None, **settings: An
     def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return with_places(owner.table_model(), sampled.rows), owner.notes_
+        return with_places(owner.model_, sampled.rows), owner.notes_
 
-    asked = {"test": 0.25, "sizes": Sizes(3_000, 20_000), **settings}
+    asked = {"test": 0.25, "sizes": (3_000, 20_000), **settings}
     return fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}, **asked), fit_sample)
 
 
@@ -149,7 +148,7 @@ def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
 
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        fit_in_passes(owner, runner, counted, PassSettings("class", {}, sizes=Sizes(6_000, 6_000)), look)
+        fit_in_passes(owner, runner, counted, PassSettings("class", {}, sizes=(6_000, 6_000)), look)
     sampled, whole = seen[0], made_table(n_rows).to_pandas()
     assert sampled.weights is not None
     training = whole.iloc[sampled.rows]
@@ -190,18 +189,18 @@ def test_finished_partitions_are_not_read_again(one_file: InPasses, tmp_path: Pa
     table = file_table(in_files(made_table(), tmp_path / "table", 4))
     first = file_runner(table, folder=SummaryFolder(tmp_path / "parts"))
     found = fitted("", runner=first)
-    assert [one.read for one in found.times] == [4, 4, 4, 4]
+    assert [read for _, _, read in found.times] == [4, 4, 4, 4]
     again = file_runner(table, folder=SummaryFolder(tmp_path / "parts"))
     repeated = fitted("", runner=again)
-    assert [one.read for one in repeated.times] == [0, 0, 0, 0]
+    assert [read for _, _, read in repeated.times] == [0, 0, 0, 0]
     assert model_bytes(repeated.model) == model_bytes(one_file.model)
     # A torn file is none, and a changed partition is another one.
     torn = next((tmp_path / "parts").glob("judge-*"))
     torn.write_bytes(torn.read_bytes()[:-1])
-    assert [one.read for one in fitted("", runner=replace(again, times=[])).times] == [0, 0, 0, 1]
+    assert [read for _, _, read in fitted("", runner=replace(again, times=[])).times] == [0, 0, 0, 1]
     pq.write_table(made_table(3_000, seed=1), tmp_path / "table" / "part-000.parquet")
     changed = file_runner(file_table(tmp_path / "table"), folder=SummaryFolder(tmp_path / "parts"))
-    assert fitted("", runner=changed).times[0].read == 1
+    assert fitted("", runner=changed).times[0][2] == 1
 
 
 def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
@@ -215,7 +214,7 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
 
     runner = file_runner(file_table(in_files(table, tmp_path / "first", 1)))
     owner = MedoidClassifier(method=RARE, random_state=0)
-    settings = PassSettings("class", {}, test=0.0, sizes=Sizes(3_000, 20_000))
+    settings = PassSettings("class", {}, test=0.0, sizes=(3_000, 20_000))
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
         fit_in_passes(owner, runner, counted, settings, look)
@@ -248,9 +247,9 @@ def _held(where: str, roles: Any, **settings: Any) -> pa.Table:
     def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
         owner._settled, owner._totals = sampled.inferred, sampled.totals
         owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return owner.table_model(), []
+        return owner.model_, []
 
-    asked = PassSettings("class", roles, test=0.25, sizes=Sizes(3_000, 20_000), **settings)
+    asked = PassSettings("class", roles, test=0.25, sizes=(3_000, 20_000), **settings)
     return fit_in_passes(owner, runner, count_rows(runner, "class"), asked, fit_sample).held_out
 
 

@@ -13,7 +13,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.large.base import ROW, Summary, chances, content_hashes, kept_rows, key_of, merge, uniform
 from qmedoid.large.fit_sample import scale_for
 from qmedoid.large.runner import SUFFIX, SummaryFolder
-from qmedoid.large.split import Sizes, class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
+from qmedoid.large.split import class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
 
 
 def summary(first: int, n: int) -> Summary:
@@ -104,13 +104,12 @@ def test_a_summary_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> No
 
 
 def test_rates_fill_the_sample_and_no_class_is_lost() -> None:
-    sizes = Sizes(10_000, 50_000)
-    rare = class_rates({"0": 1_000_000, "1": 1_700}, 0.7, sizes, frozenset({"1"}))
+    rare = class_rates({"0": 1_000_000, "1": 1_700}, 0.7, 10_000, frozenset({"1"}))
     assert rare["1"] == 1.0
     assert 0.7 * (1_000_000 * rare["0"] + 1_700 * rare["1"]) == pytest.approx(8_000)
-    many = class_rates({"0": 10_000_000, "1": 1_000_000}, 0.7, sizes, frozenset({"1"}))
+    many = class_rates({"0": 10_000_000, "1": 1_000_000}, 0.7, 10_000, frozenset({"1"}))
     assert 0.7 * 1_000_000 * many["1"] == pytest.approx(2_000)
-    even = class_rates({"a": 900_000, "b": 99_950, "c": 50}, 0.5, sizes, frozenset())
+    even = class_rates({"a": 900_000, "b": 99_950, "c": 50}, 0.5, 10_000, frozenset())
     assert even["a"] == even["b"]
     assert even["c"] == 1.0
     assert 0.5 * 999_950 * even["a"] == pytest.approx(10_000, rel=1e-3)
@@ -129,14 +128,14 @@ def test_memory_decides_how_many_rows_are_fitted_and_judged() -> None:
         with pytest.raises(ParameterError, match="a size such as 2GB"):
             memory_bytes(bad)
     small, large = sizes_for(2**30, 30), sizes_for(2**31, 30)
-    assert small.sample < large.sample
-    assert needed_bytes(large.sample, 30) <= 2**31 < needed_bytes(large.sample + 2, 30)
+    assert small[0] < large[0]
+    assert needed_bytes(large[0], 30) <= 2**31 < needed_bytes(large[0] + 2, 30)
     schema = pa.schema([("a", pa.float64()), ("b", pa.string()), ("c", pa.int8())])
     assert width_of(schema) == 6
-    assert shares_for(10_000, Sizes(1_000, 50_000), 0.25, is_asked=False)[0] == 0.25
-    assert shares_for(10_000_000, Sizes(1_000, 50_000), 0.25, is_asked=False)[0] == 0.005
+    assert shares_for(10_000, 50_000, 0.25, is_asked=False)[0] == 0.25
+    assert shares_for(10_000_000, 50_000, 0.25, is_asked=False)[0] == 0.005
     with pytest.raises(ParameterError, match=r"give a share of at most 0\.005"):
-        shares_for(10_000_000, Sizes(1_000, 50_000), 0.25, is_asked=True)
+        shares_for(10_000_000, 50_000, 0.25, is_asked=True)
 
 
 def test_places_of_kept_rows_are_those_in_the_table() -> None:

@@ -12,14 +12,14 @@ from qmedoid.explain.explaining import explain_record
 from qmedoid.explain.view import reason_text
 from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.results import ADDED, ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.score_settings import ADDED, ScoreSettings
 
 
 @pytest.fixture(scope="module", params=[2, 3])
 def case(request):
     table, classifier = fitted(request.param)
-    return table, SavedModel(classifier.table_model())
+    return table, SavedModel(classifier.model_)
 
 
 def test_reasons_are_the_columns_that_an_explanation_names_first(case):
@@ -90,7 +90,7 @@ def test_what_there_is_not_is_refused(case):
         model.score_table(table, add=["row", "prices"])
     with pytest.raises(ParameterError, match="'row' cannot be carried"):
         model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
-    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source"))).add == ("source", "row")
+    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source")), ()).add == ("source", "row")
 
 
 def test_models_without_probabilities_add_none():
@@ -101,4 +101,4 @@ def test_models_without_probabilities_add_none():
         table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
     )
     with pytest.raises(ModelError, match="no probabilities"):
-        SavedModel(classifier.table_model()).score_table(table, add=["probabilities"])
+        SavedModel(classifier.model_).score_table(table, add=["probabilities"])

@@ -24,7 +24,7 @@ from qmedoid.tables.writing import NAMES, _bad_cells, find_bad_rows
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted()[1].table_model()
+    return fitted()[1].model_
 
 
 def broken_lines(n=60, seed=0, newline="\n"):
@@ -175,7 +175,7 @@ def test_cells_that_a_model_cannot_fill_in_are_bad():
     labels = table["y"].to_pylist()
     # The method of a classifier of raw tables was fitted on encoded columns, in which nothing is missing.
     front = MedoidClassifier(method=EvidenceClassifier(n_medoids=6), random_state=0).fit(numbers.to_pandas(), labels)
-    plain = SavedModel(front.estimator_.table_model())
+    plain = SavedModel(front.estimator_.model_)
     numbers = numbers.rename_columns(["x0", "x1"])
     odd = with_column(numbers.slice(0, 3), "x1", pa.array([1.0, None, float("nan")]))
     found = plain.score_table(odd, on_bad_row="flag")["flag"].to_pylist()

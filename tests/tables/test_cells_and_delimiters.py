@@ -24,7 +24,7 @@ def test_every_sign_that_begins_a_formula_is_guarded_in_cells_and_in_names(tmp_p
     texts = [f"{sign}x", f"{sign}1+1", f"{sign}=1", f"x{sign}"]
     batch = pa.record_batch({f"{sign}name": texts})
     with open_sink(str(path), batch.schema) as sink:
-        sink.write(batch)
+        sink(batch)
     with path.open(encoding="utf-8", newline="") as file:
         (name,), *cells = csv.reader(file, delimiter="\t" if ending == ".tsv" else ",")
     assert name == f"'{sign}name"

@@ -122,7 +122,7 @@ def test_arrays_go_by_the_order_of_the_contract(tmp_path):
 def test_nothing_at_a_path(tmp_path):
     with pytest.raises(ModelError, match="no saved model"):
         qmedoid.load(tmp_path / "none")
-    assert isinstance(SavedModel(fitted()[1].table_model()).classes_, np.ndarray)
+    assert isinstance(SavedModel(fitted()[1].model_).classes_, np.ndarray)
 
 
 @pytest.fixture(scope="module")

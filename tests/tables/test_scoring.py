@@ -8,13 +8,13 @@ import pytest
 from fitted_tables import fitted, raw_table, score, with_column
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.results import ADDED
+from qmedoid.tables.score_settings import ADDED
 from qmedoid.tables.scoring import TableReading
 
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted()[1].table_model()
+    return fitted()[1].model_
 
 
 def saved(table, path):
@@ -63,7 +63,7 @@ def test_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending
 def test_refused_table_is_closed(model, tmp_path):
     file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
     with pytest.raises(BrokenContractError, match="missing: 'x1'"):
-        TableReading(model, file, "error")
+        TableReading(model, file)
 
 
 def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
@@ -100,8 +100,8 @@ def test_table_without_rows_gives_results_without_rows(model, tmp_path, ending):
 
 def test_reading_takes_only_columns_that_the_model_reads(model, tmp_path):
     table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
-    with TableReading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
-        ((batch, extra),) = reading.batches(False, ["list"])
+    with TableReading(model, saved(table, tmp_path / "t.parquet")) as reading:
+        ((batch, extra),) = reading.batches(["list"])
     names = [model.contract.columns[place].name for place in model.layout.used]
     assert batch.schema.names == names
     assert extra.schema.names == ["list"]

@@ -26,7 +26,7 @@ def case():
             "when": pa.array([None if k % 4 == 0 else datetime.date(2024, 1, 1 + k % 28) for k in range(n)]),
         }
     )
-    model = MedoidClassifier(refine="never", random_state=0).fit(table, codes).table_model()
+    model = MedoidClassifier(refine="never", random_state=0).fit(table, codes).model_
     return table, codes, model
 
 

@@ -31,8 +31,8 @@ RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 def written(folder, batch, name="o.csv", **options):
     path = folder / name
     with open_sink(str(path), batch.schema, **options) as sink:
-        sink.write(batch)
-        sink.write(batch.slice(0, 1))
+        sink(batch)
+        sink(batch.slice(0, 1))
     return path
 
 
@@ -71,7 +71,7 @@ def test_text_cells_never_begin_a_formula(texts):
     sys.stdout = io.TextIOWrapper(out, encoding="utf-8")
     try:
         with open_sink("-", batch.schema) as sink:
-            sink.write(batch)
+            sink(batch)
     finally:
         wrapper, sys.stdout = sys.stdout, kept
         wrapper.detach()
@@ -123,7 +123,7 @@ def test_failure_leaves_what_was_there(tmp_path, ending):
 
     def fail():
         with open_sink(str(path), BATCH.schema) as sink:
-            sink.write(BATCH)
+            sink(BATCH)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -50,8 +50,8 @@ class Asked(NamedTuple):
 @contextmanager
 def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
     """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.large.counting import count_rows
     from qmedoid.large.fit_sample import PassSettings
+    from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
 
@@ -247,5 +247,5 @@ def tell_passes(found: Any) -> FitPassesDict:
     return {
         "rows": found.rows,
         "sampled": found.sampled,
-        "passes": [{"name": one.name, "seconds": round(one.seconds, 3), "read": one.read} for one in found.times],
+        "passes": [{"name": name, "seconds": round(seconds, 3), "read": read} for name, seconds, read in found.times],
     }

@@ -119,6 +119,6 @@ def fetch(options: DataFetchOptions) -> None:
 
 
 def _write(table: pa.Table, out: str) -> None:
-    with open_sink(out, table.schema, safe_csv=False) as sink:
+    with open_sink(out, table.schema, safe_csv=False) as write:
         for batch in table.to_batches():
-            sink.write(batch)
+            write(batch)

@@ -81,10 +81,11 @@ def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOption
             with _named(name):
                 readings.append(stack.enter_context(options.reading(one.model, table)))
 
-        def compare(lenient: bool) -> DecisionTally:
+        def compare() -> DecisionTally:
+            readings[1].lenient = readings[0].lenient
             tally = DecisionTally(old.model, new.model)
-            first = (batch for batch, _ in readings[0].batches(lenient, on_progress=progress))
-            second = (batch for batch, _ in readings[1].batches(lenient))
+            first = (batch for batch, _ in readings[0].batches(on_progress=progress))
+            second = (batch for batch, _ in readings[1].batches())
             for batches in aligned(first, second):
                 tally.add(batches, [reading.issues for reading in readings])
             return tally

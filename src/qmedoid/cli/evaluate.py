@@ -24,7 +24,7 @@ from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.documents import EvaluationDict
-from qmedoid.tables.evaluating import SEEN, EvaluatedFile, evaluate_file, labeled_report, report_notes, without_seen
+from qmedoid.tables.evaluating import SEEN, evaluate_file, labeled_report, report_notes, without_seen
 from qmedoid.tables.writing import NAMES, check_output
 
 
@@ -74,18 +74,21 @@ def run(options: EvaluateOptions) -> None:
     if options.bad_rows is not None:
         check_output(options.bad_rows, options.table, force=options.force, columns=NAMES)
     with reading_bar("evaluating") as progress:
-        found = evaluate_file(loaded, options.table, name, settings_of(options), on_progress=progress)
-    codes = found.codes if options.all_rows else without_seen(loaded, found.codes, found.hashes)
+        codes, decided, hashes, novelty, (n_bad, first_bad) = evaluate_file(
+            loaded, options.table, name, settings_of(options), on_progress=progress
+        )
+    if not options.all_rows:
+        codes = without_seen(loaded, codes, hashes)
     is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None
     if isinstance(stored, Mapping):
         report, said = cast("EvaluationDict", stored), [_all_seen(int((codes == SEEN).sum()), stored["rows"])]
     else:
-        report = labeled_report(loaded, codes, found.decided, found.hashes)
+        report = labeled_report(loaded, codes, decided, hashes)
         said = report_notes(loaded, report)
     spent = None
     if options.budgets is not None:
-        known, scores = codes >= 0, found.decided.scores
+        known, scores = codes >= 0, decided.scores
         spent = budgets_on_rows(listed(options.budgets), codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
     left_out = report["left_out"]
     if left_out["missing"] or left_out["unknown"]:
@@ -94,21 +97,23 @@ def run(options: EvaluateOptions) -> None:
         )
     if loaded.seen is None:
         said.append("whether these rows are new is not known: the model file has no hashes of its training rows")
-    if found.bad_rows:
-        said.insert(0, _left_out(found, options.bad_rows))
+    if n_bad:
+        such = "row that" if n_bad == 1 else "rows that"
+        kept = "--bad-rows FILE keeps them" if options.bad_rows is None else f"written to {options.bad_rows}"
+        said.insert(0, f"left out: {n_bad:,} {such} could not be read, the first {first_bad}; {kept}.")
     for one in said:
         note(one)
-    found.novelty.warn()
+    novelty.warn()
     operating = loaded.decision.operating
     if options.json:
         document: EvaluateDict = {
             **report,
             "source": "table" if stored is None else "held-out",
-            "bad_rows": found.bad_rows,
+            "bad_rows": n_bad,
             "bad_rows_file": options.bad_rows,
             "operating": None if operating is None else operating.as_dict(),
             "budgets": [budget_dict(*one) for one in spent or ()],
-            "novelty": found.novelty.as_dict(),
+            "novelty": novelty.as_dict(),
         }
         if spent is None:
             del document["budgets"]
@@ -132,10 +137,3 @@ def _all_seen(seen: int, rows: int) -> str:
         f"all {seen:,} rows with a class were seen in fitting, so they do not show how good the model is on new rows: "
         f"these figures are of the {rows:,} rows that the fit held out (--all-rows counts the table)"
     )
-
-
-def _left_out(found: EvaluatedFile, bad_rows: str | None) -> str:
-    """What is said of rows that could not be read."""
-    several = "row that" if found.bad_rows == 1 else "rows that"
-    where = "--bad-rows FILE keeps them" if bad_rows is None else f"written to {bad_rows}"
-    return f"left out: {found.bad_rows:,} {several} could not be read, the first {found.first_bad}; {where}."

@@ -129,9 +129,9 @@ def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: Ex
         if not labeled:
             note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
-        def look(lenient: bool) -> NearestRows:
+        def look() -> NearestRows:
             nearest = NearestRows(model, record, contributions, skip=skip)
-            for batch, extra in reading.batches(lenient, labeled, as_text=True):
+            for batch, extra in reading.batches(labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 

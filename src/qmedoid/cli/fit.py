@@ -300,7 +300,7 @@ def _tell(
         print_comparison(crossed, about, verbose=options.verbose)
     rows += "rows"
     if passes is not None:
-        spent = ", ".join(f"{one.name} {one.seconds:.1f} s" for one in passes.times)
+        spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds, _ in passes.times)
         print(f"Passes over {passes.rows:,} rows: {spent}.")
         rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
     print(

@@ -87,9 +87,9 @@ def _of_table(model: Model, table: str, options: ImportanceOptions) -> Any:
         reading_bar("contributions") as progress,
     ):
 
-        def look(lenient: bool) -> ImportanceTally:
+        def look() -> ImportanceTally:
             tally = ImportanceTally(model)
-            for batch, _ in reading.batches(lenient, on_progress=progress):
+            for batch, _ in reading.batches(on_progress=progress):
                 decided, columns = decide_batch(model, batch, reading.issues)
                 tally.add(columns, decided)
             return tally
@@ -113,9 +113,9 @@ def effect(options: EffectOptions) -> None:
         reading_bar("contributions") as progress,
     ):
 
-        def look(lenient: bool) -> Effect:
+        def look() -> Effect:
             tally = EffectTally(loaded, options.column, options.toward)
-            for batch, _ in reading.batches(lenient, on_progress=progress):
+            for batch, _ in reading.batches(on_progress=progress):
                 tally.add(batch, decide_batch(loaded, batch, reading.issues)[1])
             return tally.report(options.bins)
 

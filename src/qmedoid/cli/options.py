@@ -148,9 +148,10 @@ class ReadingOptions(Options):
 
     def reading(self, model: "Model", table: str, **how: Any) -> "TableReading":
         """A table as a model reads it."""
+        from qmedoid.tables.score_settings import ScoreSettings
         from qmedoid.tables.scoring import TableReading
 
-        return TableReading(model, table, self.on_mismatch, **how, **self.dialect)
+        return TableReading(model, table, ScoreSettings(on_mismatch=self.on_mismatch, **self.dialect), **how)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,9 +88,9 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
                 f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
 
-        def collect(lenient: bool) -> LabeledTally:
+        def collect() -> LabeledTally:
             tally = LabeledTally(saved.model)
-            for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress):
+            for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
                 tally.add(batch, extra.column(name), reading.issues, reading.novelty)
             return tally
 

@@ -218,12 +218,12 @@ def score_settings(options: ScoreOptions) -> ScoreSettings:
     add = listed(options.add) + (["reasons"] if options.reasons is not None else [])
     add += ["reasons", "sentence"] if options.explain is not None else []
     columns, n_reasons = tuple(listed(options.columns)), options.reasons or options.explain or 3
-    return replace(settings_of(options), columns=columns, add=tuple(add), n_reasons=n_reasons)
+    return settings_of(options, columns=columns, add=tuple(add), n_reasons=n_reasons)
 
 
-def settings_of(options: Any) -> ScoreSettings:
-    """The settings with the options of the same names."""
-    return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS})
+def settings_of(options: Any, **settings: Any) -> ScoreSettings:
+    """The settings with the options of the same names, and others."""
+    return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS} | settings)
 
 
 def model_at_cut(

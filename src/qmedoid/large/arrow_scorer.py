@@ -80,7 +80,7 @@ def arrow_scorer(
             )
     model = load_cached(path)
     settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
-    ResultColumns(model.model, settings).check_carried(columns)
+    ResultColumns(model.model, settings, columns)
     return ArrowScorer(str(Path(path).absolute()), model.sha256, settings)
 
 
@@ -194,8 +194,7 @@ class _Blocks:
     def __init__(self, scorer: ArrowScorer, first: pa.Table) -> None:
         self.settings, self.model = scorer.settings, cached_model(scorer.path, scorer.sha256).model
         self.empty, self.n_rows, self._issues = first.slice(0, 0), 0, Issues()
-        self._columns = ResultColumns(self.model, self.settings)
-        self._columns.check_carried(first.column_names)
+        self._columns = ResultColumns(self.model, self.settings, first.column_names)
         self._difference = compare_columns(self.model.contract, first.schema)
         if self.settings.on_mismatch == "error":
             self._difference.raise_or_warn("error")

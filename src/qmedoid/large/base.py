@@ -9,9 +9,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,23 +55,17 @@ class Summary:
         return sum(self.counts.get(what, {}).values())
 
 
-class Pass(Protocol):
-    """What is done with every partition; a dataclass of plain values and models that can be sent to another process."""
+Pass = partial[Summary]
+"""What is done with every partition: a function of its source and of the place of its first row in the table.
 
-    @property
-    def name(self) -> str:
-        """Short, for progress bars."""
-
-    def summarize(self, source: TableSource, first_row: int) -> Summary:
-        """The summary of a partition, whose first row has this place in the table."""
+Its other arguments, by name, are plain values and models that can be sent to another process."""
 
 
 def facts_of(one: Pass) -> dict[str, str]:
     """All that a summary depends on besides the rows, which names the files of finished partitions."""
-    facts = {name: value for name, value in vars(one).items() if name != "name"}
     return {
         name: blake2b(model_bytes(value), digest_size=16).hexdigest() if isinstance(value, Model) else repr(value)
-        for name, value in facts.items()
+        for name, value in one.keywords.items()
     }
 
 

@@ -244,7 +244,7 @@ def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | N
 def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
     one, layout = shared
     table = layout.table(place, x, y)
-    return one.summarize(layout.source(place, table), first_row), table_digest(table)
+    return one(layout.source(place, table), first_row), table_digest(table)
 
 
 def _free_name(given: str | None, names: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,17 +20,7 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Pass, Summary
-from qmedoid.large.counting import SAMPLE, Counted, SamplePass, count_rows
-from qmedoid.large.evaluation import (
-    HELD_OUT,
-    JUDGED,
-    JudgedRows,
-    JudgePass,
-    calibrate_judged,
-    check_calibrating,
-    judged_report,
-)
+from qmedoid.large.base import ROW, Summary
 from qmedoid.large.fit_sample import (
     FitSample,
     PassSettings,
@@ -39,7 +31,20 @@ from qmedoid.large.fit_sample import (
     sample_of,
     with_places,
 )
-from qmedoid.large.runner import PassTime, Runner
+from qmedoid.large.passes import (
+    HELD_OUT,
+    JUDGED,
+    SAMPLE,
+    Counted,
+    JudgedRows,
+    calibrate_judged,
+    check_calibrating,
+    count_rows,
+    judge_rows,
+    judged_report,
+    sample_rows,
+)
+from qmedoid.large.runner import Runner
 from qmedoid.large.split import (
     CALIBRATE,
     DEFAULT_MEMORY,
@@ -83,7 +88,8 @@ class InPasses(NamedTuple):
     notes : list of str
     rows, training_rows, sampled : int
         Rows with a class, those that were not held out, and those that the model was fitted on.
-    times : list of PassTime
+    times : list of tuple
+        Of each pass its name, seconds, and partitions that had to be read.
     """
 
     model: Model
@@ -93,13 +99,14 @@ class InPasses(NamedTuple):
     rows: int
     training_rows: int
     sampled: int
-    times: list[PassTime]
+    times: list[tuple[str, float, int]]
 
 
 def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
     """All rows with a class, in their types: a table that fits in memory."""
-    everything = SamplePass(runner.facts.reading, target, dict.fromkeys(counted.counts, 1.0), 0, name="read")
-    return runner.run(everything, counted.lengths).rows[SAMPLE]
+    rates = dict.fromkeys(counted.counts, 1.0)
+    everything = partial(sample_rows, reading=runner.facts.reading, target=target, rates=rates, seed=0)
+    return runner.run("read", everything, counted.lengths).rows[SAMPLE]
 
 
 def fit_in_passes(
@@ -133,14 +140,14 @@ class _Fit:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
         self.reading = runner.facts.reading
         self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
-        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes, settings.test, is_asked=settings.is_asked)
+        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes[1], settings.test, is_asked=settings.is_asked)
         self.rare = self._rare_texts()
         share = 1.0 - self.test - self.calibrate
-        self.rates = class_rates(self.counted.counts, share, self.sizes, self.rare)
+        self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
         settings, target = self.settings, self.settings.target
-        raw = self._run(SamplePass(self.reading, target, self.rates, settings.seed)).rows[SAMPLE]
+        raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.roles)
         how: dict[str, Any] = {"roles": settings.roles, "date_order": settings.date_order, "missing": settings.missing}
         inferred = infer_columns(table, skip={target, ROW}, n_rows=self.counted.n_rows, **how)
@@ -149,14 +156,14 @@ class _Fit:
         training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
-            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes.sample)
+            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes[0])
             training, weights = add_hard_rows(
                 self.owner, self.runner, self.counted.lengths, settings, training, inferred, split, sample
             )
         sampled = sample_of(training, self.runner.facts, settings, inferred, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
-        found = self._run(JudgePass(self.reading, target, model, split, held_rate, settings.seed))
+        found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
         calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
@@ -168,8 +175,10 @@ class _Fit:
             calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times
         )
 
-    def _run(self, one: Pass) -> Summary:
-        return self.runner.run(one, self.counted.lengths)
+    def _run(self, name: str, function: Callable[..., Summary], **how: Any) -> Summary:
+        settings = self.settings
+        one = partial(function, reading=self.reading, target=settings.target, seed=settings.seed, **how)
+        return self.runner.run(name, one, self.counted.lengths)
 
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""

@@ -5,6 +5,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
 from qmedoid.large.runner import Runner, TableFacts
-from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, Sizes, read_cells
+from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, read_cells
 from qmedoid.model.model import Model
 from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
@@ -45,7 +46,7 @@ class PassSettings:
     seed : int
     missing : mapping
         Values that are read as missing, by column.
-    sizes : Sizes or None
+    sizes : tuple of int or None
         Rows that are fitted and judged at most; by the memory where None.
     """
 
@@ -59,7 +60,7 @@ class PassSettings:
     date_order: DateOrder | None = None
     seed: int = 0
     missing: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    sizes: Sizes | None = None
+    sizes: tuple[int, int] | None = None
 
 
 class Sampled(NamedTuple):
@@ -166,8 +167,10 @@ def add_hard_rows(
     pilot = _pilot(owner, runner, settings, training, is_rare, inferred)
     known = likeness(pilot, reading.in_kinds(training, split.columns))
     scale = scale_for(known[~is_rare], 1.0 / rate, sample.n_hard)
-    looking = LikenessPass(reading, settings.target, tuple(sorted(sample.common)), pilot, split, scale, settings.seed)
-    hard = runner.run(looking, lengths).rows[HARD]
+    common, seed = tuple(sorted(sample.common)), settings.seed
+    how: dict[str, Any] = {"common": common, "pilot": pilot, "split": split, "scale": scale, "seed": seed}
+    looking = partial(hard_rows, reading=reading, target=settings.target, **how)
+    hard = runner.run("hard rows", looking, lengths).rows[HARD]
     new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
     together = in_order([training, hard.filter(pa.array(new))])
     odds = likeness(pilot, reading.in_kinds(together, split.columns))
@@ -213,37 +216,34 @@ def likeness(pilot: Model, rows: pa.RecordBatch | pa.Table) -> Array:
     return odds
 
 
-@dataclass(frozen=True)
-class LikenessPass:
+def hard_rows(
+    source: TableSource,
+    first_row: int,
+    *,
+    reading: RawReading,
+    target: str,
+    common: tuple[str, ...],
+    pilot: Model,
+    split: RowSplit,
+    scale: float,
+    seed: int,
+) -> Summary:
     """Training rows of the common class, each kept if its chance is below min(1, odds · τ)."""
-
-    reading: RawReading
-    target: str
-    common: tuple[str, ...]
-    pilot: Model
-    split: RowSplit
-    scale: float
-    seed: int
-    name: str = "hard rows"
-
-    def summarize(self, source: TableSource, first_row: int) -> Summary:
-        """Draw hard rows of a partition."""
-        key, found, places = key_of(HARD, self.seed), list[pa.RecordBatch](), []
-        for batch, row in self.reading.batches(source, first_row):
-            codes, texts = label_texts(batch.column(self.target))
-            is_common = np.array([*(text in self.common for text in texts), False])[codes]
-            drawn = chances(key, row, batch.num_rows)
-            read = self.reading.in_kinds(batch, self.split.columns)
-            odds = likeness(self.pilot, read)
-            taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * self.scale)))
-            if not len(taken):
-                continue
-            kept = batch.take(pa.array(taken))
-            some = self.reading.in_kinds(kept, self.split.columns)
-            is_train = self.split.parts(read_cells(some, self.split.columns), kept, taken + row)[0] == TRAIN
-            found.append(kept.filter(pa.array(is_train)))
-            places.append(taken[is_train] + row)
-        return Summary({}, {HARD: kept_rows(found, self.reading.schema(source), places)})
+    key, found, places = key_of(HARD, seed), list[pa.RecordBatch](), []
+    for batch, row in reading.batches(source, first_row):
+        codes, texts = label_texts(batch.column(target))
+        is_common = np.array([*(text in common for text in texts), False])[codes]
+        drawn = chances(key, row, batch.num_rows)
+        odds = likeness(pilot, reading.in_kinds(batch, split.columns))
+        taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * scale)))
+        if not len(taken):
+            continue
+        kept = batch.take(pa.array(taken))
+        some = reading.in_kinds(kept, split.columns)
+        is_train = split.parts(read_cells(some, split.columns), kept, taken + row)[0] == TRAIN
+        found.append(kept.filter(pa.array(is_train)))
+        places.append(taken[is_train] + row)
+    return Summary({}, {HARD: kept_rows(found, reading.schema(source), places)})
 
 
 def scale_for(odds: Array, each: float, count: float) -> float:

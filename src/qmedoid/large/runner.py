@@ -12,9 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -237,14 +237,6 @@ def _unpacked(content: bytes) -> Summary:
     return Summary(head["counts"], rows)
 
 
-class PassTime(NamedTuple):
-    """A pass that was run: its name, seconds, and partitions that had to be read."""
-
-    name: str
-    seconds: float
-    read: int
-
-
 OnRows = Callable[[str, int, int | None], None]
 """Progress callback; receives the name of the pass, the rows that are done, and all rows where these are known."""
 Results = Callable[[str, Callable[..., Any], Any, Sequence[tuple[Any, ...]]], Iterator[tuple[int, Any]]]
@@ -278,6 +270,8 @@ class Runner:
     folder : SummaryFolder or None
         Where summaries of finished partitions are kept, if they are.
     on_rows : callable or None
+    times : list of tuple
+        Of each pass that was run its name, seconds, and partitions that had to be read.
     """
 
     facts: TableFacts
@@ -289,43 +283,42 @@ class Runner:
     target: str | None = None
     folder: SummaryFolder | None = None
     on_rows: OnRows | None = None
-    times: list[PassTime] = field(default_factory=list)
+    times: list[tuple[str, float, int]] = field(default_factory=list)
     _digests: list[str] = field(default_factory=list)
     # What the rows of partitions were in the first pass that has read them.
     _rows_seen: dict[int, Any] = field(default_factory=dict)
 
-    def each(self, one: Pass) -> list[Summary]:
+    def each(self, name: str, one: Pass) -> list[Summary]:
         """The summary of every partition, in order; places of rows are counted from 0 in each of them."""
-        return self._summaries(one, [0] * len(self.tasks), self.lengths)
+        return self._summaries(name, one, [0] * len(self.tasks), self.lengths)
 
-    def run(self, one: Pass, lengths: Sequence[int]) -> Summary:
+    def run(self, name: str, one: Pass, lengths: Sequence[int]) -> Summary:
         """The merged summary of all partitions, which have so many rows."""
-        starts = [sum(lengths[:place]) for place in range(len(lengths))]
-        return merge(self._summaries(one, starts, lengths))
+        return merge(self._summaries(name, one, [0, *accumulate(lengths)][: len(lengths)], lengths))
 
-    def _summaries(self, one: Pass, starts: Sequence[int], lengths: Sequence[int | None]) -> list[Summary]:
+    def _summaries(self, name: str, one: Pass, starts: Sequence[int], lengths: Sequence[int | None]) -> list[Summary]:
         began = time.perf_counter()
         for place in range(len(self.tasks)):
-            self._check_rows(one, place, None)
-        keys = self._keys(one, starts)
+            self._check_rows(name, place, None)
+        keys = self._keys(name, one, starts)
         found = [None if self.folder is None else self.folder.get(key) for key in keys]
         left = [place for place, summary in enumerate(found) if summary is None]
         total = None if None in lengths else sum(n for n in lengths if n is not None)
         done = sum(lengths[place] or summary.total("rows") for place, summary in enumerate(found) if summary)
         tasks = [(starts[place], *self.tasks[place]) for place in left]
-        for number, (summary, rows) in self.results(one.name, self.summarize, (one, self.more), tasks):
+        for number, (summary, rows) in self.results(name, self.summarize, (one, self.more), tasks):
             place = left[number]
-            self._check_rows(one, place, rows)
+            self._check_rows(name, place, rows)
             found[place] = summary
             if self.folder is not None:
                 self.folder.put(keys[place], summary)
             done += lengths[place] or summary.total("rows")
             if self.on_rows is not None:
-                self.on_rows(one.name, done, total)
-        self.times.append(PassTime(one.name, time.perf_counter() - began, len(left)))
+                self.on_rows(name, done, total)
+        self.times.append((name, time.perf_counter() - began, len(left)))
         return [summary for summary in found if summary is not None]
 
-    def _check_rows(self, one: Pass, place: int, rows: Any) -> None:
+    def _check_rows(self, name: str, place: int, rows: Any) -> None:
         """Refuse a partition whose rows are others, or in another order, than in an earlier pass."""
         part = self.tasks[place][0]
         if isinstance(part, FilePartition):
@@ -335,12 +328,12 @@ class Runner:
         if isinstance(part, FilePartition):
             raise DataError(f"{part.path} was changed while the table was fitted: begin again when it is complete.")
         raise DataError(
-            f"{one.name}: partition {place} (from 0) of {self.facts.description} has other rows, or the same in "
+            f"{name}: partition {place} (from 0) of {self.facts.description} has other rows, or the same in "
             "another order, than in an earlier pass. After a shuffle, or with random numbers, every computation may "
             "give others: write the collection to Parquet and fit that, or persist() it, on workers that stay."
         )
 
-    def _keys(self, one: Pass, starts: Sequence[int]) -> list[str]:
+    def _keys(self, name: str, one: Pass, starts: Sequence[int]) -> list[str]:
         """Names of the summaries in the folder."""
         if self.folder is None:
             return [""] * len(starts)
@@ -349,7 +342,7 @@ class Runner:
             self._digests = [found[place] for place in range(len(self.tasks))]
         facts = facts_of(one)
         return [
-            self.folder.key(one.name, {**facts, "first_row": start}, digest)
+            self.folder.key(name, {**facts, "first_row": start}, digest)
             for start, digest in zip(starts, self._digests, strict=True)
         ]
 
@@ -402,7 +395,7 @@ def on_threads(
 
 def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> tuple[Summary, None]:
     with part.open() as source:
-        return shared[0].summarize(source, first_row), None
+        return shared[0](source, first_row), None
 
 
 def _digest(_: None, part: FilePartition) -> str:

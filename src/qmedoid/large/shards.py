@@ -30,7 +30,7 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
 from qmedoid.tables.documents import ResultFilesDict
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
-from qmedoid.tables.scoring import OnProgress, ScoredFile, TablePart, score_file
+from qmedoid.tables.scoring import OnProgress, ScoredFile, score_file
 from qmedoid.tables.source import find_files, open_table
 
 
@@ -118,8 +118,9 @@ def score_part(task: ScoreTask, on_progress: OnProgress | None = None) -> PartRe
 
         model = at(cached_model(task.model, task.sha256).model, task.cut)
         settings = replace(settings, bad_rows=None if aside is None else str(aside))
-        part = TablePart(task.types, foot)
-        scored = score_file(model, str(path), str(folder / output), settings, on_progress=on_progress, part=part)
+        scored = score_file(
+            model, str(path), str(folder / output), settings, on_progress=on_progress, types=task.types, foot=foot
+        )
     except QMedoidError as error:
         error.args = (f"{task.name}: {error}", *error.args[1:])
         raise

@@ -9,7 +9,7 @@ rows are held out.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -138,27 +138,20 @@ def memory_bytes(memory: int | str) -> int:
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
-class Sizes(NamedTuple):
-    """Rows of the sample that is fitted, and rows that are judged, at most."""
-
-    sample: int
-    judged: int
-
-
 def width_of(schema: pa.Schema) -> int:
     """Numbers that a row of a table becomes, about."""
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return sum(_NUMBERS if any(holds(one.type) for holds in plain) else _OTHERS for one in schema)
 
 
-def sizes_for(memory: int, width: int) -> Sizes:
-    """What fits in so many bytes; `width` is that of `width_of`."""
+def sizes_for(memory: int, width: int) -> tuple[int, int]:
+    """Rows that can be fitted and rows that can be judged in so many bytes; `width` is that of `width_of`."""
     if memory < LEAST_MEMORY:
         raise ParameterError(
             f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
         )
     free = memory - _BASE
-    return Sizes(min(int(free / _row_bytes(width)), MOST_ROWS), int(free / _JUDGED_BYTES / 2))
+    return min(int(free / _row_bytes(width)), MOST_ROWS), int(free / _JUDGED_BYTES / 2)
 
 
 def needed_bytes(n_rows: int, width: int) -> int:
@@ -170,29 +163,28 @@ def _row_bytes(width: int) -> int:
     return _ROW_BYTES + _CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
 
 
-def shares_for(n_rows: int, sizes: Sizes, asked: float, *, is_asked: bool) -> tuple[float, float]:
-    """Shares of a table that are held out and that calibrate; by default, no more than can be judged in memory."""
-    test = asked if is_asked else min(asked, sizes.judged / n_rows)
-    if test * n_rows > 1.01 * sizes.judged:
-        most = sizes.judged / n_rows
+def shares_for(n_rows: int, most: int, asked: float, *, is_asked: bool) -> tuple[float, float]:
+    """Shares of a table that are held out and that calibrate; by default, at most what can be judged."""
+    test = asked if is_asked else min(asked, most / n_rows)
+    if test * n_rows > 1.01 * most:
         raise ParameterError(
-            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {sizes.judged:,} can be judged in the memory "
-            f"of this fit: give a share of at most {most:.3g}, or more --memory."
+            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {most:,} can be judged in the memory "
+            f"of this fit: give a share of at most {most / n_rows:.3g}, or more --memory."
         )
-    return test, min(_CALIBRATING, _OF_TRAINING * (1.0 - test), sizes.judged / n_rows)
+    return test, min(_CALIBRATING, _OF_TRAINING * (1.0 - test), most / n_rows)
 
 
-def class_rates(counts: Mapping[str, int], share: float, sizes: Sizes, rare: frozenset[str]) -> dict[str, float]:
-    """The rate at which rows of every label are drawn, where a `share` of the rows trains.
+def class_rates(counts: Mapping[str, int], share: float, most: int, rare: frozenset[str]) -> dict[str, float]:
+    """The rate at which rows of every label are drawn, where a `share` of the rows trains, `most` of which are fitted.
 
     Rows of `rare` labels, if there are any, have their own part of the sample.
     """
     total = sum(counts.values())
     n_rare = sum(counts[label] for label in rare)
     if n_rare:
-        of_rare = min(1.0, RARE_SHARE * sizes.sample / (share * n_rare))
-        left = sizes.sample * (1.0 - HARD_SHARE) - of_rare * share * n_rare
+        of_rare = min(1.0, RARE_SHARE * most / (share * n_rare))
+        left = most * (1.0 - HARD_SHARE) - of_rare * share * n_rare
         of_common = min(1.0, left / (share * (total - n_rare)))
         return {label: of_rare if label in rare else of_common for label in counts}
-    rate = min(1.0, sizes.sample / (share * total))
+    rate = min(1.0, most / (share * total))
     return {label: max(rate, min(1.0, SMALL_CLASS / (share * max(n, 1)))) for label, n in counts.items()}

@@ -15,6 +15,7 @@ from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def read_records(
         There are none, or too many to measure.
     """
     most = MOST_RECORDS + 1 if limit is None else limit
-    with TableReading(model, table, on_mismatch, **dialect) as reading:
+    with TableReading(model, table, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
 
-        def take(lenient: bool) -> list[list[Array]]:
+        def take() -> list[list[Array]]:
             taken, rows = list[list[Array]](), 0
-            for batch, _ in reading.batches(lenient, on_progress=on_progress):
+            for batch, _ in reading.batches(on_progress=on_progress):
                 first = batch.slice(0, most - rows)
                 taken.append(decide_batch(model, first, reading.issues)[1])
                 rows += len(first)

@@ -18,6 +18,7 @@ from qmedoid.tables.evaluating import joined
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.targets import MISSING, label_codes
 
@@ -195,13 +196,13 @@ def look_at_file(
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
-    with TableReading(model, where, on_mismatch, **dialect) as reading:
+    with TableReading(model, where, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
         name = _target(model, target, reading.source.names)
 
-        def look(lenient: bool) -> LookTally:
+        def look() -> LookTally:
             tally = LookTally(model, name, most)
             extra = [] if name is None else [name]
-            for batch, more in reading.batches(lenient, extra, as_text=True, on_progress=on_progress):
+            for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
                 tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
             return tally
 

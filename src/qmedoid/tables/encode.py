@@ -1,6 +1,6 @@
 """Columns of a table as the numbers that models read, by the encodings of a fit, and a summary of its columns."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -181,24 +181,16 @@ def _count(column: Column, wrong: pa.Array, n_missing: int, issues: Issues) -> N
         issues.column(column.name).missing += n_missing
 
 
-def training_sizes(model: Model, places: Iterable[int]) -> dict[str, float]:
-    """The median size of the training numbers, by column; of those that may have been parted, and plain ones only."""
-    sizes = {}
-    for place in places:
-        column, encoding = model.contract.columns[place], model.encodings[place]
-        # What may be parted is read as 1.000 at the least: columns of smaller numbers are spared a look at their texts.
-        is_plain = column.kind == "number" and not column.spelling
-        if is_plain and isinstance(encoding, Numbers) and abs(encoding.fill) > _HALFWAY:
-            sizes[column.name] = abs(encoding.fill)
-    return sizes
-
-
 def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, float]]) -> None:
-    """Note those columns of a table that would be more like the training rows if their points parted thousands."""
-    sizes = training_sizes(model, range(len(model.contract.columns))) if grouped else {}
-    for name, (example, size) in grouped.items():
-        if sizes.get(name, 0.0) > size * _HALFWAY:
-            issues.column(name).grouped = example
+    """Note those columns of a table that would be more like the training rows if their points parted thousands.
+
+    Of the columns in which every point may, `grouped` has a cell and the median size.
+    """
+    for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
+        if column.name in grouped and isinstance(encoding, Numbers):
+            example, size = grouped[column.name]
+            if abs(encoding.fill) > size * _HALFWAY:  # not where it is NaN
+                issues.column(column.name).grouped = example
 
 
 def training_summary(

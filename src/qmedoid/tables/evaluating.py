@@ -5,7 +5,7 @@ Labeled rows for a new calibration are collected here as well.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,9 +34,7 @@ from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
-from qmedoid.tables.source import Origin
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
-from qmedoid.tables.writing import BadRows, bad_rows_sink, set_aside
 
 SEEN = -3
 """Code of a row that has a class of the model, and is left out because the fit has seen it."""
@@ -171,20 +169,6 @@ def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-class EvaluatedFile(NamedTuple):
-    """Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
-
-    `bad_rows` more could not be decided about, and `first_bad` says where the first of them is, and why.
-    """
-
-    codes: Codes
-    decided: Decisions
-    hashes: Hashes | None
-    novelty: NoveltyReport
-    bad_rows: int
-    first_bad: str | None
-
-
 def evaluate_file(
     model: Model,
     where: str,
@@ -192,56 +176,40 @@ def evaluate_file(
     settings: ScoreSettings,
     *,
     on_progress: OnProgress | None = None,
-) -> EvaluatedFile:
+) -> tuple[Codes, Decisions, Hashes | None, NoveltyReport, tuple[int, str]]:
     """Decide about every record of a table, and read its classes from the column `target`.
 
     Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
+
+    Returns
+    -------
+    codes, decided, hashes, novelty
+        Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
+    bad : tuple of int and str
+        Rows that could not be decided about; where the first of them is, and why.
     """
-    with TableReading.by(model, where, settings) as reading:
-        source = reading.source
-        if target not in source.names:
+    with TableReading(model, where, settings) as reading:
+        names = reading.source.names
+        if target not in names:
             raise ContractError(
-                f"There is no column {target!r} with the classes.{did_you_mean(target, source.names)} The table "
-                f"has: {some_of([*map(repr, source.names)])}. Pass --target."
+                f"There is no column {target!r} with the classes.{did_you_mean(target, names)} The table "
+                f"has: {some_of([*map(repr, names)])}. Pass --target."
             )
-        extra = reading.with_all([target], settings.bad_rows)
 
-        def decide(lenient: bool) -> EvaluatedFile:
-            parts, n_bad, first_bad = list[tuple[Codes, Decisions, Hashes | None]](), 0, None
-            with bad_rows_sink(settings.bad_rows, safe_csv=True) as aside:
-                for part, more in reading.decided(lenient, extra, as_text=True, on_progress=on_progress):
-                    labels = more.column(target)
-                    if part.bad is not None:
-                        n_bad += len(part.bad.places)
-                        first_bad = first_bad or _where_and_why(part.bad, source.origin)
-                        if aside is not None:
-                            set_aside(aside, part.bad, source.origin, more)
-                        labels = labels.filter(pa.array(~part.bad.is_bad))
-                    if len(labels):
-                        decided = part.decided._replace(nearest=None)
-                        codes = label_codes(labels, model.decision.classes)
-                        parts.append((codes, decided, row_hashes(model, part.records)))
-                # Before the file is put in its place: a table that is refused leaves none behind.
-                reading.check()
-                if not parts and n_bad:
-                    raise DataError(f"None of the {n_bad:,} rows could be read, the first {first_bad}.")
-                if not parts:
-                    raise DataError("The table has no rows: there is nothing to evaluate.")
-            of_rows, decisions, hashes = zip(*parts, strict=True)
-            kept = None if model.seen is None else np.concatenate(hashes)
-            novelty = reading.novelty.report(model)
-            return EvaluatedFile(np.concatenate(of_rows), joined(decisions), kept, novelty, n_bad, first_bad)
+        def decide() -> list[tuple[Codes, Decisions, Hashes | None]]:
+            parts = []
+            for part, more in reading.decided([target], for_what="evaluate", as_text=True, on_progress=on_progress):
+                labels = more.column(target) if part.bad is None else more.column(target).filter(part.bad.is_null())
+                if len(labels):
+                    codes = label_codes(labels, model.decision.classes)
+                    parts.append((codes, part.decided._replace(nearest=None), row_hashes(model, part.records)))
+            return parts
 
-        return reading.in_kind(decide, [settings.bad_rows])
-
-
-def _where_and_why(bad: BadRows, origin: Origin) -> str:
-    """Where the first bad row of a batch is, and what is wrong with it."""
-    place = int(bad.places[0])
-    written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
-    return f"at {at} of {origin.source}: {bad.reasons[place].as_py()}"
+        of_rows, decisions, hashes = zip(*reading.in_kind(decide, [settings.bad_rows]), strict=True)
+        kept = None if model.seen is None else np.concatenate(hashes)
+        bad = reading.bad_rows, reading.first_bad
+        return np.concatenate(of_rows), joined(decisions), kept, reading.novelty.report(model), bad
 
 
 def estimate_in_file(
@@ -305,16 +273,12 @@ def _first_pass(
     instead: str,
 ) -> T:
     """What is gathered from all decisions about a table, which is read once more afterwards."""
-    with TableReading.by(model, where, settings) as table:
+    with TableReading(model, where, replace(settings, bad_rows=None)) as table:
         if not table.can_repeat:
             raise ParameterError(
                 f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
             )
-        found = table.in_kind(
-            lambda lenient: gather(part.decided for part, _ in table.decided(lenient, on_progress=on_progress))
-        )
-        table.check()
-    return found
+        return table.in_kind(lambda: gather(part.decided for part, _ in table.decided(on_progress=on_progress)))
 
 
 MOST_ROWS = 250_000

@@ -1,6 +1,6 @@
 """Columns of results: what is written about every record, and what can be added to it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import log
 from typing import Any, NamedTuple
 
@@ -31,11 +31,8 @@ from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
-from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.writing import BadRows
+from qmedoid.tables.score_settings import ADDED, ScoreSettings
 
-ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
-"""What can be added to the results, in the order of their columns."""
 MOST_IN_SENTENCE = 3
 """Reasons that a sentence names."""
 # Parts of a score up to this size are rounding.
@@ -43,16 +40,17 @@ _ROUNDING = 1e-9
 
 
 class DecidedRows(NamedTuple):
-    """Rows of a batch that could be decided about: records, encoded columns, decisions; and those that could not."""
+    """Rows of a batch that could be decided about: records, encoded columns, decisions; and why the others are bad."""
 
     n_rows: int
     records: pa.RecordBatch | pa.Table
     encoded: list[Array]
     decided: Decisions
-    bad: BadRows | None = None
+    bad: pa.Array | None = None
+    """Why rows could not be decided about, null for those that could; None where all could."""
 
     @classmethod
-    def none(cls, model: Model, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
+    def none(cls, model: Model, n_rows: int = 0, bad: pa.Array | None = None) -> "DecidedRows":
         """No row that could be decided about."""
         n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
         nearest = None if model.medoids is None else np.zeros((0, n_classes), dtype=np.intp)
@@ -61,18 +59,16 @@ class DecidedRows(NamedTuple):
 
 
 class ResultColumns:
-    """The columns of results about records, of one model.
+    """The columns of results about records, of one model; carried columns are those of a table with these names.
 
     Raises
     ------
-    ParameterError, ModelError
-        There is no such result, or the model does not have what is requested.
+    ParameterError, ModelError, ContractError
+        There is no such result, the model does not have what is requested, or the table lacks a carried column, or it
+        would hide a result.
     """
 
-    def __init__(self, model: Model, settings: ScoreSettings) -> None:
-        unknown = [name for name in settings.add if name not in ADDED]
-        if unknown:
-            raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
+    def __init__(self, model: Model, settings: ScoreSettings, names: Collection[str]) -> None:
         if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
         if "reasons" in settings.add or "sentence" in settings.add:
@@ -80,6 +76,15 @@ class ResultColumns:
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
         self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
+        absent = [name for name in self.carried if name not in names]
+        if absent:
+            has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
+            raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
+        hidden = [name for name in self.carried if name in self.names]
+        if hidden:
+            raise ParameterError(
+                f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,19 +94,6 @@ class ResultColumns:
         added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
         more = (name for one in self.add for name in added.get(one, (one,)))
         return ("prediction", "score", "margin", *medoids, "decided_by", *more)
-
-    def check_carried(self, names: Sequence[str]) -> None:
-        """Refuse carried columns that a table with these columns does not have, or that would hide a result."""
-        carried = self.carried
-        absent = [name for name in carried if name not in names]
-        if absent:
-            has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
-            raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
-        hidden = [name for name in carried if name in self.names]
-        if hidden:
-            raise ParameterError(
-                f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
-            )
 
     def batch(
         self, rows: pa.RecordBatch | pa.Table, part: DecidedRows, origin: tuple[str, int] = ("", 0)
@@ -124,12 +116,12 @@ class ResultColumns:
         before = [one_chunk(column) for column in carried.columns]
         places = self._places(part, *origin)
         if bad is not None and self._flags:
-            back = pa.array(np.cumsum(~bad.is_bad) - 1, mask=bad.is_bad)
+            good = bad.is_null().to_numpy(zero_copy_only=False)
+            back = pa.array(np.cumsum(good) - 1, mask=~good)
             columns = {name: column.take(back) for name, column in columns.items()}
         elif bad is not None:
-            good = pa.array(~bad.is_bad)
-            before = [column.filter(good) for column in before]
-            places = {name: column.filter(good) for name, column in places.items()}
+            before = [column.filter(bad.is_null()) for column in before]
+            places = {name: column.filter(bad.is_null()) for name, column in places.items()}
         arrays = [*before, *(places[name] if name in places else columns[name] for name in self.names)]
         return pa.record_batch(arrays, names=[*carried.schema.names, *self.names])
 
@@ -141,7 +133,7 @@ class ResultColumns:
         if "row" in self.add:
             places["row"] = pa.array(np.arange(first_row, first_row + n_rows))
         if "flags" in self.add:
-            places["flag"] = pa.nulls(n_rows, pa.string()) if part.bad is None else part.bad.reasons
+            places["flag"] = pa.nulls(n_rows, pa.string()) if part.bad is None else part.bad
         return places
 
     def _of_decisions(self, part: DecidedRows) -> dict[str, pa.Array]:

@@ -2,11 +2,11 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +16,14 @@ from qmedoid.exceptions import DataError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.arrow import CellTypeError, without_missing
-from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
-from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
+from qmedoid.tables.difference import Difference, compare_columns
+from qmedoid.tables.encode import encode_batch, note_grouped
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.source import open_table
-from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink, set_aside
+from qmedoid.tables.source import Origin, open_table
+from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
 """Progress callback; receives the rows and the bytes read so far, and all bytes there are, where that is known."""
@@ -37,51 +37,38 @@ T = TypeVar("T")
 class TableReading:
     """The batches of a table under the names of a model's contract; a context manager.
 
-    Cells of a text file are read as the kinds of the contract. Where one cannot be, `batches` is asked again with
-    ``lenient=True``: texts stay as they are, so that every such cell is counted and can be taken as missing. `issues`
-    and `novelty` are those of the last reading.
+    Cells of a text file are read as the kinds of the contract. Where one cannot be, all is read again and `lenient`:
+    texts stay as they are, so that every such cell is counted and can be taken as missing. `issues`, `novelty`, the
+    number of bad rows and where the first of them is are those of the last reading.
     """
 
     def __init__(
-        self,
-        model: Model,
-        where: str,
-        on_mismatch: OnMismatch,
-        *,
-        all_columns: bool = False,
-        on_bad_row: OnBadRow = "refuse",
-        **dialect: Any,
+        self, model: Model, where: str, settings: ScoreSettings | None = None, *, all_columns: bool = False
     ) -> None:
-        self.model, self.on_mismatch, self.on_bad_row = model, on_mismatch, on_bad_row
+        self.model, self.settings = model, settings or ScoreSettings()
+        dialect = {"delimiter": self.settings.delimiter, "decimal": self.settings.decimal}
         # An explanation shows what the model does not read as well.
-        self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
-        self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
-        self.can_repeat = self.source.n_bytes is not None
-        self._trusts_points = dialect.get("decimal") is not None
-        self.issues, self.novelty = Issues(), NoveltyTally()
+        places = range(len(model.contract.columns)) if all_columns else model.layout.used
+        self.source = open_table(where, **dialect, tolerant=self.settings.on_bad_row != "refuse")
+        self.can_repeat, self.lenient = self.source.n_bytes is not None, False
+        self._start()
         # Types of a text file are a guess, and its cells are read as the contract says: they are judged one by one.
         given = self.source.names if self.source.is_text else self.source.schema
         try:
             self._difference = compare_columns(model.contract, given)
-            if on_mismatch == "error":
-                self._difference.raise_or_warn(on_mismatch)
+            if self.settings.on_mismatch == "error":
+                self._difference.raise_or_warn("error")
         except BaseException:
             self.source.close()
             raise
-        self._names = {new: old for old, new in self._difference.renames.items()}
-        """Names in the table, by those of the contract, where they differ."""
-
-    @classmethod
-    def by(cls, model: Model, where: str, settings: ScoreSettings) -> "TableReading":
-        """The reading of a table that a score asks for."""
-        return cls(
-            model,
-            where,
-            settings.on_mismatch,
-            on_bad_row=settings.on_bad_row,
-            delimiter=settings.delimiter,
-            decimal=settings.decimal,
+        old_names = {new: old for old, new in self._difference.renames.items()}
+        wanted = (
+            (old_names.get(column.name, column.name), column)
+            for column in (model.contract.columns[place] for place in places)
         )
+        self._here = {name: column for name, column in wanted if name in self.source.names}
+        """Columns of the contract by their names in the table."""
+        self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
 
     def __enter__(self) -> "TableReading":
         return self
@@ -89,9 +76,17 @@ class TableReading:
     def __exit__(self, *_: object) -> None:
         self.source.close()
 
+    def _start(self) -> None:
+        trusts_points = self.settings.decimal is not None
+        self.issues, self.novelty = Issues(trusts_points=trusts_points), NoveltyTally()
+        self.bad_rows, self.first_bad = 0, ""
+
+    def _texts(self, extra: Sequence[str], as_text: bool) -> Sequence[str]:
+        """Which `extra` columns are read as text: all of text files, if asked for, or if nothing else can be known."""
+        return extra if self.source.is_text and (as_text or (self.lenient and self.can_repeat)) else ()
+
     def batches(
         self,
-        lenient: bool,
         extra: Sequence[str] = (),
         *,
         as_text: bool = False,
@@ -102,26 +97,21 @@ class TableReading:
 
         The extra ones can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing.
         """
-        self.issues, self.novelty = Issues(trusts_points=self._trusts_points), NoveltyTally()
-        source, renames = self.source, self._difference.renames
-        wanted = [self.model.contract.columns[place] for place in self._places]
-        here = {self._names.get(column.name, column.name): column for column in wanted}
-        here = {name: column for name, column in here.items() if name in source.names}
-        plain = [name for name, column in here.items() if column.kind == "number" and not column.spelling]
+        self._start()
+        source, here, renames = self.source, self._here, self._difference.renames
         types: dict[str, pa.DataType] = {}
         if source.is_text:
             types = {name: _TYPES[column.kind]() for name, column in here.items() if column.kind in _TYPES}
             # What was spelt in some way is read by the same rule; what is carried stays as it is written, even where
             # the model reads it as a number.
-            texts = [name for name, column in here.items() if column.spelling or lenient]
-            texts += extra if as_text or (lenient and self.can_repeat) else ()
-            types |= dict.fromkeys(texts, pa.string())
+            texts = [name for name, column in here.items() if column.spelling or self.lenient]
+            types |= dict.fromkeys([*texts, *self._texts(extra, as_text)], pa.string())
         rows = 0
         # A carried column may be one that the model reads as well: it is read once. Rows without any column cannot be
         # counted.
         columns = list(dict.fromkeys([*here, *extra])) or [source.names[0]]
         verbatim = verbatim and source.is_text and bool(extra)
-        watched = () if lenient or self._trusts_points else plain
+        watched = () if self.lenient or self.issues.trusts_points else self._plain
         for batch in source.batches(columns, types, verbatim=verbatim, watched=watched):
             rows += len(batch)
             if on_progress is not None:
@@ -131,52 +121,66 @@ class TableReading:
                 cells = [without_missing(one) if one.type == pa.string() else one for one in read.columns]
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
-                read = _with_points(read, plain)
+                read = _with_points(read, self._plain)
             if renames:
                 read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
             yield read, batch.select(list(extra))
 
     def decided(
-        self, lenient: bool, extra: Sequence[str] = (), **reading: Any
+        self, extra: Sequence[str] = (), *, for_what: str = "", warns: bool = True, **reading: Any
     ) -> Iterator[tuple["DecidedRows", pa.RecordBatch]]:
-        """Decisions about the rows of `batches` that are not bad, and the extra columns of all rows."""
-        passed, how = 0, self.on_bad_row
-        for batch, more in self.batches(lenient, extra, **reading):
-            malformed = None if how == "refuse" else self.source.origin.malformed(len(batch))
-            yield decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed), more
-            passed += len(batch)
+        """Decisions about the rows of `batches` that are not bad, and the extra columns of all rows.
 
-    def with_all(self, columns: Sequence[str], bad_rows: str | None) -> list[str]:
-        """The columns, with all others if bad rows are set aside whole, as there is no line of text to write."""
-        others = () if bad_rows is None or self.source.is_all_text else self.source.names
-        return list(dict.fromkeys([*columns, *others]))
+        Bad rows are written to the file of the settings, which is put in its place when the table was checked. What is
+        named by a verb `for_what` needs at least one row.
+        """
+        passed, source, how = 0, self.source, self.settings.on_bad_row
+        if self.settings.bad_rows is not None and not source.is_all_text:
+            # Bad rows are set aside whole, and there is no line of text to write.
+            extra = list(dict.fromkeys([*extra, *source.names]))
+        with bad_rows_sink(self.settings.bad_rows, safe_csv=self.settings.safe_csv) as set_aside:
+            for batch, more in self.batches(extra, **reading):
+                malformed = None if how == "refuse" else source.origin.malformed(len(batch))
+                rows = decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed)
+                passed += len(batch)
+                if rows.bad is not None:
+                    self.first_bad = self.first_bad or _where_and_why(rows.bad, source.origin)
+                    self.bad_rows += len(rows.bad) - rows.bad.null_count
+                    set_aside(rows.bad, source.origin, more)
+                yield rows, more
+            self.check(warns=warns)
+            if for_what and passed == self.bad_rows:
+                no_rows = f"The table has no rows: there is nothing to {for_what}."
+                none_read = f"None of the {passed:,} rows could be read, the first {self.first_bad}."
+                raise DataError(none_read if passed else no_rows)
 
     def schema(self, extra: Sequence[str], *, as_text: bool = False) -> pa.Schema:
         """The types that `extra` columns are read in, as `batches` has them."""
-        source = self.source
-        types = {name: source.schema.field(name).type for name in extra}
-        texts = [name for name, kind in types.items() if pa.types.is_null(kind) or (as_text and source.is_text)]
-        return pa.schema(list((types | dict.fromkeys(texts, pa.string())).items()))
+        types = {name: self.source.schema.field(name).type for name in extra}
+        texts = [name for name, kind in types.items() if pa.types.is_null(kind)]
+        return pa.schema(list((types | dict.fromkeys([*texts, *self._texts(extra, as_text)], pa.string())).items()))
 
-    def in_kind(self, run: Callable[[bool], T], outputs: Sequence[str | None] = ()) -> T:
+    def in_kind(self, run: Callable[[], T], outputs: Sequence[str | None] = ()) -> T:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
 
         What can be read only once is read leniently at once, and so is what goes to a pipe, which takes nothing back.
         """
         is_pipe = any(one == "-" or (Path(one).exists() and not Path(one).is_file()) for one in outputs if one)
-        if is_pipe or not self.can_repeat:
-            return run(True)
+        self.lenient = is_pipe or not self.can_repeat
         try:
-            return run(False)
+            return run()
         except CellTypeError:
-            return run(True)
+            if self.lenient:
+                raise
+        self.lenient = True
+        return run()
 
     def row(self, number: int) -> pa.Table:
         """The row of that number, counted from 0, as a table."""
 
-        def find(lenient: bool) -> pa.Table:
+        def find() -> pa.Table:
             passed = 0
-            for batch, _ in self.batches(lenient):
+            for batch, _ in self.batches():
                 if number < passed + len(batch):
                     return pa.Table.from_batches([batch.slice(number - passed, 1)])
                 passed += len(batch)
@@ -187,14 +191,19 @@ class TableReading:
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         if self.source.is_text:
-            known = {self._names.get(name, name): name for name in training_sizes(self.model, self._places)}
-            named = [name for name in known if name in self.source.names]
-            grouped = self.source.first_grouped(named) if named else {}
-            if grouped:
-                note_grouped(self.issues, self.model, {known[name]: one for name, one in grouped.items()})
-        difference = replace(self._difference, issues=self.issues)
-        difference.raise_or_warn(self.on_mismatch, warns=warns)
-        return difference
+            grouped = self.source.first_grouped(self._plain)
+            note_grouped(self.issues, self.model, {self._here[name].name: one for name, one in grouped.items()})
+        self.difference = replace(self._difference, issues=self.issues)
+        self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
+        return self.difference
+
+
+def _where_and_why(bad: pa.Array, origin: Origin) -> str:
+    """Where the first bad row of a batch is, and what is wrong with it."""
+    place = int(np.flatnonzero(bad.is_valid())[0])
+    written = origin.written([place])
+    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
+    return f"at {at} of {origin.source}: {bad[place].as_py()}"
 
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
@@ -226,10 +235,10 @@ def decide_rows(
         rows = None if on_bad_row == "refuse" else np.arange(first_row, first_row + len(batch))
         decided, encoded = decide_batch(model, batch, issues, tally, rows)
         return DecidedRows(len(batch), batch, encoded, decided)
-    if bad.is_bad.all():
+    if not bad.null_count:
         return DecidedRows.none(model, len(batch), bad)
-    good = batch.filter(pa.array(~bad.is_bad))
-    decided, encoded = decide_batch(model, good, issues, tally, np.flatnonzero(~bad.is_bad) + first_row)
+    good = batch.filter(bad.is_null())
+    decided, encoded = decide_batch(model, good, issues, tally, np.flatnonzero(bad.is_null()) + first_row)
     return DecidedRows(len(batch), good, encoded, decided, bad)
 
 
@@ -320,7 +329,7 @@ class ScoredFile:
         for label, count in zip(self.predicted, counts.tolist(), strict=True):
             self.predicted[label] += count
         self.rows += len(part.decided.codes)
-        self.bad_rows += 0 if part.bad is None else len(part.bad.places)
+        self.bad_rows += part.n_rows - len(part.decided.codes)
         if self.log_odds is not None:
             self.log_odds.add(part.decided.scores[:, 1] - part.decided.scores[:, 0])
 
@@ -339,16 +348,6 @@ class ScoredFile:
         return None if not self.rows or self.log_odds is None or priors is None else self.log_odds.estimate(priors[1])
 
 
-class TablePart(NamedTuple):
-    """A file that is one part of a table: types of the carried columns in all parts, and the foot of its results.
-
-    The foot is what the end of a Parquet file says of it, made of what was counted when all rows are written.
-    """
-
-    types: Mapping[str, pa.DataType]
-    foot: Callable[[ScoredFile], Mapping[str, str]]
-
-
 def score_file(
     model: Model,
     where: str,
@@ -356,54 +355,35 @@ def score_file(
     settings: ScoreSettings,
     *,
     on_progress: OnProgress | None = None,
-    part: TablePart | None = None,
+    types: Mapping[str, pa.DataType] | None = None,
+    foot: Callable[[ScoredFile], Mapping[str, str]] | None = None,
 ) -> ScoredFile:
     """Score a table into a file, by one atomic replace, or to standard output (``"-"``), and count its rows.
 
     What is there is overwritten: see `qmedoid.tables.writing.check_output`. A table without rows gives results without
-    rows. Of a part of a table nothing is said of the difference.
+    rows. Of a part of a table, which has `types` of the carried columns in all parts, nothing is said of the
+    difference. The `foot` is what the end of a Parquet file says, made of what was counted when all rows are written.
     """
-    is_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
-    columns = ResultColumns(model, settings)
-    with TableReading.by(model, where, settings) as reading:
-        if part is not None:
-            types = [(one.name, part.types.get(one.name, one.type)) for one in reading.source.schema]
-            reading.source.schema = pa.schema(types)
-        columns.check_carried(reading.source.names)
-        extra = reading.with_all(settings.columns, settings.bad_rows)
+    is_text, is_part = out == "-" or out.lower().endswith(TEXT_SUFFIXES), types is not None
+    with TableReading(model, where, settings) as reading:
+        columns = ResultColumns(model, settings, reading.source.names)
+        given = reading.source.schema
+        reading.source.schema = pa.schema([(one.name, (types or {}).get(one.name, one.type)) for one in given])
         # Whatever a text holds, all parts of a table have columns of the same type.
-        as_text = is_text or part is not None
+        how: dict[str, Any] = {"as_text": is_text or is_part}
 
-        def write(lenient: bool) -> ScoredFile:
+        def write() -> ScoredFile:
             scored = ScoredFile.none(model)
-
-            def results() -> Iterator[pa.RecordBatch]:
-                decided = reading.decided(lenient, extra, as_text=as_text, verbatim=is_text, on_progress=on_progress)
-                for rows, more in decided:
+            schema = columns.nothing(reading.schema(settings.columns, **how)).schema
+            facts = None if foot is None else partial(foot, scored)
+            with open_sink(out, schema, safe_csv=settings.safe_csv, harmless=("decided_by",), facts=facts) as put:
+                # All is read and checked before the file is put in its place: a refused table leaves none behind.
+                for rows, more in reading.decided(
+                    settings.columns, warns=not is_part, verbatim=is_text, on_progress=on_progress, **how
+                ):
                     scored.count(rows)
-                    origin = reading.source.origin
-                    if aside is not None and rows.bad is not None:
-                        set_aside(aside, rows.bad, origin, more)
-                    yield columns.batch(more, rows, origin[:2])
-
-            with ExitStack() as stack:
-                aside = None
-                if settings.bad_rows is not None:
-                    aside = stack.enter_context(bad_rows_sink(settings.bad_rows, safe_csv=settings.safe_csv))
-                batches = results()
-                first = next(batches, None)
-                if first is None:
-                    first = columns.nothing(reading.schema(settings.columns, as_text=as_text))
-                foot = None if part is None else partial(part.foot, scored)
-                sink = stack.enter_context(
-                    open_sink(out, first.schema, safe_csv=settings.safe_csv, harmless=("decided_by",), facts=foot)
-                )
-                sink.write(first)
-                for batch in batches:
-                    sink.write(batch)
-                # Before the file is put in its place: a table that is refused leaves none behind.
-                scored.difference = reading.check(warns=part is None)
-            scored.novelty = reading.novelty
+                    put(columns.batch(more, rows, reading.source.origin[:2]))
+                scored.difference, scored.novelty = reading.difference, reading.novelty
             return scored
 
         return reading.in_kind(write, [out, settings.bad_rows])

@@ -3,23 +3,23 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes, Flags
+from qmedoid.arrays import Flags
 from qmedoid.exceptions import ParameterError, QMedoidError
 from qmedoid.model.contract import Column, Encoding, Numbers
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import as_text
+from qmedoid.tables.cells import as_text, is_text
 from qmedoid.tables.encode import read_column
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.source import Origin, find_files, open_table
@@ -39,11 +39,8 @@ _NUMBER = r"^(-|[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?)$"
 _GROUP_ROWS = 2**18
 
 
-class Sink(Protocol):
-    """Takes one batch of rows after the other."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
+Write = Callable[[pa.RecordBatch], object]
+"""Takes one batch of rows after the other."""
 
 
 def check_output(
@@ -86,7 +83,7 @@ def open_sink(
     safe_csv: bool = True,
     harmless: Collection[str] = (),
     facts: Callable[[], Mapping[str, str]] | None = None,
-) -> Iterator[Sink]:
+) -> Iterator[Write]:
     """Write rows of a schema to a file by its ending, or as CSV to standard output (``"-"``).
 
     With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them; `harmless`
@@ -96,85 +93,73 @@ def open_sink(
     with ExitStack() as stack:
         file: Any = sys.stdout.buffer if where == "-" else stack.enter_context(atomic_file(Path(where)))
         if ending.endswith((".parquet", ".pq")):
-            from pyarrow.parquet import ParquetWriter
-
-            # Probabilities and margins hardly repeat: a dictionary of them, or packing, costs time and gains nothing.
-            floats = [field.name for field in schema if pa.types.is_floating(field.type)]
-            others = [name for name in schema.names if name not in floats]
-            packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
-            writer = stack.enter_context(
-                ParquetWriter(file, schema, use_dictionary=others, compression=packing, write_statistics=others)
-            )
-            groups = _RowGroups(writer)
-            yield groups
-            groups.flush()
-            if facts is not None:
-                writer.add_key_value_metadata(dict(facts()))
+            yield from _parquet(file, schema, facts)
         elif ending.endswith((".feather", ".arrow")):
-            yield stack.enter_context(pa.ipc.new_file(file, schema))
+            yield stack.enter_context(pa.ipc.new_file(file, schema)).write
         else:
             if ending.endswith(".gz"):
                 file = stack.enter_context(pa.CompressedOutputStream(file, "gzip"))
-            sink = _CsvSink(
-                file, schema, "\t" if ending.endswith(".tsv") else ",", harmless if safe_csv else schema.names
-            )
-            with sink.writer:
-                yield sink
+            delimiter = "\t" if ending.endswith(".tsv") else ","
+            yield from _csv(file, schema, delimiter, harmless if safe_csv else schema.names)
     if where == "-":
         sys.stdout.buffer.flush()
 
 
-class _RowGroups:
+def _parquet(file: Any, schema: pa.Schema, facts: Callable[[], Mapping[str, str]] | None) -> Iterator[Write]:
     """Batches gathered to row groups of a size that is good to read."""
+    from pyarrow.parquet import ParquetWriter
 
-    def __init__(self, writer: Any) -> None:
-        self._writer, self._waiting, self._rows = writer, list[pa.RecordBatch](), 0
+    # Probabilities and margins hardly repeat: a dictionary of them, or packing, costs time and gains nothing.
+    floats = [field.name for field in schema if pa.types.is_floating(field.type)]
+    others = [name for name in schema.names if name not in floats]
+    packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
+    waiting = list[pa.RecordBatch]()
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch, and write a row group where there are rows enough."""
-        self._waiting.append(batch)
-        self._rows += len(batch)
-        if self._rows >= _GROUP_ROWS:
-            self.flush()
+    def write(batch: pa.RecordBatch) -> None:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _GROUP_ROWS:
+            flush()
 
-    def flush(self) -> None:
-        """Write what is waiting."""
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting))
-            self._waiting, self._rows = [], 0
+    def flush() -> None:
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting))
+            waiting.clear()
+
+    with ParquetWriter(file, schema, use_dictionary=others, compression=packing, write_statistics=others) as writer:
+        yield write
+        flush()
+        if facts is not None:
+            writer.add_key_value_metadata(dict(facts()))
 
 
-class _CsvSink:
+def _csv(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) -> Iterator[Write]:
     """Batches as CSV, with texts made safe except in the columns that are `exempt`."""
+    from pyarrow.csv import CSVWriter, WriteOptions
 
-    def __init__(self, file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) -> None:
-        from pyarrow.csv import CSVWriter, WriteOptions
+    names = [name if name in exempt else _safe_text(name) for name in schema.names]
+    types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
+    written = pa.schema(list(zip(names, types, strict=True)))
+    guarded = [is_text(kind) and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
 
-        names = [name if name in exempt else _safe_text(name) for name in schema.names]
-        types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
-        texts = (pa.string(), pa.large_string())
-        self._guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
-        self._schema = pa.schema(list(zip(names, types, strict=True)))
-        options = WriteOptions(delimiter=delimiter, quoting_style="needed")
-        self.writer = CSVWriter(file, self._schema, write_options=options)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
+    def write(batch: pa.RecordBatch) -> None:
         columns = [
-            column if column.type == field.type else as_text(column)
-            for column, field in zip(batch.columns, self._schema, strict=True)
+            column if column.type == kind else as_text(column)
+            for column, kind in zip(batch.columns, types, strict=True)
         ]
-        columns = [_safe(column) if guarded else column for column, guarded in zip(columns, self._guarded, strict=True)]
-        self.writer.write_batch(pa.record_batch(columns, schema=self._schema))
+        columns = [_safe(column) if guard else column for column, guard in zip(columns, guarded, strict=True)]
+        writer.write_batch(pa.record_batch(columns, schema=written))
+
+    with CSVWriter(file, written, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
+        yield write
 
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
     types = pa.types
-    is_text = types.is_string(kind) or types.is_large_string(kind)
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     is_time = types.is_temporal(kind) and not types.is_interval(kind)
-    return is_text or is_number or is_time or types.is_boolean(kind) or types.is_null(kind)
+    is_known = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind) or types.is_null(kind)
+    return is_number or is_time or is_known
 
 
 def _safe(texts: pa.Array) -> pa.Array:
@@ -203,22 +188,10 @@ _NOUNS = {"number": "number", "boolean": "truth value", "date": "date"}
 _LONGEST = 40
 
 
-class BadRows(NamedTuple):
-    """Which rows of a batch cannot be decided about, shape (n,), and why; null for the others."""
-
-    is_bad: Flags
-    reasons: pa.Array
-
-    @property
-    def places(self) -> Codes:
-        """Places of the bad rows."""
-        return np.flatnonzero(self.is_bad)
-
-
 def find_bad_rows(
     model: Model, batch: pa.RecordBatch | pa.Table, issues: Issues, malformed: Mapping[int, str] | None = None
-) -> BadRows | None:
-    """The rows of a batch with a cell that is not of its kind, infinite or too large, or that cannot be filled in.
+) -> pa.Array | None:
+    """Why rows of a batch are bad: a cell that is not of its kind, infinite or too large, or that cannot be filled in.
 
     Records that are `malformed`, by place and reason, are bad as well. What a model tolerates is not: unseen levels,
     missing cells that it fills in, and cells of another kind in columns that had some in training. Texts of a column
@@ -227,8 +200,8 @@ def find_bad_rows(
 
     Returns
     -------
-    BadRows or None
-        None where all rows are good.
+    Array of str or None
+        Null for the good rows; None where all are good.
     """
     said = []
     if malformed:
@@ -247,10 +220,7 @@ def find_bad_rows(
         back = np.cumsum(~is_malformed) - 1
         found = [one.take(pa.array(back, mask=is_malformed)) for one in found]
     said += found
-    if not said:
-        return None
-    reasons = cells.joined_texts(said, "; ")
-    return BadRows(reasons.is_valid().to_numpy(zero_copy_only=False), reasons)
+    return cells.joined_texts(said, "; ") if said else None
 
 
 def _bad_cells(
@@ -332,27 +302,30 @@ def _scattered(places: Flags, texts: pa.Array) -> pa.Array:
 
 
 @contextmanager
-def bad_rows_sink(where: str | None, *, safe_csv: bool) -> Iterator[Sink | None]:
-    """A file for rows that are set aside, written atomically; None where there is none."""
+def bad_rows_sink(where: str | None, *, safe_csv: bool) -> Iterator[Callable[[pa.Array, Origin, pa.RecordBatch], None]]:
+    """Write bad rows as they were, lines of a text, or else all cells as JSON, atomically; nowhere if there is no file.
+
+    What is given takes the reasons about a batch, where it comes from, and its records.
+    """
     if where is None:
-        yield None
+        yield lambda *_: None
         return
-    with open_sink(where, _SCHEMA, safe_csv=safe_csv) as sink:
-        sink.write(pa.RecordBatch.from_pylist([], schema=_SCHEMA))
-        yield sink
+    with open_sink(where, _SCHEMA, safe_csv=safe_csv) as write:
 
+        def set_aside(bad: pa.Array, origin: Origin, records: pa.RecordBatch) -> None:
+            places = np.flatnonzero(bad.is_valid())
+            written: Sequence[tuple[int | None, str]] | None = origin.written(places.tolist())
+            if written is None:
+                plain = plain_records(pa.Table.from_batches([records.take(pa.array(places))]))
+                written = [(None, json.dumps(one, ensure_ascii=False)) for one in plain]
+            lines, texts = zip(*written, strict=True)
+            arrays = [
+                pa.repeat(origin.source, len(places)),
+                pa.array(lines, pa.int64()),
+                pa.array(places + origin.first_row),
+                bad.take(pa.array(places)),
+                pa.array(texts, pa.string()),
+            ]
+            write(pa.record_batch(arrays, schema=_SCHEMA))
 
-def set_aside(sink: Sink, bad: BadRows, origin: Origin, records: pa.RecordBatch) -> None:
-    """Write bad rows as they were: lines of a text, or else all cells as JSON."""
-    places = bad.places
-    written = origin.written(places.tolist())
-    if written is None:
-        plain = plain_records(pa.Table.from_batches([records.take(pa.array(places))]))
-        lines = pa.nulls(len(places), pa.int64())
-        texts = pa.array([json.dumps(one, ensure_ascii=False) for one in plain], pa.string())
-    else:
-        lines = pa.array([line for line, _ in written], pa.int64())
-        texts = pa.array([text for _, text in written], pa.string())
-    sources, rows = pa.repeat(origin.source, len(places)), pa.array(places + origin.first_row)
-    reasons = bad.reasons.take(pa.array(places))
-    sink.write(pa.record_batch([sources, lines, rows, reasons, texts], schema=_SCHEMA))
+        yield set_aside

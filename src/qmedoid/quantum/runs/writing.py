@@ -81,8 +81,8 @@ def write_results(folder: Path, result: MeasurementResult, manifest: Mapping[str
     """Write the files of a finished run, each atomically."""
     columns = {"row": np.arange(len(result.kept)), **result.columns()}
     batch = pa.record_batch([pa.array(values) for values in columns.values()], names=list(columns))
-    with open_sink(str(folder / RECORDS), batch.schema) as sink:
-        sink.write(batch)
+    with open_sink(str(folder / RECORDS), batch.schema) as write:
+        write(batch)
     document = summary_of(manifest)
     with atomic_file(folder / SUMMARY) as file:
         file.write(as_json(document))

@@ -1,8 +1,9 @@
-"""The last pass: scores of rows that the fit has not seen, and counts of all training rows, column by column."""
+"""The passes over a table: counts of its classes, a sample of its rows, and scores of rows that are new to the fit."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, some_of
 from qmedoid.geometry.row_groups import numbered
-from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of
+from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of, label_texts, merge
+from qmedoid.large.runner import Runner
 from qmedoid.large.split import TEST, TRAIN, RowSplit, moments
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.model.contract import Column, Encoding, Levels
@@ -25,7 +27,106 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.row_hashes import keyed_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
+from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, label_spelling
+
+MOST_LABELS = 10_000
+"""Different cells of a target from which on it is a quantity, or a name of its own for every row."""
+
+
+def count_labels(source: TableSource, first_row: int, *, reading: RawReading, target: str) -> Summary:
+    """Rows (``"rows"``), rows without a class (``"unlabeled"``), and rows of every label (``"labels"``).
+
+    What was adjusted while a file was read is in ``"notes"``.
+    """
+    labels = Counter[str]()
+    n_rows = n_unlabeled = 0
+    for batch, _ in reading.batches(source, first_row, [target]):
+        codes, texts = label_texts(batch.column(0))
+        n_rows += len(codes)
+        n_unlabeled += int((codes < 0).sum())
+        counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+        labels.update({texts[place]: int(counts[place]) for place in np.flatnonzero(counts).tolist()})
+        if len(labels) > MOST_LABELS:
+            raise DataError(
+                f"The target {target!r} holds more than {MOST_LABELS:,} different cells: a quantity or a name, not "
+                "classes. Give a column of classes."
+            )
+    notes = dict.fromkeys(source.notes, 1)
+    return Summary({"rows": {"": n_rows}, "unlabeled": {"": n_unlabeled}, "labels": labels, "notes": notes})
+
+
+class Counted(NamedTuple):
+    """What the first pass shows: rows of every partition, of every label by its text, and of no label.
+
+    `classes` are those that the texts mean; notes say how files were read.
+    """
+
+    lengths: list[int]
+    counts: Mapping[str, int]
+    unlabeled: int
+    classes: Mapping[str, str]
+    notes: list[str]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows with a label."""
+        return sum(self.counts.values())
+
+    def side_of(self, positive: Any) -> dict[str, str]:
+        """The side of every text: its class; of more than two, where one is positive, that one, or ``""``."""
+        if positive is None or len(set(self.classes.values())) <= 2:
+            return dict(self.classes)
+        wanted = label_spelling(positive)
+        return {text: wanted if meant == wanted else "" for text, meant in self.classes.items()}
+
+    def sides(self, positive: Any) -> dict[str, int]:
+        """Rows of every side; of more than two classes those of the positive one come first, if there is one."""
+        side_of = self.side_of(positive)
+        first = [label_spelling(positive)] if "" in side_of.values() else []
+        found = dict.fromkeys([*first, *side_of.values()], 0)
+        for text, count in self.counts.items():
+            found[side_of[text]] += count
+        return found
+
+
+def count_rows(runner: Runner, target: str) -> Counted:
+    """Count rows and labels; a target that holds no classes is refused."""
+    found = runner.each("count", partial(count_labels, reading=runner.facts.reading, target=target))
+    together = merge(found)
+    counts = {text: n for text, n in together.counts.get("labels", {}).items() if n}
+    classes = {text: label_spelling(text) for text in counts}
+    if not counts:
+        raise DataError(f"No row of {runner.facts.description} has a class in {target!r}: there is nothing to fit.")
+    if len(set(classes.values())) == 1:
+        raise DataError(
+            f"The target {target!r} holds one class only, {next(iter(counts))!r}: a fit needs at least 2. Give another "
+            "column as target, or a table with other rows as well."
+        )
+    lengths, notes = [one.total("rows") for one in found], [*together.counts.get("notes", {})]
+    return Counted(lengths, counts, together.total("unlabeled"), classes, notes)
+
+
+SAMPLE = "sample"
+
+
+def sample_rows(
+    source: TableSource, first_row: int, *, reading: RawReading, target: str, rates: Mapping[str, float], seed: int
+) -> Summary:
+    """Rows with a class, each kept if its chance is below the rate of its label.
+
+    The chance is a hash of the seed and of the place of the row: a row is kept or not, whatever else is.
+    """
+    key, found, places = key_of(SAMPLE, seed), list[pa.RecordBatch](), []
+    for batch, row in reading.batches(source, first_row):
+        codes, texts = label_texts(batch.column(target))
+        # Rows without a label have the last rate.
+        kept = np.array([*(rates.get(text, 0.0) for text in texts), 0.0])
+        taken = np.flatnonzero(chances(key, row, batch.num_rows) < kept[codes])
+        if len(taken):
+            found.append(batch.take(pa.array(taken)))
+            places.append(taken + row)
+    return Summary({}, {SAMPLE: kept_rows(found, reading.schema(source), places)})
+
 
 JUDGED, HELD_OUT = "judged", "held out"
 MOST_NAMES = 1000
@@ -34,55 +135,49 @@ MOST_EXAMPLES = 5
 _DAY = 86_400_000_000.0
 
 
-@dataclass(frozen=True)
-class JudgePass:
+def judge_rows(
+    source: TableSource,
+    first_row: int,
+    *,
+    reading: RawReading,
+    target: str,
+    model: Model,
+    split: RowSplit,
+    held_rate: float,
+    seed: int,
+) -> Summary:
     """Scores of rows that calibrate or judge a model, and what training rows hold.
 
     Of the rows that are held out, raw ones are kept if their chance is below `held_rate`.
     """
-
-    reading: RawReading
-    target: str
-    model: Model
-    split: RowSplit
-    held_rate: float
-    seed: int
-    name: str = "judge"
-
-    def summarize(self, source: TableSource, first_row: int) -> Summary:
-        """Judge the rows of a partition."""
-        plain, classes, time = self.model.before_calibration(), self.model.decision.classes, self.split.time
-        hash_key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
-        key, tally = key_of(HELD_OUT, self.seed), _Tally(self.model, self.split.columns)
-        judged, held, places = list[pa.RecordBatch](), list[pa.RecordBatch](), []
-        for batch, row in self.reading.batches(source, first_row):
-            codes = label_codes(batch.column(self.target), classes)
-            read = self.reading.in_kinds(batch, self.split.columns)
-            columns = tally.read(read)
-            numbers = np.arange(row, row + batch.num_rows)
-            part, draws = self.split.parts(columns, batch, numbers)
-            is_training = (part != TEST) & (codes >= 0)
-            tally.add(columns, is_training, codes)
-            if time is not None and time.kind == "date":
-                tally.add_days(moments(batch.column(time.name), time)[is_training])
-            chosen = np.flatnonzero((part != TRAIN) & (codes >= 0))
-            if len(chosen):
-                some = read.take(pa.array(chosen))
-                decided = decide_batch(plain, some, Issues(trusts_points=True))[0]
-                hashes = keyed_hashes(plain, some, hash_key)
-                whose = numbers[chosen], part[chosen], codes[chosen], hashes, draws[chosen], decided.by_circuit
-                pairs = zip([*whose, *decided.scores.T], _judged_schema(len(classes)), strict=True)
-                arrays = [pa.array(one).cast(field.type) for one, field in pairs]
-                judged.append(pa.record_batch(arrays, _judged_schema(len(classes))))
-            shown = np.flatnonzero((part == TEST) & (chances(key, row, batch.num_rows) < self.held_rate))
-            if len(shown):
-                held.append(batch.take(pa.array(shown)))
-                places.append(shown + row)
-        rows = {
-            JUDGED: pa.Table.from_batches(judged, _judged_schema(len(classes))),
-            HELD_OUT: kept_rows(held, self.reading.schema(source), places),
-        }
-        return Summary(tally.counts(), rows)
+    plain, classes, time = model.before_calibration(), model.decision.classes, split.time
+    hash_key = bytes(KEY_BYTES) if model.seen is None else model.seen.key
+    key, tally, schema = key_of(HELD_OUT, seed), _Tally(model, split.columns), _judged_schema(len(classes))
+    judged, held, places = list[pa.RecordBatch](), list[pa.RecordBatch](), []
+    for batch, row in reading.batches(source, first_row):
+        codes = label_codes(batch.column(target), classes)
+        read = reading.in_kinds(batch, split.columns)
+        columns = tally.read(read)
+        numbers = np.arange(row, row + batch.num_rows)
+        part, draws = split.parts(columns, batch, numbers)
+        is_training = (part != TEST) & (codes >= 0)
+        tally.add(columns, is_training, codes)
+        if time is not None and time.kind == "date":
+            tally.add_days(moments(batch.column(time.name), time)[is_training])
+        chosen = np.flatnonzero((part != TRAIN) & (codes >= 0))
+        if len(chosen):
+            some = read.take(pa.array(chosen))
+            decided = decide_batch(plain, some, Issues(trusts_points=True))[0]
+            hashes = keyed_hashes(plain, some, hash_key)
+            whose = numbers[chosen], part[chosen], codes[chosen], hashes, draws[chosen], decided.by_circuit
+            pairs = zip([*whose, *decided.scores.T], schema, strict=True)
+            judged.append(pa.record_batch([pa.array(one).cast(field.type) for one, field in pairs], schema))
+        shown = np.flatnonzero((part == TEST) & (chances(key, row, batch.num_rows) < held_rate))
+        if len(shown):
+            held.append(batch.take(pa.array(shown)))
+            places.append(shown + row)
+    kept = kept_rows(held, reading.schema(source), places)
+    return Summary(tally.counts, {JUDGED: pa.Table.from_batches(judged, schema), HELD_OUT: kept})
 
 
 def _judged_schema(n_classes: int) -> pa.Schema:
@@ -117,7 +212,7 @@ class _Tally:
         encodings = {one.name: encoding for one, encoding in zip(model.contract.columns, model.encodings, strict=True)}
         self._columns = columns
         self._encodings: list[Encoding | None] = [encodings.get(column.name) for column in columns]
-        self._counts: dict[str, Counter[str]] = {}
+        self.counts: dict[str, Counter[str]] = {}
 
     def read(self, batch: pa.RecordBatch) -> list[Any]:
         """Cells of the columns, as `read_cells` has them; those that are not of their kind are counted."""
@@ -129,17 +224,15 @@ class _Tally:
                 continue
             values, wrong = cells.read(given, column.kind, column.spelling)
             if len(wrong):
-                self._add(f"wrong:{column.name}", Counter({"": len(wrong)}))
+                self._add(f"wrong:{column.name}", {"": len(wrong)})
                 self._first(f"examples:{column.name}", wrong.unique().to_pylist(), MOST_EXAMPLES)
             found.append(values)
         return found
 
     def add(self, columns: list[Any], rows: Flags, codes: Codes) -> None:
         """Count some rows of a batch."""
-        self._add(
-            "left out", Counter({"unknown": int((codes == UNKNOWN).sum()), "missing": int((codes == MISSING).sum())})
-        )
-        self._add("training", Counter({"": int(rows.sum())}))
+        self._add("left out", {"unknown": int((codes == UNKNOWN).sum()), "missing": int((codes == MISSING).sum())})
+        self._add("training", {"": int(rows.sum())})
         absent: Counter[str] = Counter()
         for column, encoding, values in zip(self._columns, self._encodings, columns, strict=True):
             if column.kind == "category":
@@ -151,15 +244,13 @@ class _Tally:
                 known = ~np.isnat(some) if column.kind == "date" else cells.is_usable(some)
                 absent[column.name] += int(len(some) - known.sum())
                 if column.kind == "boolean":
-                    self._add(
-                        f"levels:{column.name}", Counter({"0": int((some == 0).sum()), "1": int((some == 1).sum())})
-                    )
+                    self._add(f"levels:{column.name}", {"0": int((some == 0).sum()), "1": int((some == 1).sum())})
         self._add("missing", absent)
 
     def add_days(self, moments: npt.NDArray[Any]) -> None:
         """Count rows by day."""
         days, counts = np.unique(np.floor(moments[~np.isnan(moments)] / _DAY).astype(np.int64), return_counts=True)
-        self._add("days", Counter(dict(zip(map(str, days.tolist()), counts.tolist(), strict=True))))
+        self._add("days", dict(zip(map(str, days.tolist()), counts.tolist(), strict=True)))
 
     def _add_levels(self, column: Column, encoding: Encoding | None, texts: pa.Array) -> None:
         if not isinstance(encoding, Levels):
@@ -167,22 +258,18 @@ class _Tally:
         codes, unseen = cells.level_codes(texts, encoding.levels)
         counts = np.bincount(codes, minlength=len(encoding.levels))[: len(encoding.levels)]
         filled = np.flatnonzero(counts)
-        self._add(f"levels:{column.name}", Counter({encoding.levels[place]: int(counts[place]) for place in filled}))
+        self._add(f"levels:{column.name}", {encoding.levels[place]: int(counts[place]) for place in filled})
         if len(unseen):
-            self._add(f"new:{column.name}", Counter({"": len(unseen)}))
+            self._add(f"new:{column.name}", {"": len(unseen)})
             self._first(f"names:{column.name}", unseen.unique().to_pylist(), MOST_NAMES)
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """All counts."""
-        return {what: dict(found) for what, found in self._counts.items()}
-
-    def _add(self, what: str, found: "Counter[str]") -> None:
-        self._counts.setdefault(what, Counter()).update(found)
+    def _add(self, what: str, found: Mapping[str, int]) -> None:
+        self.counts.setdefault(what, Counter()).update(found)
 
     def _first(self, what: str, names: list[str], most: int) -> None:
         """Remember names: the first in alphabetical order, so that they do not depend on the order of rows."""
-        known = sorted({*self._counts.get(what, ()), *names})[:most]
-        self._counts[what] = Counter(dict.fromkeys(known, 0))
+        known = sorted({*self.counts.get(what, ()), *names})[:most]
+        self.counts[what] = Counter(dict.fromkeys(known, 0))
 
 
 LEAST_ROWS = 10
