@@ -28,16 +28,15 @@ TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "export")]
 
 import engines  # noqa: E402
+from qmedoid.methods.sum.model import SumModel  # noqa: E402
 
 from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
 from qmedoid.datasets import table_of  # noqa: E402
 from qmedoid.exceptions import ModelError  # noqa: E402
-from qmedoid.export.flat import flattened  # noqa: E402
-from qmedoid.export.javascript import as_javascript  # noqa: E402
+from qmedoid.export.js.document import javascript_file  # noqa: E402
 from qmedoid.export.onnx.model import onnx_file  # noqa: E402
-from qmedoid.export.sql.script import as_sql  # noqa: E402
-from qmedoid.methods.sum.model import SumModel  # noqa: E402
+from qmedoid.export.sql.script import sql_file  # noqa: E402
 from qmedoid.tables.arrow import plain_records  # noqa: E402
 
 N_ROWS = 10_000
@@ -67,7 +66,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
     """A function that scores a table in a database."""
 
     def run(saved: SavedModel, table: pa.Table) -> Found:
-        sql = as_sql(flattened(saved.model), dialect=dialect)
+        sql = sql_file(saved.model, dialect=dialect).decode()
         if dialect == "sqlite":
             connection: Any = sqlite3.connect(":memory:")
             engines.fill_sqlite(connection, engines.numbered(table), "records")
@@ -80,7 +79,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
             connection.register("given", engines.numbered(table))
             connection.execute("CREATE TABLE records AS SELECT * FROM given")
             connection.execute("CREATE TABLE alone AS SELECT * FROM records LIMIT 1")
-        of_one = as_sql(flattened(saved.model), dialect=dialect, table="alone")
+        of_one = sql_file(saved.model, dialect=dialect, table="alone").decode()
         before = core_seconds(lambda: connection.execute(of_one).fetchall(), 3).core
         every = core_seconds(lambda: connection.execute(sql).fetchall(), 3).core
         found = engines._columns(connection.execute(sql))
@@ -96,7 +95,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
 
 def in_onnxruntime(saved: SavedModel, table: pa.Table) -> Found:
     """Scores of a table in onnxruntime."""
-    content = onnx_file(flattened(saved.model))
+    content = onnx_file(saved.model)
     before = core_seconds(lambda: engines.onnx_session(content), 3)
     given = engines.onnx_inputs(before.result, table)
     found = core_seconds(lambda: engines.run_onnx(before.result, given), 3)
@@ -108,7 +107,7 @@ def in_node(saved: SavedModel, table: pa.Table) -> Found:
     """Scores of a table in Node."""
     node = shutil.which("node")
     assert node is not None, "install Node.js 18 or later"
-    script = as_javascript(flattened(saved.model))
+    script = javascript_file(saved.model).decode()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / "model.js", Path(folder) / "records.json"]
         files[0].write_text(script, encoding="utf-8")
@@ -164,7 +163,7 @@ def measured(name: str, saved: SavedModel, table: pa.Table) -> list[dict[str, ob
     decided = own.result
     clear = np.abs(decided.margins) > CLEAR
     labels = saved.classes_[decided.codes]
-    medoids = saved.model.method.rows.numbers[decided.nearest]
+    medoids = saved.model.medoids.numbers[decided.nearest]
     rows = [line(name, "qmedoid", rate=len(table) / own.core)]
     for engine, run in RUNS.items():
         try:

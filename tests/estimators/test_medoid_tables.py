@@ -126,7 +126,7 @@ def test_array_of_numbers_is_passed_on_as_it_is():
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     table = clone(FAST).set_params(random_state=1).fit(X, y)
     plain = clone(FAST.method).set_params(random_state=table.estimator_.random_state).fit(X, y)
-    np.testing.assert_array_equal(table.estimator_.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(table.model_.score(X).scores, plain.model_.score(X).scores)
     np.testing.assert_array_equal(table.decision_function(X.tolist()), table.decision_function(X))
     assert table.contract_.names == ("x0", "x1", "x2", "x3")
     assert not hasattr(table, "feature_names_in_")
@@ -147,9 +147,8 @@ def test_medoids_are_rows_of_the_table(fitted, data):
     medoids = fitted.medoid_records_
     assert json.loads(json.dumps(medoids)) == medoids
     model = fitted.model_
-    assert model.records[0] == tuple(medoids)
-    assert [len(records) for records in model.records] == [len(one.method.medoids) for one in model.models]
-    for record, row, code in zip(medoids, model.method.rows.numbers, model.method.rows.classes, strict=True):
+    assert model.records == tuple(medoids)
+    for record, row, code in zip(medoids, model.medoids.numbers, model.medoids.classes, strict=True):
         real = frame.iloc[row]
         assert labels[row] == fitted.classes_[code]
         assert record["town"] == real["town"]
@@ -262,7 +261,7 @@ def test_validation_rows_choose_and_training_rows_fit(inner, data):
             assert one.levels == other.levels
             np.testing.assert_array_equal(one.values, other.values)
     model = fitted.model_
-    assert model.method.rows.numbers.max() < len(frame)
+    assert model.medoids.numbers.max() < len(frame)
     assert fitted.predict(frame).shape == labels.shape
 
 
@@ -286,8 +285,8 @@ def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     alone = clone(table).fit(frame, labels)
     first, second = (one.model_ for one in found)
     for model in (first, second):
-        np.testing.assert_array_equal(model.method.terms.weights, alone.model_.method.terms.weights)
-        np.testing.assert_array_equal(model.method.rows.numbers, alone.model_.method.rows.numbers)
+        np.testing.assert_array_equal(model.parts[0].terms.weights, alone.model_.parts[0].terms.weights)
+        np.testing.assert_array_equal(model.medoids.numbers, alone.model_.medoids.numbers)
     # Labels in another order tell of nothing: the same scores are calibrated to hardly any difference.
     assert abs(second.calibration.slope) < first.calibration.slope / 4
     assert first.calibration.slope != alone.model_.calibration.slope
@@ -370,7 +369,7 @@ def test_other_misuse(data):
     with pytest.raises(ParameterError, match="'method' parameter of MedoidClassifier must be one of 'auto'"):
         MedoidClassifier(method=TINY_CIRCUIT).fit(frame, labels)
     with pytest.raises(NotFittedError):
-        MedoidClassifier().model_
+        MedoidClassifier().importances(frame)
 
 
 def test_saved_classifier_decides_alike(fitted, data, tmp_path):

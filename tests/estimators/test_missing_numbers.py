@@ -59,7 +59,7 @@ def test_missing_cells_survive_saving(estimator, tmp_path):
     saved = qmedoid.load(fitted.save(tmp_path / "m"))
     np.testing.assert_array_equal(saved.predict(table), fitted.predict(table))
     np.testing.assert_array_equal(saved.decision_function(table), fitted.decision_function(table))
-    if saved.model.method is not None:
+    if saved.model.medoids is not None:
         row = int(np.flatnonzero(np.isnan(HOLES[:, 1]))[0])
         why = saved.explain(table, row)
         parts = [one["contribution"] for one in why["columns"]] + list(why["terms"].values())

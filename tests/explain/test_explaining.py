@@ -41,7 +41,7 @@ def test_medoids_are_rows_of_the_training_table():
 def test_medoid_is_nearest_to_itself():
     table, classifier = fitted()
     model = classifier.model_
-    for row in model.method.rows.numbers.tolist():
+    for row in model.medoids.numbers.tolist():
         report = explain_record(model, table.slice(row, 1), Issues())
         own = next(medoid for medoid in report["medoids"] if medoid["training_row"] == row)
         assert own["distance"] == pytest.approx(0.0, abs=1e-9)

@@ -178,7 +178,7 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
         medoid_rows=stage.rows.numbers[order],
         terms=replace(stage.terms, medoid=np.argsort(order)[stage.terms.medoid]),
     )
-    records = (tuple(before.records[0][place] for place in order),)
+    records = (tuple(before.records[place] for place in order),)
     after = replace(before, models=(replace(before.best, method=moved),), records=records)
     for row in ROWS:
         one, same = SavedModel(before).explain(table, row), SavedModel(after).explain(table, row)

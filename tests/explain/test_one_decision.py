@@ -331,8 +331,8 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert one["difference"] is None
                 assert "keeps no cells of training rows" in one["sentence"]
                 continue
-            place = model.method.rows.numbers.tolist().index(one["training_row"])
-            cells = model.records[0][place]
+            place = model.medoids.numbers.tolist().index(one["training_row"])
+            cells = model.records[place]
             named = [*one["same"], *one["close"], *one["differs"]]
             assert [column["name"] for column in why["columns"][:5] if column["contribution"]] == sorted(
                 (column["name"] for column in named), key=[column["name"] for column in why["columns"]].index
@@ -342,8 +342,8 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert column["own"] == why["record"].get(column["name"])
                 assert (column["cell"] == column["own"]) == (column in one["same"])
             of_class = [
-                _difference(saved, why, model.records[0][other])
-                for other, code in enumerate(model.method.rows.classes.tolist())
+                _difference(saved, why, model.records[other])
+                for other, code in enumerate(model.medoids.classes.tolist())
                 if model.decision.classes[code] == one["class"]
             ]
             assert one["difference"] == pytest.approx(min(of_class), abs=1e-9)
@@ -380,9 +380,7 @@ def test_dictionary_has_the_nearest_medoid_of_many_classes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(10), 30)
     saved = SavedModel(
-        MedoidClassifier(refine="never", random_state=0)
-        .fit(pa.table(dict(zip("abc", X.T, strict=True))), y)
-        .model_
+        MedoidClassifier(refine="never", random_state=0).fit(pa.table(dict(zip("abc", X.T, strict=True))), y).model_
     )
     table, beyond = pa.table(dict(zip("abc", X.T, strict=True))), 0
     for row in range(0, 300, 10):

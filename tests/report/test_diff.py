@@ -160,7 +160,7 @@ def test_static_parts_say_what_changed(models, tmp_path):
 
 def test_medoids_are_matched_one_by_one(models):
     one = models["old"]
-    records, model = one.model.records[0], one.model
+    records, model = one.model.records, one.model
     twice = replace(model, records=((records[0], *records[:-1]),))
     method = replace(
         model.method, medoid_classes=np.array([model.method.medoid_classes[0], *model.method.medoid_classes[:-1]])

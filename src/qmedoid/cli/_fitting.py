@@ -221,7 +221,7 @@ class Fitting(NamedTuple):
             is_wide = table.num_columns > table.num_rows
             remedy = "Leave out columns with --ignore NAME." if is_wide else "Fit on fewer rows with --max-rows."
             raise DataError(f"There is not enough memory to fit {size}. {remedy}") from error
-        model = fitted.table_model()
+        model: Model = fitted.model_
         left_out = dict(model.contract.left_out)
         if options.time_column is not None:
             left_out[options.time_column] = "it orders the rows in time"

@@ -106,12 +106,13 @@ class Refiner:
         """The fit with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
         codes, classes, fitted = self.data.codes, self.data.classes, fit.fitted
         in_sample = fitted.score(self.data.X, channels=True)
-        found = _out_of_fold(fitted, in_sample, self.inputs, self.data)
+        found = held_out_scored(fitted, in_sample, self.inputs, self.data)
         scores = fit.calibration.apply(found.scores)
         refine_below = self._refine_below(
             refinement_margins(fit.calibration.apply(in_sample.scores), fitted.rare_class)
         )
-        data, rows = self._training_data(found, scores, loss_weights(self.settings.class_weight, codes, classes))
+        class_weights = loss_weights(self.settings.class_weight, codes, classes)
+        data, rows = training_data(self.inputs, self.residual, found, scores, codes, class_weights)
         if len(np.unique(data.codes)) == 1:
             if self.policy != "auto":
                 warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
@@ -137,11 +138,11 @@ class Refiner:
         refinement = Refinement(trained.model, self.inputs, refine_below, self.residual, fitted.rare_class)
         held_out: OutOfFold | None = None
         if choice is not None and fit.held_out is not None:
-            held_out = _refined_held_out(fit.held_out, scores, refinement, choice.out_of_fold, rows)
+            held_out = refined_held_out(fit.held_out, scores, refinement, choice.out_of_fold, rows)
         if self.policy == "auto" and (
             held_out is None
             or fit.held_out is None
-            or not _circuit_pays(fit.held_out, held_out, codes, self.data.groups)
+            or not circuit_pays(fit.held_out, held_out, codes, self.data.groups)
         ):
             return fit
         return fit._replace(refinement=refinement, circuit=circuit, held_out=held_out)
@@ -154,35 +155,36 @@ class Refiner:
         # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
         return float(np.quantile(margins, share)) + tolerance(margins)
 
-    def _training_data(self, found: Scored, scores: Array, class_weights: Array) -> tuple[TrainingData, Codes]:
-        """What the circuit is trained on, from out-of-fold and calibrated scores of rows, and which rows that are.
 
-        A circuit that decides between the two nearest classes learns from the records that belong to one of them:
-        code 1 is the nearest, 0 the runner-up.
-        """
-        features, codes = self.inputs.features(found, scores), self.data.codes
-        if not self.inputs.decides_between_two(scores.shape[1]):
-            return TrainingData(features, codes, class_weights, scores if self.residual else None), np.arange(
-                len(codes)
-            )
-        best, second = two_nearest(scores)
-        rows = np.flatnonzero((codes == best) | (codes == second))
-        offset = two_nearest_scores(scores)[rows] if self.residual else None
-        return TrainingData(features[rows], (codes == best)[rows].astype(np.intp), np.ones(2), offset), rows
+def training_data(
+    inputs: CircuitInputs, residual: bool, found: Scored, scores: Array, codes: Codes, class_weights: Array
+) -> tuple[TrainingData, Codes]:
+    """What a circuit is trained on, from out-of-fold and calibrated scores of rows, and which rows that are.
+
+    A circuit that decides between the two nearest classes learns from the records that belong to one of them: code 1 is
+    the nearest, 0 the runner-up.
+    """
+    features = inputs.features(found, scores)
+    if not inputs.decides_between_two(scores.shape[1]):
+        return TrainingData(features, codes, class_weights, scores if residual else None), np.arange(len(codes))
+    best, second = two_nearest(scores)
+    rows = np.flatnonzero((codes == best) | (codes == second))
+    offset = two_nearest_scores(scores)[rows] if residual else None
+    return TrainingData(features[rows], (codes == best)[rows].astype(np.intp), np.ones(2), offset), rows
 
 
-def _out_of_fold(fitted: FittedParts, in_sample: Scored, inputs: CircuitInputs, data: TrainingTable) -> Scored:
+def held_out_scored(fitted: FittedParts, in_sample: Scored, inputs: CircuitInputs, data: TrainingTable) -> Scored:
     """Scores and channels of the training rows by models that were not fitted on the row, where a fold holds it out.
 
     A row that is a medoid, or helped to choose one, lies nearer to its class than new rows do, and would tell the
     circuit its label.
     """
-    found, part = fitted.out_of_fold, medoid_part(fitted.parts)
-    assert part is not None, "a recipe fits medoids"
+    found = fitted.out_of_fold
     scores = np.where(np.isfinite(found.scores), found.scores, in_sample.scores)
     if found.distance is None:
         # A circuit on features of the part itself is fed nothing else.
-        own = inputs.kind == "own"
+        own, part = inputs.kind == "own", medoid_part(fitted.parts)
+        assert part is not None, "a recipe fits medoids"
         channels = in_sample.channels if own else _channels_of_others(part.rows, data, in_sample)
         found = found._replace(distance=channels[0], angle=channels[1])
     return found._replace(scores=scores)
@@ -210,7 +212,7 @@ def _channels_of_others(kept: KeptRows, data: TrainingTable, in_sample: Scored) 
     return distance, angle
 
 
-def _refined_held_out(
+def refined_held_out(
     before: OutOfFold, scores: Array, refinement: Refinement, circuit: OutOfFold, rows: Codes
 ) -> OutOfFold:
     """Out-of-fold scores after the refinement: the circuit's where the policy picks a row, else those before.
@@ -240,7 +242,7 @@ def _refined_held_out(
     return OutOfFold(held_out, np.where(judged, before.fold, -1))
 
 
-def _circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
+def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
     """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
     rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
     rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]

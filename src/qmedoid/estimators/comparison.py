@@ -178,7 +178,7 @@ def compare(
     fitted, began = clone(classifier), time.perf_counter()
     fitted.fit(X, y)
     seconds = time.perf_counter() - began
-    model = fitted.table_model()
+    model = fitted.model_
     classes = model.decision.classes
     columns = model.contract.columns
     read = [read_table(fitted, rows, reset=False, name=name) for rows, name in ((X, "X"), (X_test, "X_test"))]

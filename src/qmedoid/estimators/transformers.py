@@ -262,6 +262,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         if method.random_state is None:
             method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
         self.estimator_ = method.fit(X, y)
+        self._inputs = CircuitInputs(self.kind, bool(self.fused), bool(method.use_angular))
         self.scaling_ = fit_standard(self._deltas(X))
         return self
 
@@ -278,10 +279,6 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         del input_features  # the deltas are named after classes, not after columns
         classes = [str(label) for label in self.estimator_.classes_.tolist()]
         return np.array(self._inputs.names(classes, 0), dtype=object)
-
-    @property
-    def _inputs(self) -> CircuitInputs:
-        return CircuitInputs(self.kind, bool(self.fused), bool(self.estimator_.use_angular))
 
     def _deltas(self, X: Any) -> Array:
         return self._inputs.features(self.estimator_.model_.score(read_numbers(self.estimator_, X), channels=True))

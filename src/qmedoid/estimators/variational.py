@@ -30,7 +30,7 @@ from qmedoid.methods.variational.training import Optimizer, Trained, TrainingDat
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions
-from qmedoid.model.operating_point import asked_rule
+from qmedoid.model.operating_point import asked_rule, probability
 from qmedoid.optimize.minimizers import GAINS
 
 if TYPE_CHECKING:
@@ -357,7 +357,8 @@ class VariationalClassifier(ProbabilisticClassifier):
         class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
         held_out = None if choice is None else choice.out_of_fold
         decision, curve = self._chosen_decision(rows.codes, held_out, rows.groups, class_weights=class_weights)
-        metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min())}
+        threshold = probability(decision.cut or 0.0)
+        metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": threshold}
         if held_out is not None:
             metrics["out_of_fold"] = _figures(decision, held_out, rows.codes)
         n_classes = len(self.classes_)

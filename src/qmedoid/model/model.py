@@ -395,8 +395,9 @@ class Model:
         return replace(again, decision=decision, importances=importances, training=training)
 
     def at_priors(self, new_prevalence: Any) -> "Model":
-        """A copy for other class priors; see `Decision.at_priors`."""
-        return replace(self, decision=self.decision.at_priors(new_prevalence))
+        """A copy for other class priors; see `Decision.at_priors`. It has no figures of the cut of the fit."""
+        kept = {name: value for name, value in self.metrics.items() if name not in ("threshold", "out_of_fold")}
+        return replace(self, decision=self.decision.at_priors(new_prevalence), metrics=kept)
 
     def at_operating_point(self, operating_point: Any) -> "Model":
         """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.

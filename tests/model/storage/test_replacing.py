@@ -181,7 +181,7 @@ def test_read_only_folder_leaves_the_old_model():
             if os.geteuid() == 0:  # to whom everything is permitted
                 os.setuid(65534)
             save, check = message_of(save_model, MODELS["circuit"], path), message_of(check_target, path)
-            return f"{save}\n{check}\n{load_model(path).refinement}"
+            return f"{save}\n{check}\n{load_model(path).policy}"
 
         save, check, stage = in_a_child(save_without_permission).splitlines()
         expected = f"{str(path)!r} cannot be written: Permission denied. What was there is unchanged. Change the perm"
@@ -198,22 +198,22 @@ def test_kill_at_random_moments_leaves_the_old_model_or_the_new(path):
     bytes_of = {}
     start = time.perf_counter()
     for model in (new, old):
-        bytes_of[model.refinement] = save_model(model, path).read_bytes()
+        bytes_of[model.policy] = save_model(model, path).read_bytes()
     both = time.perf_counter() - start
     rng = np.random.default_rng(0)
     seen, strays = set(), 0
     for number in range(150):
         save_model(old, path)
-        assert contents(path.parent) == {path.name: bytes_of[old.refinement]}  # nothing stray after the next save
+        assert contents(path.parent) == {path.name: bytes_of[old.policy]}  # nothing stray after the next save
         # Later tries wait longer: on a busy machine the child may hardly have begun.
         kill_while_saving((new, old), path, rng.uniform(0, both * (1 + number / 10)))
-        stage = load_model(path).refinement
+        stage = load_model(path).policy
         assert path.read_bytes() == bytes_of[stage]
         seen.add(stage)
         strays += len(contents(path.parent)) > 1
         if number >= 8 and len(seen) == 2 and strays:
             break
-    assert seen == {old.refinement, new.refinement}  # so the kills did fall into savings
+    assert seen == {old.policy, new.policy}  # so the kills did fall into savings
     assert strays  # and some in the midst of one
 
 
@@ -251,7 +251,7 @@ def test_concurrent_readers_and_writers_see_complete_models(path):
     for writer in writers:
         writer.start()
     try:
-        stages = {load_model(path).refinement for _ in range(150)}
+        stages = {load_model(path).policy for _ in range(150)}
     finally:
         stop.set()
         for writer in writers:
@@ -259,7 +259,7 @@ def test_concurrent_readers_and_writers_see_complete_models(path):
     assert not errors
     assert stages == {"selective", "always"}
     assert list(contents(path.parent)) == [path.name]
-    assert load_model(path).refinement in stages
+    assert load_model(path).policy in stages
 
 
 def test_model_is_saved_where_there_are_no_locks(path, monkeypatch):
