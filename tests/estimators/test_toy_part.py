@@ -84,7 +84,7 @@ def test_a_new_part_is_fitted_saved_explained_measured_reported_and_refused_by_e
         measured = loaded.measured_by(swap_test=qmedoid.compact_swap_test)
         np.testing.assert_allclose(measured.predict_proba(X), toy.predict_proba(X), atol=1e-9)
         found = loaded.measurement_plan(X.iloc[:2], shots=20_000, refine="simulated").run()
-        np.testing.assert_array_equal(found.codes, loaded.decide(X.iloc[:2]).codes)
+        np.testing.assert_array_equal(found.decided.codes, loaded.decide(X.iloc[:2]).codes)
         assert (
             "distances to the medoids"
             in loaded.report(tmp_path / f"{policy}.html", X.assign(y=Y), target="y").read_text()

@@ -15,8 +15,7 @@ from qmedoid.saved import SavedModel, load
 def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
-    if outside.first["type"] == "sum":
-        outside = Part(outside, "base", outside.first["base"])
+    outside = Part(outside, "parts.0", outside.first)
     match outside.first["type"]:
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])

@@ -15,7 +15,6 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.explain.effect import table_importances
-from qmedoid.methods.part import KeptRows
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.contract import Levels
@@ -284,8 +283,7 @@ def test_importances_and_effects_are_those_of_their_commands(model):
 def test_neighbors_that_a_model_keeps_have_their_cells(model):
     table = mixed_table(300, 0)
     encoded = np.column_stack(look_at_data(model, table).sample.encoded)
-    kept = SimpleNamespace(rows=KeptRows(np.zeros(0), np.zeros(0), neighbors=encoded))
-    about = SimpleNamespace(n_neighbors=300, method=kept, contract=model.contract, encodings=model.encodings)
+    about = SimpleNamespace(neighbors=encoded, contract=model.contract, encodings=model.encodings)
     rows = _neighbor_rows(about)
     for name in ("x1", "x3", "color", "member"):
         assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
@@ -365,7 +363,7 @@ def test_the_live_model_is_left_out_where_it_is_too_large(model):
 
 def test_the_start_record_is_a_medoid_of_the_positive_class_or_made_of_fills(model):
     real = start_record(model, with_rows=True)
-    code = model.method.medoid_classes.tolist().index(1)
+    code = model.medoids.classes.tolist().index(1)
     assert real == {name: model.records[code].get(name) for name in real}
     filled = start_record(model, with_rows=False)
     assert {*filled} == {*real}

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -173,10 +174,8 @@ def test_cells_that_a_model_cannot_fill_in_are_bad():
     table, _ = fitted()
     numbers = table.select(["x1", "x2"])
     labels = table["y"].to_pylist()
-    # The method of a classifier of raw tables was fitted on encoded columns, in which nothing is missing.
     front = MedoidClassifier(method=EvidenceClassifier(n_medoids=6), random_state=0).fit(numbers.to_pandas(), labels)
-    plain = SavedModel(front.estimator_.model_)
-    numbers = numbers.rename_columns(["x0", "x1"])
+    plain = SavedModel(replace(front.model_, encodings=(Numbers(np.nan),) * 2))
     odd = with_column(numbers.slice(0, 3), "x1", pa.array([1.0, None, float("nan")]))
     found = plain.score_table(odd, on_bad_row="flag")["flag"].to_pylist()
     assert found == [None, *["x1 is missing, and the model cannot fill it in"] * 2]

@@ -115,7 +115,7 @@ def test_broken_joint_distribution_raises_distances():
 
 def test_batches_count_as_the_whole_table(heart):
     model, new, classifier = heart
-    columns = list(classifier._matrix(new).T)
+    columns = list(classifier._encoded(new).T)
     # Long enough for every 16th row to be counted; a column is far out in one place.
     many = [np.tile(column, 60) for column in columns]
     many[0] = many[0].copy()
@@ -192,7 +192,7 @@ def test_models_without_medoids_or_summary_know_less():
     assert saved.novelty.far is None  # nearly all rows are medoids
     far_out = [np.array([0.0, 50.0]), np.zeros(2)]
     np.testing.assert_array_equal(record_novelty(saved, far_out) > 1, [False, True])
-    assert model._novelty.n_rows == 60
+    assert model.model_.novelty.n_rows == 60
     nothing = replace(saved, novelty=None)
     assert np.isnan(record_novelty(nothing, far_out)).all()
     tally = NoveltyTally()

@@ -34,7 +34,7 @@ def test_results_are_what_the_classifier_says(n_classes):
     probabilities = classifier.predict_proba(table.drop_columns(["y"]))
     expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
     np.testing.assert_allclose(out["score"].to_numpy(), expected, rtol=1e-12)
-    assert set(out["decided_by"].to_pylist()) == {model.method.name}
+    assert set(out["decided_by"].to_pylist()) == {model.method}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -87,7 +87,7 @@ def printed(**settings):
 def test_the_printed_angle_is_measured(make):
     X, y = load_wine(return_X_y=True)
     model = make(max_passes=0, random_state=0).fit(X, y)
-    assert model.models_[0].angle == "printed"
+    assert model.model_.parts[0].angle == "printed"
     plan = model.measurement_plan(X[::9], shots=2000, calibrate=False)
     closed, decided = SavedModel(model.model_).decide(X[::9]), exact_decisions(plan)
     np.testing.assert_allclose(decided.margins, closed.margins, atol=1e-6)
