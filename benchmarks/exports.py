@@ -28,7 +28,6 @@ TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "export")]
 
 import engines  # noqa: E402
-from qmedoid.methods.sum.model import SumModel  # noqa: E402
 
 from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
@@ -139,9 +138,8 @@ def heart(method: EvidenceClassifier) -> tuple[SavedModel, pa.Table]:
 
 def without_neighbors(saved: SavedModel) -> SavedModel:
     """A sum of evidence and trees alone."""
-    model, method = saved.model, saved.model.method
-    trees = SumModel(method.base, method.parts[:1], method.weights[:2], method.biases)
-    return SavedModel(replace(model, models=(replace(model.best, method=trees),)))
+    model = saved.model
+    return SavedModel(replace(model, parts=model.parts[:2], weights=model.weights[:2]))
 
 
 def models() -> dict[str, tuple[SavedModel, pa.Table]]:

@@ -27,7 +27,7 @@ def measure(name, target):
         "explained one by one": (N_ALONE, lambda: [model.explain(rows, row) for row in range(N_ALONE)]),
     }
     seconds = {run: core_seconds(call, 3).core / n for run, (n, call) in runs.items()}
-    method = model.model.method.facts["numbers"].get("weights", {})
+    method = model.model.facts["numbers"].get("weights", {})
     return {"table": name, "method": " + ".join(method) or classifier.method_} | {
         f"rows per core-second, {run}": round(1.0 / each) for run, each in seconds.items()
     }

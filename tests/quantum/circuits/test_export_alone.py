@@ -371,7 +371,7 @@ def test_openqasm_2_knows_only_the_gates_of_these_circuits():
 
 def test_wrong_requests_say_what_to_ask_for():
     record = CircuitRecord(random_records(MODELS["nearest"], 1)[0])
-    rows = MODELS["nearest"].method.rows.numbers
+    rows = MODELS["nearest"].medoids.numbers
     asked = [
         (MODELS["nearest"], ("variational",), {}, "no trained circuit, nearest decides: use --which swap-test"),
         (MODELS["circuit"], ("swap-test",), {}, "a circuit alone, without a SWAP test"),
