@@ -49,7 +49,7 @@ def qiskit_expectations(network: Network) -> Expectations:
     from qiskit_machine_learning.neural_networks import SamplerQNN
     from qiskit_machine_learning.primitives import QMLSampler
 
-    from qmedoid.quantum.circuits.variational import variational_circuit
+    from qmedoid.quantum import variational_circuit
 
     circuit = variational_circuit(network.ansatz)
     # Parameters in the order of their index: sorted by name, theta[10] comes before theta[2].

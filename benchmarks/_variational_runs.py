@@ -9,8 +9,7 @@ from qmedoid.kernels.cross_entropy import cross_entropy
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import Batch, Network
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout
-from qmedoid.optimize.minimizers import minimize_spsa
-from qmedoid.optimize.training import Stopping, TrainingState
+from qmedoid.optimize.minimizers import Stopping, TrainingState, minimize_spsa
 
 Array = npt.NDArray[np.float64]
 Expectations = Callable[[Array, Array], Array]
@@ -62,4 +61,4 @@ class Training:
     def run(self, steps: int = STEPS) -> Array:
         """Batch losses of a training by SPSA, two evaluations a step."""
         state = TrainingState(self.network.start(np.random.default_rng(0)), np.random.default_rng(1))
-        return minimize_spsa(self, state, Stopping(steps, keep="last")).losses
+        return minimize_spsa(self, state, Stopping(steps, average=0.0)).losses

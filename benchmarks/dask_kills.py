@@ -33,12 +33,12 @@ from distributed import Client, LocalCluster
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.large.fit import fit_in_passes
-from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
-from qmedoid.large.workers import Workers, pass_workers
+from qmedoid.large.workers import results_by
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.saved import SavedModel
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 
 WORKERS, FILES, LIMIT = 4, 24, 120.0
 RESULTS = Path(__file__).parent / "results" / "dask_kills.csv"
@@ -90,17 +90,16 @@ class Killer(Thread):
 
 def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
     """A fit in passes over the files; the sample is fitted in this process, which nobody kills."""
-    runner = file_runner(file_table(str(folder)), pass_workers(client).results, on_rows=lambda *_: on())
+    runner = file_runner(file_table(str(folder)), results_by(client), on_rows=lambda *_: on())
     method = RareEventClassifier(comparisons=False, n_rare=300, n_common=600, n_hard=200)
     owner = MedoidClassifier(method=method, roles={"id": "ignore"}, random_state=0)
-    settings = PassSettings("fraud", {"id": "ignore"}, test=0.05, sizes=(10_000, 200_000))
+    settings = DatasetSettings(target="fraud", roles={"id": "ignore"})
 
-    def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
-        owner._settled, owner._totals = sampled.inferred, sampled.totals
-        owner.fit(sampled.table.drop_columns(["fraud"]), sampled.labels, sample_weight=sampled.weights)
-        return (with_places(owner.model_, sampled.rows), [])
+    def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
+        return (owner.fit(sampled).model_, [])
 
-    found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample)
+    asked: Any = {"test": 0.05, "sizes": (10_000, 200_000)}
+    found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample, **asked)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()
     return hashlib.sha256(made).hexdigest(), found.rows
 
@@ -111,7 +110,7 @@ def scoring(saved: SavedModel) -> Work:
     def work(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, int]:
         results = saved.score_table(dd.read_parquet(folder), columns=["id"], add=["probabilities"])
         found = {}
-        for place, part in Workers(client).results("score", hashed, None, [(one,) for one in results.to_delayed()]):
+        for place, part in results_by(client)("score", hashed, None, [(one,) for one in results.to_delayed()]):
             found[place] = part
             on()
         ids = np.concatenate([found[place][1] for place in sorted(found)])

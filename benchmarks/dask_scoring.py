@@ -26,8 +26,8 @@ from distributed import Client, LocalCluster
 
 from benchmarks import dask_kills
 from qmedoid import MedoidClassifier
-from qmedoid.large.shards import PartResult, ScoreTask, plan_scoring, score_part
-from qmedoid.large.workers import Workers
+from qmedoid.large.score_files import PartResult, ScoreTask, plan_scoring, score_part
+from qmedoid.large.workers import results_by
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.tables.score_settings import Cut, ScoreSettings
 
@@ -48,7 +48,7 @@ def scheduler_bytes(n_partitions: int, n_bytes: int) -> int:
     """The most that tasks of one round take on the scheduler, pickled, with something of so many bytes shared."""
     most, tasks = 0, [(number,) for number in range(n_partitions)]
     with LocalCluster(n_workers=1, **SETTINGS) as cluster, Client(cluster) as client:
-        for place, _ in Workers(client).results("size", length, os.urandom(n_bytes), tasks):
+        for place, _ in results_by(client)("size", length, os.urandom(n_bytes), tasks):
             if place % 25 == 0:
                 specs = [one.run_spec for one in [*cluster.scheduler.tasks.values()]]
                 most = max(most, sum(len(cloudpickle.dumps(one)) for one in specs))
@@ -80,9 +80,9 @@ def measure(model: Path, inputs: Path, out: Path) -> dict[str, tuple[float, str]
     for n in (1, 2):
         with LocalCluster(n_workers=n, **SETTINGS) as cluster, Client(cluster) as client:
             client.wait_for_workers(n)
-            workers = Workers(client)
+            results = results_by(client)
             found[f"dask, {n}"] = timed(
-                lambda workers=workers: list(workers.results("score", on_worker, None, [(one,) for one in tasks()])),
+                lambda results=results: list(results("score", on_worker, None, [(one,) for one in tasks()])),
                 out,
             )
     return found

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from _timing import RESULTS, write_table
+from benchmarks.datasets import Dataset
 from benchmarks.studies.baselines import BASELINES, run_small
 from benchmarks.studies.cells import (
     HEART_ORDINAL,
@@ -25,7 +26,6 @@ from benchmarks.studies.paper import PAPER
 from benchmarks.studies.results import StudyResults, confusion
 from benchmarks.studies.runner import Study, run_cells
 from qmedoid import NearestMedoidClassifier
-from qmedoid.datasets import Dataset
 
 TITLES = {
     HEART_ORDINAL: "Heart disease (ordinal)",

@@ -20,11 +20,10 @@ from qiskit_aer.primitives import SamplerV2
 from _timing import RESULTS, write_table
 from benchmarks.studies.cells import hold_out, load_data
 from qmedoid import MedoidClassifier
-from qmedoid.quantum.devices import BlockSampler, Device, as_device
+from qmedoid.quantum import BlockSampler, Device, MeasurementPlan, as_device
 from qmedoid.quantum.devices.blocks import device_noise
 from qmedoid.quantum.devices.sampling import CircuitBatch
-from qmedoid.quantum.measurement import MeasurementPlan
-from qmedoid.quantum.measurement.running import run_jobs
+from qmedoid.quantum.measurement.jobs import run_jobs
 
 TABLES = ("heart", "breast-cancer")
 

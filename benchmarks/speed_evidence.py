@@ -28,7 +28,7 @@ from qmedoid.kernels import evidence, nearest
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
-from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.part import Neighbors
 
 Array = npt.NDArray[np.float64]
 

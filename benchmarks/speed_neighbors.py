@@ -39,8 +39,7 @@ def covertype(n_rows):
 
 def learnt_metric(X, codes, prior):
     scores = np.tile(prior, (len(codes), 1))
-    fitted = fit_neighbors(X, codes, scores, fit_rank_scaling(X), np.random.default_rng(0))
-    return fitted.model
+    return fit_neighbors(X, codes, scores, fit_rank_scaling(X), np.random.default_rng(0))[0]
 
 
 def log_loss(distances, places, votes, length, prior, codes):

@@ -21,8 +21,8 @@ from qiskit_aer.primitives import SamplerV2
 from qiskit_ibm_runtime.fake_provider import FakeTorino
 
 from _timing import RESULTS, core_seconds, write_table
+from qmedoid.quantum import BlockSampler
 from qmedoid.quantum.devices.blocks import device_noise
-from qmedoid.quantum.devices.simulators import BlockSampler
 
 SHOTS, N_TESTS, N_BLOCKS, WIDTH = 1024, 100, 20, 4
 

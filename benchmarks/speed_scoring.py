@@ -134,7 +134,7 @@ def qiskit_pair_seconds(model: NearestPart, X: Array) -> float:
     """Core-seconds of one SWAP test: build the circuit of a row and a medoid, simulate it, read the ancilla."""
     from qiskit.quantum_info import Statevector
 
-    from qmedoid.quantum.circuits.compact_swap import compact_swap_circuit
+    from qmedoid.quantum import compact_swap_circuit
 
     features = model.features(X[: QISKIT_PAIRS // 2])
 

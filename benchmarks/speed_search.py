@@ -4,7 +4,7 @@ Run ``python benchmarks/speed_search.py`` (some minutes; ``--rows 0`` for breast
 cancer is split as in the paper (319 training and 107 validation rows); the larger tables repeat its rows with Gaussian
 jitter. The descent visits all 30 anchors for k = 2..5 with groups of 8 and two passes. ``naive`` rebuilds features,
 scalers, medoids and predictions for every evaluation; it is timed on evaluations taken evenly from the descent, and
-should find the very scores of the incremental objective. ``twin`` is the incremental objective without the kernel.
+should find the very scores of the incremental objective.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.groups import build_groups
-from qmedoid.kernels import _search_numpy
 from qmedoid.methods.nearest.objective import IncrementalObjective
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.optimize.descent import coordinate_descent
@@ -109,8 +108,8 @@ class Recorder:
         self.objective.commit(anchor, subset)
 
 
-def descend(objective, groups, sizes=SIZES):
-    return coordinate_descent(objective, groups.members, sizes, max_passes=PASSES, rng=np.random.default_rng(0))
+def descend(objective, groups):
+    return coordinate_descent(objective, groups.members, SIZES, max_passes=PASSES, rng=np.random.default_rng(0))
 
 
 def alternately(first, second, repeats):
@@ -129,8 +128,8 @@ def compare(n_rows, name):
     folds = one_fold(n_rows, settings)
     groups = build_groups(folds[0].train.correlation, group_size=GROUP_SIZE)
 
-    def objective(backend=None):
-        return IncrementalObjective(folds, settings, alpha=ALPHA, multipliers=np.ones(2), backend=backend)
+    def objective():
+        return IncrementalObjective(folds, settings, alpha=ALPHA, multipliers=np.ones(2))
 
     recorder = Recorder(objective())
     descend(recorder, groups)
@@ -140,14 +139,12 @@ def compare(n_rows, name):
         lambda: descend(objective(), groups),
         repeats,
     )
-    twin = core_seconds(lambda: descend(objective(_search_numpy), groups, SIZES[:1]), 1)
-    rates = [len(picked) / naive.core, len(fast.result.trace) / fast.core, len(twin.result.trace) / twin.core]
+    rates = [len(picked) / naive.core, len(fast.result.trace) / fast.core]
     return {
         "rows": n_rows or len(folds[0].train.X) + len(folds[0].X_val),
         "setting": name,
         "evaluations": len(fast.result.trace),
         "naive_per_s": rates[0],
-        "twin_per_s": rates[2],
         "kernel_per_s": rates[1],
         "ratio": rates[1] / rates[0],
         "wanted": wanted,

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from _timing import RESULTS, write_table
-from qmedoid.estimators._boosting import BoostingSettings, _grown, _mean_model
+from qmedoid.methods.comparisons.fit import comparisons_of
+from qmedoid.methods.comparisons.growing import BoostingSettings, RankedRows, by_histograms
 
 Array = npt.NDArray[np.float64]
 Scorer = Callable[[Array], Any]
@@ -38,8 +39,10 @@ def make_rows(n_rows: int, n_classes: int) -> tuple[Array, npt.NDArray[np.intp]]
 
 def ours(X: Array, y: npt.NDArray[np.intp], n_iterations: int) -> tuple[Scorer, int]:
     """Trees of comparisons of all columns."""
-    settings = BoostingSettings(learning_rate=RATE)
-    model = _mean_model([_grown(settings, 0, n_iterations, X, y)], X, y, int(y.max()) + 1)
+    known, ranks = zip(*(np.unique(column, return_inverse=True) for column in X.T), strict=True)
+    rows = RankedRows(np.column_stack(ranks).astype(np.float64), y)
+    grown = by_histograms(rows, BoostingSettings(learning_rate=RATE, share_of_columns=1.0), 0, n_iterations)
+    model = comparisons_of(grown.full_trees(known), grown.start, X, y, int(y.max()) + 1)
     return lambda rows: model.score(rows, threads=1).scores, len(model.node_columns)
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from _timing import RESULTS, write_table
+from benchmarks.datasets import Dataset, load_breast_cancer, load_wine
 from qmedoid import MedoidClassifier, VariationalClassifier
-from qmedoid.datasets import Dataset, load_breast_cancer, load_wine
-from qmedoid.quantum.devices import Device, as_device
-from qmedoid.quantum.measurement import MeasurementResult
+from qmedoid.quantum import Device, MeasurementResult, as_device
 
 MODELS: dict[str, tuple[Callable[[], Dataset], slice, Callable[[], Any]]] = {
     "breast cancer, a third of the records": (

@@ -32,11 +32,15 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import delta_features
-from qmedoid.methods.variational.batches import BatchObjective, batch_objective, row_weights
 from qmedoid.methods.variational.model import Batch
-from qmedoid.methods.variational.training import CircuitSettings, fit_angle_map
-from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Minimum, OnStep, Stopping, TrainingState
+from qmedoid.methods.variational.training import (
+    BatchObjective,
+    CircuitSettings,
+    batch_objective,
+    fit_angle_map,
+    row_weights,
+)
+from qmedoid.optimize.minimizers import Minimum, OnStep, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -72,13 +76,11 @@ class Trace:
     thetas: list[Array] = field(default_factory=list)
     core: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
-    evaluations: list[int] = field(default_factory=list)
 
     def __call__(self, state: TrainingState) -> None:
         """Note a step."""
         self.core.append(time.process_time())
         self.wall.append(time.perf_counter())
-        self.evaluations.append(state.evaluations)
         self.thetas.append(state.theta.copy())
 
 
@@ -90,7 +92,6 @@ class Run:
     thetas: list[Array]
     core: Array
     wall: Array
-    evaluations: list[int]
 
 
 def data_folder() -> Path:
@@ -149,7 +150,7 @@ def traced(objective: BatchObjective, seed: int, minimize: Callable[[TrainingSta
     state = TrainingState(objective.network.start(rng, shares=shares), rng)
     trace, core, wall = Trace(), time.process_time(), time.perf_counter()
     kept = minimize(state, trace).theta
-    return Run(kept, trace.thetas, np.array(trace.core) - core, np.array(trace.wall) - wall, trace.evaluations)
+    return Run(kept, trace.thetas, np.array(trace.core) - core, np.array(trace.wall) - wall)
 
 
 def by_spsa(objective: BatchObjective, seed: int, gains: dict[str, Any]) -> Run:
@@ -215,7 +216,7 @@ def compare(objective: BatchObjective, name: str) -> dict[str, object]:
         at = steps - 1
         ratios.append(
             (
-                spsa.evaluations[-1] / exact.evaluations[at],
+                2 * len(spsa.thetas) / (at + 1),
                 spsa.core[-1] / exact.core[at],
                 spsa.wall[-1] / exact.wall[at],
             )

@@ -82,7 +82,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) .*[a-z]'",
     ),
     "broken": (
-        """sed '1s/"MaxHR"/"max_hr"/; 1s/"Oldpeak"/"depression"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",
+        """sed '1s/"Oldpeak"/"old_peak"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",
         "qmedoid score heart.qmedoid changed.csv -o decisions.csv",
         STATUS,
         "qmedoid score heart.qmedoid changed.csv -o decisions.csv --on-mismatch warn",

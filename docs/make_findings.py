@@ -16,13 +16,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.datasets import Dataset, load_dataset
 from benchmarks.studies.cells import paper_split
 from benchmarks.studies.paper import PAPER
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.datasets import Dataset, load_dataset
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.metrics.classification import evaluate
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from marked_sections import table, write_or_check
 
-from qmedoid.report.findings import FINDINGS
+from qmedoid.report.findings import FINDINGS, TEXTS
 
 PAGE = Path(__file__).parent / "how-to" / "report.md"
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "report.csv"
@@ -18,8 +18,9 @@ RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "report.csv"
 
 def sections() -> dict[str, str]:
     """Both tables."""
-    meanings = {code: (evaluate.__doc__ or "").split("\n")[0] for code, (_, _, evaluate) in FINDINGS.items()}
-    findings = [[code, FINDINGS[code][0], meanings[code]] for code in sorted(FINDINGS)]
+    findings = [
+        [code, TEXTS[code]["title"], (FINDINGS[code].__doc__ or "").split("\n")[0]] for code in sorted(FINDINGS)
+    ]
     lines = [line for line in RESULTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     cost = [
         [one["table"], f"{int(one['rows']):,}", f"{int(one['columns']):,}", one["evaluate_cpu_s"], one["beyond_cpu_s"],

@@ -7,18 +7,22 @@
 import argparse
 import io
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
+
 import numpy as np
+from benchmarks.datasets import LOADERS, load_dataset
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
-from qmedoid.datasets import LOADERS, load_dataset, locate
+from qmedoid.datasets import locate
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
 
@@ -64,11 +68,11 @@ def rules() -> str:
             report = stability(classifier, data.X, data.y, n_bootstraps=REFITS, random_state=0)
             groups = report.groups
             assert groups is not None
-            sizes = np.mean([len(group) for group in groups.groups])
+            sizes = np.mean([len(group["columns"]) for group in groups["groups"]])
             agreement = (
-                number(groups.with_full_fit, 3),
-                number(groups.between_refits, 3),
-                number(groups.kept.mean(), 3),
+                number(groups["with_full_fit"], 3),
+                number(groups["between_refits"], 3),
+                number(float(np.mean([group["kept"] for group in groups["groups"]])), 3),
             )
             rows.append([name, f'`"{rule}"`', number(sizes, 1), *agreement, _flips(report), _macro_f1(name, rule)])
     header = ["data", "selection", "columns", "with full fit", "two refits", "found again", "flips", "macro-F1"]
@@ -76,15 +80,16 @@ def rules() -> str:
 
 
 def _flips(report: StabilityReport) -> str:
-    return f"{number(report.decisions.flip_rate, 3)} ± {number(report.decisions.flip_error or 0.0, 3)}"
+    decisions = report.decisions
+    return f"{number(decisions['flip_rate'] or 0.0, 3)} ± {number(decisions['flip_error'] or 0.0, 3)}"
 
 
 def _spread_and_medoids(report: StabilityReport) -> tuple[str, ...]:
-    medoids, spread = report.medoids, report.decisions.mean_spread
+    medoids, spread = report.medoids, report.decisions["mean_spread"]
     assert medoids is not None
     assert spread is not None
-    figures = (medoids.mean_kept, medoids.mean_moved, float(medoids.by_chance.mean()))
-    return (number(spread, 3), str(medoids.n_medoids), *(number(figure, 2) for figure in figures))
+    figures = (medoids["kept"] or 0.0, medoids["moved"] or 0.0, medoids["by_chance"] or 0.0)
+    return (number(spread, 3), str(medoids["medoids"]), *(number(figure, 2) for figure in figures))
 
 
 def _macro_f1(name: str, rule: str) -> str:

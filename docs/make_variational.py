@@ -6,12 +6,16 @@
 
 import argparse
 import csv
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
+from benchmarks.datasets import load_creditcard_sample
 from marked_sections import Row, number, table, write_or_check
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +25,6 @@ from sklearn.model_selection import train_test_split
 from walkthrough_pictures import GREY, MARK, NO, STYLE, YES, save
 
 from qmedoid import DeltaFeatures, VariationalClassifier
-from qmedoid.datasets import load_creditcard_sample
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.model import Network
 from qmedoid.methods.variational.readout import ParityReadout

@@ -15,11 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.datasets import Dataset, load_heart
 from benchmarks.studies.cells import Split, paper_split
 from marked_sections import Row, number, table, write_or_check
 
 from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
-from qmedoid.datasets import Dataset, load_heart, read_shipped
+from qmedoid.datasets import read_shipped
 from qmedoid.geometry.channels import fusion_scores, normalize_channel
 from qmedoid.geometry.groups import correlation_ratio
 from qmedoid.methods.nearest.part import NearestPart
@@ -342,9 +343,9 @@ def outcome_text(walk: Walk) -> str:
 
 def _moved_by_angle(walk: Walk, X: Array) -> int:
     model = walk.part
-    channels = model.channels(X)
+    channels = model.feature_channels(model.features(X))
     alone = fusion_scores(channels, 1.0, use_angular=False, multipliers=model.multipliers)
-    return int(np.sum(np.argmin(alone, axis=1) != model.predict(X)))
+    return int(np.sum(np.argmin(alone, axis=1) != model.labels(X)))
 
 
 SECTIONS = {

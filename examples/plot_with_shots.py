@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.quantum.circuits import SamplerSwapTest
+from qmedoid.quantum import SamplerSwapTest
 
 X, y = load_breast_cancer(return_X_y=True)
 model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X[::2], y[::2])

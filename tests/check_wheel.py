@@ -11,14 +11,19 @@ from pathlib import Path
 from sklearn.datasets import load_iris
 
 import qmedoid
-from qmedoid.kernels._backend import kernels_in_use
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
+def called(*words: str) -> "subprocess.CompletedProcess[str]":
+    """What a command of the installed program left."""
+    return subprocess.run([sys.executable, "-m", "qmedoid", *words], capture_output=True, text=True, check=False)
+
+
 def main() -> None:
     """Fit, predict, save, load and explain, with the kernels that are expected, and without the experiments."""
-    place, kernels = Path(qmedoid.__file__).resolve(), kernels_in_use()
+    place = Path(qmedoid.__file__).resolve()
+    kernels = called("--version").stdout.partition("kernels: ")[2].strip()
     assert CHECKOUT / "src" not in place.parents, f"{place} is the checkout and not what was installed."
     wanted = "NumPy" if "--without-kernels" in sys.argv else "compiled"
     assert kernels == wanted or kernels.startswith(f"{wanted}:"), f"The kernels are {kernels}, and not {wanted}."
@@ -32,7 +37,7 @@ def main() -> None:
     why = saved.explain(X, row=0)
     total = sum(column["contribution"] for column in why["columns"]) + sum(why["terms"].values())
     assert abs(total - why["margin"]) < 1e-9
-    done = subprocess.run([sys.executable, "-m", "qmedoid", "reproduce"], capture_output=True, text=True, check=False)
+    done = called("reproduce")
     assert done.returncode == 1, "The experiments are in the wheel."
     assert "not part of the installed package" in done.stderr, done.stderr
     print(f"qmedoid {qmedoid.__version__}, kernels: {kernels}, accuracy {accuracy:.3f}")

@@ -6,7 +6,6 @@ from functools import partial
 from unittest import mock
 
 from qmedoid.estimators import rare, sum
-from qmedoid.estimators._boosting import BoostingSettings
 
 
 @contextmanager
@@ -15,5 +14,6 @@ def few_trees(**settings: int) -> Iterator[None]:
     asked = settings or {"n_iterations": 10, "n_folds": 2, "n_seeds": 1}
     with ExitStack() as patches:
         for module in (rare, sum):
-            patches.enter_context(mock.patch.object(module, "BoostingSettings", partial(BoostingSettings, **asked)))
+            few = partial(module.BoostingSettings, **asked)
+            patches.enter_context(mock.patch.object(module, "BoostingSettings", few))
         yield

@@ -39,7 +39,7 @@ def _command(arguments: tuple[str, ...], printed: Path | None, row_bytes: int | 
     os.dup2(opened, 2)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     if row_bytes is not None:
-        split._ROW_BYTES = row_bytes
+        split.ROW_BYTES = row_bytes
     sys.argv = ["qmedoid", *arguments]
     with few_trees():
         main()

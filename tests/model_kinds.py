@@ -13,7 +13,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifie
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.cells import cell_centers, cells_of
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.part import Neighbors
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.tables.arrow import plain_records
 

@@ -34,8 +34,9 @@ def heading_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_and_pictures_resolve(page):
-    for match in LINK.finditer(page.read_text(encoding="utf-8")):
+def test_links_pictures_and_named_tests_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    for match in LINK.finditer(text):
         target = match[1] or match[2]
         if re.match(r"[a-z]+:", target):
             continue
@@ -44,11 +45,7 @@ def test_links_and_pictures_resolve(page):
         assert file.exists(), f"{page.name} links to {target}, which does not exist."
         if anchor and file.suffix == ".md":
             assert anchor in heading_anchors(file), f"{page.name} links to {target}, and there is no such heading."
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_named_tests_exist(page):
-    for path, name in NAMED_TEST.findall(page.read_text(encoding="utf-8")):
+    for path, name in NAMED_TEST.findall(text):
         file = ROOT / path
         assert file.exists(), f"{page.name} names {path}, which does not exist."
         functions = {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if hasattr(node, "name")}
@@ -93,34 +90,12 @@ def test_the_walkthrough_says_what_its_script_computes(docs_scripts):
     assert sum(walk.margin_parts.values()) == pytest.approx(walk.scores[0] - walk.scores[1], abs=1e-12)
 
 
-def test_the_page_on_circuits_from_deltas_says_what_its_script_computes(docs_scripts):
-    script, marked = docs_scripts("make_variational"), docs_scripts("marked_sections")
+@pytest.mark.parametrize("name", ["json", "export", "engines", "report", "reproduction", "variational"])
+def test_the_page_says_what_its_script_makes_of_code_and_results(docs_scripts, name):
+    script, marked = docs_scripts(f"make_{name}"), docs_scripts("marked_sections")
     page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections(script.compute()))
-
-
-def test_the_page_on_json_says_what_the_schemas_say(docs_scripts):
-    script, marked = docs_scripts("make_json"), docs_scripts("marked_sections")
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections())
-
-
-def test_the_page_on_exports_says_what_its_benchmark_left(docs_scripts):
-    script, marked = docs_scripts("make_export"), docs_scripts("marked_sections")
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections())
-
-
-def test_the_page_on_engines_says_what_its_benchmark_left(docs_scripts):
-    script, marked = docs_scripts("make_engines"), docs_scripts("marked_sections")
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections())
-
-
-def test_the_page_on_reports_says_what_the_code_and_the_benchmark_say(docs_scripts):
-    script, marked = docs_scripts("make_report"), docs_scripts("marked_sections")
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections())
+    made = script.sections(script.compute()) if hasattr(script, "compute") else script.sections()
+    assert page == marked.fill(page, made)
 
 
 def test_the_findings_say_what_their_script_measures(docs_scripts):
@@ -131,12 +106,19 @@ def test_the_findings_say_what_their_script_measures(docs_scripts):
         assert f"<!-- begin: {name} -->\n{script.SECTIONS[name]()}\n<!-- end -->" in page
 
 
-def test_the_page_on_the_paper_says_what_its_run_left(docs_scripts):
-    script, marked = docs_scripts("make_reproduction"), docs_scripts("marked_sections")
+def test_the_page_on_the_paper_names_its_files_its_plan_and_the_command(docs_scripts, monkeypatch, tmp_path):
+    from benchmarks.studies.report import PAPER_TABLES
+
+    script = docs_scripts("make_reproduction")
     page = script.PAGE.read_text(encoding="utf-8")
-    assert page == marked.fill(page, script.sections())
     for file in script.RESULTS.iterdir():
         assert f"`{file.name}`" in page, f"The page does not say what {file.name} is."
+    assert f"<!-- begin: settings -->\n{script.settings()}\n<!-- end -->" in page
+    told = re.findall(r"^\| (\d), .*? \| `(\w+)\.csv`", page, flags=re.MULTILINE)
+    assert told == [(str(number), name) for number, name in enumerate(PAPER_TABLES, start=1)]
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "nothing")
+    with pytest.raises(SystemExit, match=re.escape(script.COMMAND)):
+        script.sections()
 
 
 def test_another_figure_in_a_run_is_another_page(docs_scripts, monkeypatch, tmp_path):
@@ -170,23 +152,6 @@ def write_fraud_tables(folder: Path, recall: str) -> None:
         header = ["figure", *labels, f'"{model}: all rows"', f'"{model}: test rows"']
         rows = [f"{figure},{own[figure]},{theirs}" for figure, theirs in zip(own, figures, strict=True)]
         (folder / f"{name}.csv").write_text("\n".join(["# made", ",".join(header), *rows]), encoding="utf-8")
-
-
-def test_the_page_on_the_paper_has_the_plan_and_the_tables_of_the_paper(docs_scripts):
-    from benchmarks.studies.report import PAPER_TABLES
-
-    script = docs_scripts("make_reproduction")
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert f"<!-- begin: settings -->\n{script.settings()}\n<!-- end -->" in page
-    told = re.findall(r"^\| (\d), .*? \| `(\w+)\.csv`", page, flags=re.MULTILINE)
-    assert told == [(str(number), name) for number, name in enumerate(PAPER_TABLES, start=1)]
-
-
-def test_without_a_run_the_page_on_the_paper_says_how_to_make_one(docs_scripts, monkeypatch, tmp_path):
-    script = docs_scripts("make_reproduction")
-    monkeypatch.setattr(script, "RESULTS", tmp_path / "nothing")
-    with pytest.raises(SystemExit, match=re.escape(script.COMMAND)):
-        script.sections()
 
 
 def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):

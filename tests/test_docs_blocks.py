@@ -20,7 +20,6 @@ from pyarrow import csv
 from tests.plain_environment import distributions, hidden, missing, needs_of, own_requirements
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
-from qmedoid.cli.data import _write
 from qmedoid.datasets import read_sample, table_of
 from qmedoid.model.storage.model_file import save_model
 
@@ -86,11 +85,11 @@ def reason(command):
 
 
 @pytest.fixture(scope="module")
-def stand_ins(tmp_path_factory):
+def stand_ins(cli, tmp_path_factory):
     """Files that commands of the pages name, small."""
     folder = tmp_path_factory.mktemp("stand-ins")
     heart = table_of("heart")
-    _write(heart, str(folder / "heart.csv"))
+    cli.ok("data", "fetch", "heart", "-o", folder / "heart.csv")
     places = np.arange(len(heart))
     known, new = heart.take(places[places % 5 != 0]), heart.take(places[places % 5 == 0])
     for name in ("new.csv", "records.csv", "labeled.csv"):

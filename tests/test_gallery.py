@@ -27,7 +27,7 @@ def test_gallery_has_what_people_look_for():
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script_runs_and_draws(script, plain, tmp_path):
     needs = ["qmedoid", "qmedoid[plots]"]
-    if "qmedoid.quantum.circuits" in script.read_text(encoding="utf-8"):
+    if "qmedoid.quantum" in script.read_text(encoding="utf-8"):
         needs.append("qmedoid[quantum]")
     if missing(needs):
         pytest.skip(f"needs {', '.join(missing(needs))}: pip install {' '.join(map(repr, needs))}")

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks._fingerprints import Fingerprint, difference, fingerprint, nudged
+from benchmarks.datasets import load_heart
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, VariationalClassifier
-from qmedoid.datasets import load_heart
 from qmedoid.kernels.ties import (
     first_largest,
     first_largest_of_rows,

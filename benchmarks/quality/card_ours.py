@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.datasets import Dataset
 from benchmarks.quality.baselines import FOLDS
 from benchmarks.quality.card import Clock, Payments, judge_payments, make_payments
 from benchmarks.quality.ours import OURS, build
 from benchmarks.studies.baselines import lightgbm, logistic
 from benchmarks.studies.cells import PAPER_ALERT_RATE, Cell
 from qmedoid.arrays import Array, Codes
-from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.methods.part import FittedParts
 from qmedoid.metrics.classification import pr_auc
 from qmedoid.model.model import Model
 
+CODE = 1
+"""Number of what these functions compute: whoever changes their figures takes the next one."""
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
+from benchmarks.datasets import Dataset
 from benchmarks.quality import card
 from benchmarks.quality.card_ours import RIVALS as CIRCUIT_RIVALS
 from benchmarks.quality.card_ours import run_payments
@@ -13,7 +14,6 @@ from benchmarks.quality.rivals import RIVALS, run_rival
 from benchmarks.quality.tables import Table, available, load_table
 from benchmarks.studies.cells import FULL_FRAUD, Cell, StudyMethod, data_digest, load_data
 from benchmarks.studies.runner import Study
-from qmedoid.datasets import Dataset
 
 Part = Literal["tables", "card"]
 PARTS: tuple[Part, ...] = ("tables", "card")

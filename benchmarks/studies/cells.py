@@ -19,20 +19,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.datasets import (
+    Dataset,
+    load_creditcard,
+    load_creditcard_sample,
+    load_dataset,
+    load_heart,
+    numbers_digest,
+)
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.datasets import (
     FILE,
     HOW_TO_GET,
     TARGET,
     TIME,
-    Dataset,
     cache_folder,
     check_whole,
-    load_creditcard,
-    load_creditcard_sample,
-    load_dataset,
-    load_heart,
-    numbers_digest,
     read_whole,
     shipped_path,
     table_of,
@@ -50,6 +52,8 @@ from qmedoid.metrics.thresholds import (
 )
 
 SplitKind = Literal["random", "time", "grouped"]
+CODE = 1
+"""Number of the splits and metrics that all cells share: a change of their figures takes the next one."""
 TEST_SHARE = 0.25
 """Share of the test rows, and of the validation rows among the others."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -82,8 +86,8 @@ class StudyMethod:
     """How a method is fitted on the kinds of splits that it is for, and its rough time on one core.
 
     `run` (data, cell, **settings) is a function of a module, so that other processes find it, and its settings are what
-    JSON can hold. Both are part of the key, with what the module imports: plain classifiers are run by modules that do
-    not import ours, and keep their results while ours change.
+    JSON can hold. The key has the settings and the number ``CODE`` of the module: plain classifiers are run by modules
+    of their own, and keep their results while ours change.
     """
 
     run: Callable[..., Result]

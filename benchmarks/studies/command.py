@@ -1,11 +1,10 @@
 """``qmedoid reproduce``: the paper's experiments again, our figures next to the paper's and to plain baselines."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.studies.cells import Cell, Result, cell_folder
 from benchmarks.studies.document import Document, Table, check_folder, check_replaceable, write_report
@@ -13,62 +12,61 @@ from benchmarks.studies.paper import PARTS, STUDY, Part, Plan
 from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
-from qmedoid.cli._output import grid, keeps, plain_console, print_json, progress_bar, tell
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
-from qmedoid.cli.reproduce import ReproduceOptions
+from qmedoid.cli.output import grid, keeps, plain_console, print_json, progress_bar, tell
 
-# What a frame adds to the width of a cell.
-_FRAME = 3
-
-
-class _Experiment(NamedTuple):
-    """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
-
-    study: Study
-    cells: Sequence[Cell]
-    report: Callable[[StudyResults, str], Document]
-    shown: Sequence[str]
+Experiment = tuple[Study, Sequence[Cell], Callable[[StudyResults, str], Document], Sequence[str]]
+"""What is run again: its cells, the document that their results make, and the tables of it that are printed."""
 
 
-def _experiment(options: ReproduceOptions) -> _Experiment:
+def _experiment(what: str, seed: int, *, quick: bool) -> Experiment:
     """The study of devices, or the paper's experiments on some of its data sets; raises where packages are missing."""
-    if options.what == "devices":
+    if what == "devices":
         # Here and not at the top: most calls are not about devices.
         from benchmarks.studies import devices
 
         devices.require_extras()
         from benchmarks.studies.device_report import SHOWN_TABLES, make_device_report
 
-        chosen = devices.DevicePlan(seed=options.seed)
-        chosen = chosen.quick() if options.quick else chosen
-        return _Experiment(devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES)
-    parts: Sequence[Part] = PARTS if options.what == "all" else [part for part in PARTS if part == options.what]
-    asked = Plan(parts, seed=options.seed)
-    asked = asked.quick() if options.quick else asked
+        chosen = devices.DevicePlan(seed=seed)
+        chosen = chosen.quick() if quick else chosen
+        return devices.STUDY, chosen.cells, partial(make_device_report, chosen), SHOWN_TABLES
+    parts: Sequence[Part] = PARTS if what == "all" else [part for part in PARTS if part == what]
+    asked = Plan(parts, seed=seed)
+    asked = asked.quick() if quick else asked
     require_extras(asked)
-    return _Experiment(STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES)
+    return STUDY, asked.cells, partial(make_report, asked), PAPER_TABLES
 
 
-def reproduce(options: ReproduceOptions) -> None:
+def reproduce(
+    what: str,
+    output: Path,
+    *,
+    jobs: int | None,
+    seed: int,
+    quick: bool,
+    cache: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
     """Run what is not done yet, write the folder, and print the main tables and the findings."""
-    study, cells, report, shown = _experiment(options)
-    check_folder(options.output)
-    if not options.force:
-        check_replaceable(options.output)
-    folder = options.cache or cell_folder()
+    study, cells, report, shown = _experiment(what, seed, quick=quick)
+    check_folder(output)
+    if not force:
+        check_replaceable(output)
+    folder = cache or cell_folder()
     done = find_done(study, cells, folder)
     left = [cell for cell in cells if cell not in done]
     if left:
         check_folder(folder)
-        jobs = options.jobs or os.cpu_count() or 1
-        tell(_outlook(study, len(done), left, jobs))
+        jobs = jobs or os.cpu_count() or 1
+        tell(outlook(study, len(done), left, jobs))
         done |= _run_left(study, left, folder, jobs)
     # The call that gives the same tables on any machine.
-    words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
-    words += ["--seed", str(options.seed)] if options.seed else []
+    words = ["qmedoid", "reproduce", what, *(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
     document = report(StudyResults(done), " ".join(words))
-    written = write_report(document, options.output, force=options.force)
-    if options.json:
+    written = write_report(document, output, force=force)
+    if json:
         tables: dict[str, StudyTableDict] = {
             table.name: {"title": table.title, "columns": table.labels, "rows": [list(row) for row in table.rows]}
             for table in document.tables
@@ -77,7 +75,7 @@ def reproduce(options: ReproduceOptions) -> None:
             "provenance": dict(document.provenance),
             "findings": list(document.findings),
             "tables": tables,
-            "folder": str(options.output),
+            "folder": str(output),
             "files": [path.name for path in written],
         }
         print_json(printed)
@@ -88,10 +86,10 @@ def reproduce(options: ReproduceOptions) -> None:
             print_table(console, table)
     for finding in document.findings:
         console.print(f"• {finding}")
-    tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
+    tell(f"{len(written)} files written to {output}; open {output / 'index.html'}.")
 
 
-def _outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
+def outlook(study: Study, n_done: int, left: Sequence[Cell], jobs: int) -> str:
     """What is to come, for those who see no bar: cells, and roughly how long they take."""
     before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
     cells = "" if n_done else " cells"
@@ -117,64 +115,19 @@ def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: in
         return run_cells(study, cells, folder, jobs=jobs, report=report)
 
 
-class _Strip(NamedTuple):
-    """A column as it is printed: its headings and its cells."""
-
-    group: str
-    name: str
-    texts: tuple[str, ...]
-    is_label: bool
-
-
 def print_table(console: Any, table: Table) -> None:
     """Print a table; means and their errors share a column."""
-    strips = list(_strips(table))
-    labels, figures = [one for one in strips if one.is_label], [one for one in strips if not one.is_label]
+
+    def text(row: int, place: int) -> str:
+        has_error = place + 1 < len(table.columns) and table.columns[place + 1].is_error
+        error = table.cell_text(row, place + 1) if has_error else ""
+        return f"{table.cell_text(row, place)} ± {error}" if error else table.cell_text(row, place)
+
+    shown = [place for place, column in enumerate(table.columns) if not column.is_error]
+    rows = [[text(row, place) for place in shown] for row in range(len(table.rows))]
+    words = [number for number, place in enumerate(shown) if all(isinstance(row[place], str) for row in table.rows)]
     console.print(table.title)
-    for page in _pages(figures, console.width - 1 - _width(labels)):
-        together = [*labels, *page]
-        names = [f"{group}\n{strip.name}" for group, strip in zip(_headings(together), together, strict=True)]
-        rows = zip(*(strip.texts for strip in together), strict=True)
-        console.print(grid(names, rows, left=range(len(labels))))
+    console.print(grid([table.labels[place] for place in shown], rows, left=words))
     if table.note:
         console.print(table.note)
     console.print()
-
-
-def _strips(table: Table) -> Iterator[_Strip]:
-    rows = range(len(table.rows))
-    for place, column in enumerate(table.columns):
-        if column.is_error:
-            continue
-        texts = [table.cell_text(row, place) for row in rows]
-        if place + 1 < len(table.columns) and table.columns[place + 1].is_error:
-            errors = [table.cell_text(row, place + 1) for row in rows]
-            texts = [f"{text} ± {error}" if error else text for text, error in zip(texts, errors, strict=True)]
-        is_label = not column.group and all(isinstance(row[place], str) for row in table.rows)
-        yield _Strip(column.group, column.name, tuple(texts), is_label)
-
-
-def _pages(strips: Sequence[_Strip], width: int) -> Iterator[list[_Strip]]:
-    """Strips that fit side by side; those of one group stay together where they can."""
-    page: list[_Strip] = []
-    for _, members in groupby(strips, key=lambda strip: strip.group or strip.name):
-        group = list(members)
-        for part in [group] if _width(group) <= width else [[strip] for strip in group]:
-            if page and _width([*page, *part]) > width:
-                yield page
-                page = []
-            page += part
-    if page:
-        yield page
-
-
-def _headings(strips: Sequence[_Strip]) -> list[str]:
-    """The group of each strip, where the strip before is of another one."""
-    before = ["", *(strip.group for strip in strips)]
-    return ["" if strip.group == above else strip.group for strip, above in zip(strips, before, strict=False)]
-
-
-def _width(strips: Sequence[_Strip]) -> int:
-    """Columns of text that strips take side by side."""
-    headed = zip(_headings(strips), strips, strict=True)
-    return sum(_FRAME + max(map(len, (heading, strip.name, *strip.texts))) for heading, strip in headed)

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import Cell, Result, Split, paper_split
 from qmedoid.arrays import Array, Codes
-from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ModelError, ParameterError
 
 if TYPE_CHECKING:
-    from qmedoid.quantum.measurement.plan import MeasurementPlan
-    from qmedoid.quantum.measurement.result import MeasurementResult
+    from qmedoid.quantum import Device, MeasurementPlan, MeasurementResult
+    from qmedoid.quantum.devices.packs import Pack
 
+CODE = 1
+"""Number of what these functions compute: whoever changes their figures takes the next one."""
 NO_SHOT_NOISE = 2**38
 """Shots that stand for infinitely many: counts are the chances themselves, to 1e-11, and weights stay within range."""
 SIMULATOR = "simulator"
@@ -57,7 +59,7 @@ def run_measured(
     model : {"default", "printed"}
         What the package does by default, or the paper's nearest medoids.
     register : {"column", "group", "paper"}
-        The kind of circuit, see `qmedoid.quantum.measurement.MeasurementSettings`.
+        The kind of circuit, see `qmedoid.quantum.MeasurementSettings`.
     backend : str
         Name of a simulated device.
     shots : sequence of int
@@ -72,7 +74,7 @@ def run_measured(
     n_qubits : int
         Qubits that are used at most.
     """
-    from qmedoid.quantum.devices import as_device
+    from qmedoid.quantum import as_device
 
     split = paper_split(data.y, cell.seed)
     fitted = _fitted(model, data, split, cell.seed)
@@ -115,12 +117,9 @@ def run_measured(
 def _without_shot_noise(plan: "MeasurementPlan") -> "MeasurementPlan":
     """A plan with more shots than a device may be asked for; its counts are drawn here."""
     jobs = tuple(
-        replace(job, parts=tuple(
-            replace(part, batch=replace(part.batch, shots=NO_SHOT_NOISE)) for part in job.parts
-        ))
-        for job in plan.jobs
-    )  # fmt: skip
-    return replace(plan, jobs=jobs, blocks=tuple(block._replace(shots=NO_SHOT_NOISE) for block in plan.blocks))
+        replace(job, batches=tuple(replace(batch, shots=NO_SHOT_NOISE) for batch in job.batches)) for job in plan.jobs
+    )
+    return replace(plan, jobs=jobs, blocks=tuple((rows, NO_SHOT_NOISE, calls) for rows, _, calls in plan.blocks))
 
 
 def _fitted(model: str, data: Dataset, split: Split, seed: int) -> Any:
@@ -149,11 +148,29 @@ def chances_of(plan: "MeasurementPlan") -> Chances:
     found: dict[int, Array] = {}
     for pack in {id(batch.pack): batch.pack for batch in batches}.values():
         own = [place for place, batch in enumerate(batches) if batch.pack is pack]
-        together = replace(batches[own[0]], angles=np.concatenate([batches[place].angles for place in own]))
+        angles = np.concatenate([batches[place].angles for place in own])
         ends = np.cumsum([len(batches[place].angles) for place in own])
-        found |= dict(zip(own, np.split(plan.device.chances(together), ends[:-1]), strict=True))
+        found |= dict(zip(own, np.split(chances(plan.device, pack, angles), ends[:-1]), strict=True))
     places = iter(range(len(batches)))
     return [[found[next(places)] for _ in job.batches] for job in plan.jobs]
+
+
+def chances(device: "Device", pack: "Pack", angles: Array) -> Array:
+    """Probability that each copy of a circuit reads 1, or each basis state, on a device that is simulated here."""
+    from qmedoid.quantum import BlockSampler
+
+    sampler = device.make_sampler()
+    if not isinstance(sampler, BlockSampler):
+        raise ParameterError(f"The device {device.name!r} shows shots alone: pass 'simulator' or a fake device.")
+    states = np.arange(2**pack.n_bits)
+    found = np.ones((len(angles), pack.n_copies, len(states)))
+    for bits, probabilities in sampler.block_probabilities(pack.circuit, angles[:, pack.order]):
+        # Gates join the qubits of one copy, or of a part of it.
+        copy = bits[0] // pack.n_bits
+        outcomes = sum((states >> (bit - copy * pack.n_bits) & 1) << place for place, bit in enumerate(bits))
+        found[:, copy] *= probabilities[:, outcomes]
+    found = np.clip(found, 0.0, 1.0)
+    return found[..., 1] if pack.n_bits == 1 else found
 
 
 def drawn_counts(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import Cell, Result, Split, classifier_metrics, fraud_metrics, split_of
 from qmedoid.arrays import Array
-from qmedoid.datasets import Dataset
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
@@ -16,6 +16,8 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.refinement import CircuitInputs
 
+CODE = 1
+"""Number of what our methods compute: a change of the package that changes figures takes the next one."""
 TRACE_POINTS = 400
 """Maximum number of points that are kept of a search."""
 PAPER_THRESHOLD = 0.3
@@ -72,12 +74,12 @@ def run_printed_fraud(
     split = split_of(data, cell.split, cell.seed)
     fitted = _fit_printed(data, split, cell.seed, nearest or {})
     if has_circuit:
-        tried = [_with_circuit(data, split, one.model, cell.seed, circuit or {}) for one in fitted.candidates_]
+        tried = [_with_circuit(data, split, one, cell.seed, circuit or {}) for one, _ in fitted.candidates_]
         best = max(range(len(tried)), key=lambda place: tried[place][0])
-        model, scores = fitted.candidates_[best].model, tried[best][1]
+        model, scores = fitted.candidates_[best][0], tried[best][1]
         fixed = math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD)
     else:
-        model, scores, fixed = fitted.candidates_[0].model, fitted.decision_function(data.X), 0.0
+        model, scores, fixed = fitted.candidates_[0][0], fitted.decision_function(data.X), 0.0
     steps = [step.score for step in fitted.search_trace_]
     chosen = {
         "k": max(len(subset) for subset in model.configuration),

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
 
+from benchmarks.datasets import LOADERS, Dataset
 from benchmarks.studies import fraud_tables, small_tables
 from benchmarks.studies.cells import FIXED, FULL_FRAUD, HEART_ORDINAL, MATCHED, load_data
-from benchmarks.studies.code import versions
 from benchmarks.studies.document import Document, Heading, Section, Table, Value
 from benchmarks.studies.fraud_tables import PRINTED_TABLES, SPLITS, measure_of
 from benchmarks.studies.paper import FRAUD, FRAUD_FIGURES, NUMBERED, Plan, printed_figure
 from benchmarks.studies.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from benchmarks.studies.results import Measure, Paired, Spread, StudyResults, headings
+from benchmarks.studies.runner import versions
 from benchmarks.studies.small_tables import BASELINES, MEASURES, Sets
-from qmedoid.datasets import LOADERS, Dataset
 from qmedoid.exceptions import MissingExtraError
 
 PAPER_TABLES = ("test_comparison", *PRINTED_TABLES, "summary", "test_fusion", "confusion_matrices")

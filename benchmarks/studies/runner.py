@@ -5,6 +5,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import platform
 import signal
 import sys
 import threading
@@ -16,14 +17,18 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from benchmarks.studies import cells as shared
 from benchmarks.studies.cells import Cell, Result, StudyMethod
-from benchmarks.studies.code import module_digest, version_of, versions
+from qmedoid._version import __version__
 from qmedoid.exceptions import QMedoidError
+from qmedoid.kernels._backend import compiled
 from qmedoid.model.storage.atomic import cannot_write, write_atomic
 
 Report = Callable[[Cell, Result], None]
@@ -62,19 +67,37 @@ class Study:
         return versions() | {package: version_of(package) for package in self.packages}
 
     def key(self, cell: Cell) -> str:
-        """SHA-256 of the cell, its settings, its data, the code that it reaches and the versions of libraries.
+        """SHA-256 of the cell, its settings, its data, the versions of libraries and the numbers of the code.
 
-        The version of this package is no part of it: its code is. `benchmarks.studies.code` says what counts as code.
+        The number of the code is ``CODE`` of the module of its function, and that of `benchmarks.studies.cells`.
         """
         method = self.method(cell)
         depends_on = {
             "cell": asdict(cell),
             "settings": dict(method.settings),
             "data": self.digest(cell.data),
-            "code": module_digest(method.run.__module__),
+            "code": [shared.CODE, sys.modules[method.run.__module__].CODE],
             "versions": {name: number for name, number in self.versions().items() if name != "qmedoid"},
         }
         return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the interpreter and of the packages that fit and measure, and which kernels are used."""
+    kernels = "numpy" if compiled("search") is None else "compiled"
+    found = {"qmedoid": __version__, "kernels": kernels, "python": platform.python_version()}
+    found["machine"] = platform.machine()
+    packages = ("numpy", "scipy", "scikit-learn", "lightgbm", "imbalanced-learn")
+    return found | {package: version_of(package) for package in packages}
+
+
+def version_of(package: str) -> str:
+    """The version of an installed package, or ``"none"``."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
 
 
 class CellStore:
@@ -161,6 +184,7 @@ def _side_by_side(
             for cell in cells:
                 task = _task(study, cell, folder)
                 runs[pool.submit(_run_alone, *task) if fresh else pool.submit(_run_and_keep, *task)] = cell
+            pool.submit(int)  # a call wakes the watcher of a pool, which then knows the processes of the calls before
         for run in as_completed(runs):
             yield runs[run], run.result()
     except BrokenProcessPool as error:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from benchmarks.datasets import Dataset
 from benchmarks.studies.cells import HEART_ORDINAL, paper_split
 from benchmarks.studies.document import Heading, Table, Value
 from benchmarks.studies.paper import (
@@ -17,7 +18,6 @@ from benchmarks.studies.paper import (
 )
 from benchmarks.studies.results import Measure, Spread, StudyResults, confusion, headings
 from qmedoid.arrays import Array
-from qmedoid.datasets import Dataset
 from qmedoid.metrics.classification import ClassMetrics
 
 Sets = Mapping[str, Dataset]

@@ -1,4 +1,4 @@
-"""The data sets of the paper: what they are, where they lie, how to get those that are not here, and their numbers.
+"""The data sets of the paper as tables: what they are, where they lie, how to get those that are not here.
 
 Each is checked whenever it is read: the shipped files and the numbers of other packages by their SHA-256, the whole
 credit-card table, which goes round in several forms, by its counts.
@@ -6,18 +6,15 @@ credit-card table, which goes round in several forms, by its counts.
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file
 from qmedoid.spelling import did_you_mean
@@ -29,10 +26,10 @@ SHIPPED: dict[str, str] = {
 }
 """SHA-256 of the files that ship with the package, by name."""
 NUMBERS: dict[str, str] = {
-    "Breast cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
-    "Wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
+    "breast-cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
+    "wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
 }
-"""SHA-256 of the numbers of the data sets that other packages ship, see `numbers_digest`."""
+"""SHA-256 of the numbers of the data sets that other packages ship: 64 bits each, the lowest byte first, row by row."""
 TARGET, TIME = "Class", "Time"
 FEATURES = (*(f"V{i}" for i in range(1, 29)), "Amount")
 N_ROWS, N_FRAUDS, AMOUNTS = 284_807, 492, 25_162_590.01
@@ -43,27 +40,6 @@ HOW_TO_GET = (
 )
 _OPENML = 1597
 _ENDINGS = (".parquet", ".csv")
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A table of numbers with its labels.
-
-    `X` has shape (n, M). Names of classes are in the order of the sorted labels; `times`, where the table has them, are
-    seconds from the first row.
-    """
-
-    name: str
-    X: Array
-    y: npt.NDArray[Any]
-    feature_names: tuple[str, ...]
-    class_names: tuple[str, ...]
-    times: Array | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of the table: those that one category is split into (``"Sex=M"``) count as one."""
-        return len({name.partition("=")[0] for name in self.feature_names})
 
 
 @dataclass(frozen=True)
@@ -145,9 +121,7 @@ def table_of(name: str) -> pa.Table:
         from pyarrow.csv import ReadOptions, read_csv
 
         return read_csv(pa.BufferReader(read_shipped(known.file)), ReadOptions(use_threads=False))
-    data = LOADERS[name]()
-    columns: dict[str, Any] = dict(zip(data.feature_names, data.X.T, strict=True))
-    return pa.table({**columns, "target": [data.class_names[code] for code in data.y]})
+    return _of_scikit_learn(name)
 
 
 def shipped_path(file: str) -> Path:
@@ -180,105 +154,25 @@ def read_sample() -> pa.Table:
         return file.read(use_threads=False)
 
 
-def load_heart() -> Dataset:
-    """Heart disease: 918 patients, 11 columns of which 5 are categories (shipped with the package).
+def _of_scikit_learn(name: str) -> pa.Table:
+    """A data set that scikit-learn ships; other numbers than those that the figures are about are refused."""
+    from sklearn import datasets
 
-    Every category has a column of its own; two-valued ones have one.
-    """
-    table, columns = table_of("heart"), dict[str, Any]()
-    *names, target = table.column_names
-    for name in names:
-        values = np.array(table[name].to_pylist())
-        if values.dtype.kind == "U":
-            levels = np.unique(values)
-            kept = levels[1:] if len(levels) == 2 else levels
-            columns |= {f"{name}={level}": values == level for level in kept}
-        else:
-            columns[name] = values
-    numbers = np.column_stack(list(columns.values())).astype(np.float64)
-    return Dataset("Heart disease", numbers, np.array(table[target].to_pylist()), tuple(columns), ("no", "yes"))
-
-
-def load_breast_cancer() -> Dataset:
-    """Breast cancer (Wisconsin): 569 biopsies, 30 columns. Label 1 is malignant, as in the paper."""
-    from sklearn.datasets import load_breast_cancer as load
-
-    bunch = load()
-    names = tuple(str(name) for name in bunch.feature_names)
-    return _checked(Dataset("Breast cancer", bunch.data, 1 - bunch.target, names, ("benign", "malignant")))
-
-
-def load_wine() -> Dataset:
-    """Wine cultivars: 178 wines, 13 columns, 3 classes."""
-    from sklearn.datasets import load_wine as load
-
-    bunch = load()
-    return _checked(Dataset("Wine", bunch.data, bunch.target, tuple(bunch.feature_names), ("1", "2", "3")))
-
-
-LOADERS: dict[str, Callable[[], Dataset]] = {
-    "heart": load_heart,
-    "breast-cancer": load_breast_cancer,
-    "wine": load_wine,
-}
-"""The three small data sets, for which the paper prints figures of one split."""
-
-
-def load_dataset(name: str) -> Dataset:
-    """One of the data sets ``heart``, ``breast-cancer`` and ``wine``."""
-    if name not in LOADERS:
-        raise ParameterError(f"There is no data set {name!r}. The data sets are {', '.join(LOADERS)}.")
-    return LOADERS[name]()
-
-
-def _checked(data: Dataset) -> Dataset:
-    found = numbers_digest(data.X, data.y)
-    if found != NUMBERS[data.name]:
+    is_wine = name == "wine"
+    bunch = datasets.load_wine() if is_wine else datasets.load_breast_cancer()
+    codes = bunch.target if is_wine else 1 - bunch.target  # as in the paper, malignant is 1
+    found = sha256(json.dumps([*bunch.data.shape, len(codes)]).encode())
+    found.update(np.ascontiguousarray(bunch.data, dtype="<f8").data)
+    found.update(np.ascontiguousarray(codes, dtype="<i8").data)
+    if found.hexdigest() != NUMBERS[name]:
         raise DataError(
-            f"The data set {data.name!r} of the installed scikit-learn is not the one that the figures are about: the "
-            f"SHA-256 of its {data.X.shape[0]} × {data.X.shape[1]} numbers is {found[:16]}…, and "
-            f"{NUMBERS[data.name][:16]}… is known. Install a released scikit-learn."
+            f"The data set {name!r} of the installed scikit-learn is not the one that the figures are about: the "
+            f"SHA-256 of its {len(codes)} × {len(bunch.feature_names)} numbers is {found.hexdigest()[:16]}…, and "
+            f"{NUMBERS[name][:16]}… is known. Install a released scikit-learn."
         )
-    return data
-
-
-def numbers_digest(X: Array, y: npt.NDArray[Any]) -> str:
-    """SHA-256 of numbers and labels, the same on every machine: 64 bits each, the lowest byte first, row by row."""
-    shape = json.dumps([*X.shape, *y.shape])
-    is_number = np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_
-    labels = (
-        np.ascontiguousarray(y, dtype="<i8").data if is_number else json.dumps([str(label) for label in y]).encode()
-    )
-    whole = sha256(shape.encode())
-    whole.update(np.ascontiguousarray(X, dtype="<f8").data)
-    whole.update(labels)
-    return whole.hexdigest()
-
-
-def load_creditcard_sample() -> Dataset:
-    """Credit-card frauds, a sample: all 492 frauds and 14,215 of 284,315 normal payments (shipped with the package).
-
-    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is not one of them but in `times`. One
-    row in 30 is a fraud here, and one in 579 in the whole table.
-    """
-    return _of_payments("Credit-card fraud (sample)", read_sample())
-
-
-def load_creditcard() -> Dataset:
-    """Credit-card frauds: 284,807 payments over two days, 492 of them frauds; downloaded where they are not here."""
-    return _of_payments("Credit-card fraud", _whole_creditcard())
-
-
-def _of_payments(name: str, table: pa.Table) -> Dataset:
-    """The credit-card table, or some of its rows, as a data set of that name."""
-    values, start = np.empty((len(table), len(FEATURES))), 0
-    for batch in table.select(FEATURES).to_batches(max_chunksize=8192):  # a block of rows fits into the cache
-        values[start : start + len(batch)] = np.stack([column.to_numpy() for column in batch.columns], axis=1)
-        start += len(batch)
-    # A table without seconds is in the order of time all the same.
-    times = table[TIME].to_numpy() if TIME in table.column_names else np.arange(len(table))
-    labels = table[TARGET].to_numpy().astype(np.intp)
-    return Dataset(name, values, labels, FEATURES, ("normal", "fraud"), times.astype(np.float64))
+    names = ("1", "2", "3") if is_wine else ("benign", "malignant")
+    columns: dict[str, Any] = dict(zip(map(str, bunch.feature_names), bunch.data.T, strict=True))
+    return pa.table({**columns, "target": [names[code] for code in codes]})
 
 
 def _whole_creditcard() -> pa.Table:

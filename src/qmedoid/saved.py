@@ -29,8 +29,6 @@ from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.view import model_view
-from qmedoid.quantum.circuit_export import Which, circuit_files, circuit_of_record, export_circuit
-from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
@@ -45,7 +43,7 @@ from qmedoid.tables.writing import OnBadRow
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
-    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum import MeasurementPlan
 
 T = TypeVar("T")
 # Rows that two models decide about at a time, where they are compared.
@@ -185,7 +183,7 @@ class SavedModel:
             Columns of the data to carry through, before the results.
         add : sequence of str
             Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
-            `qmedoid.tables.score_settings.ADDED`.
+            `qmedoid.tables.results.ADDED`.
         n_reasons : int
             Columns that are named at most as reasons for a decision.
         on_mismatch : {"error", "warn"}
@@ -197,11 +195,11 @@ class SavedModel:
         if is_collection(data):
             return lazy_table(self, data, settings)
         given = as_table(data, names=self._plain_names(data))
-        wanted = ResultColumns(self.model, settings, given.column_names)
-        carried = given.select(wanted.carried)
+        wanted = ResultColumns(self.model, settings)
+        nothing = wanted.nothing(given.schema)
 
         def results(table: pa.Table, issues: Issues) -> pa.Table:
-            made, both = [wanted.nothing(carried.schema)], (table, carried)
+            made, both = [nothing], (table, given.select(wanted.carried))
             for rows in row_slices(len(table), BATCH_ROWS):
                 part, extra = (one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in both)
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
@@ -311,7 +309,11 @@ class SavedModel:
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
-        files = circuit_files(self.model) if circuits else None
+        files = None
+        if circuits:
+            from qmedoid.quantum import circuit_files
+
+            files = circuit_files(self.model)
         return save_model(self.model, path, circuits=files, raw_rows=raw_rows)
 
     @property
@@ -361,14 +363,13 @@ class SavedModel:
 
         def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
             target = self.contract.target
-            contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-            nearest = NearestRows(self.model, record, contributions, skip=report["row"] if known is data else None)
+            nearest = NearestRows(self.model, record, report, skip=report["row"] if known is data else None)
             nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-            return nearest.report()
+            return nearest.found()
 
         record, report = self._checked(data, on_mismatch, explain_row)
         if known is not None:
-            report["known"] = self._checked(known, on_mismatch, nearest_rows)
+            report |= self._checked(known, on_mismatch, nearest_rows)
         difference = replace(compare_columns(self.contract, record.schema), issues=counted).deviations()
         return Explanation(report, self.model, record, top=top, fixed=fixed, sha256=self.sha256, difference=difference)
 
@@ -409,9 +410,9 @@ class SavedModel:
         Parameters
         ----------
         swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.quantum.circuits.SamplerSwapTest`.
+            Measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`.
         expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
+            Runs the variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
         """
         return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
 
@@ -426,7 +427,6 @@ class SavedModel:
         register: str = "column",
         refine: str = "device",
         calibrate: bool = True,
-        calibration: Sequence[Any] | None = None,
         n_qubits: int = 100,
         seed: int = 0,
         **settings: Any,
@@ -453,20 +453,20 @@ class SavedModel:
         calibrate : bool
             Whether pairs of known overlap, and known inputs of a trained circuit, run in every job, to undo what noise
             does.
-        calibration : sequence of Lines, optional
-            That of an earlier run, `MeasurementResult.lines`, for the expected errors.
         n_qubits : int
             Qubits that are used at most.
         seed : int
             Of transpilation, simulated measurements, known pairs and draws.
         **settings
-            Others of `qmedoid.quantum.measurement.MeasurementSettings`.
+            Others of `qmedoid.quantum.MeasurementSettings`.
         """
+        from qmedoid.quantum import plan_measurement
+
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
         return plan_measurement(
             self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,
-            calibrate=calibrate, calibration=calibration, n_qubits=n_qubits, seed=seed, **settings,
+            calibrate=calibrate, n_qubits=n_qubits, seed=seed, **settings,
         )  # fmt: skip
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
@@ -525,15 +525,15 @@ class SavedModel:
         data: Any = None,
         row: int = 0,
         *,
-        which: Which = "auto",
+        which: str = "auto",
         medoid: int | None = None,
         measure: bool = False,
         on_mismatch: OnMismatch = "error",
     ) -> "QuantumCircuit":
         """A circuit of the model in Qiskit, with what leads from its outcomes to a probability (extra ``quantum``).
 
-        ``metadata["qmedoid"]`` of the circuit describes it in plain values (``qmedoid.quantum.circuit_export``), and
-        ``qmedoid.quantum.circuits.export`` writes both.
+        ``metadata["qmedoid"]`` of the circuit describes it in plain values; ``qmedoid.quantum.export``
+        says how it is read, and writes both.
 
         Parameters
         ----------
@@ -550,6 +550,8 @@ class SavedModel:
             Whether the qubits of a trained circuit are measured; the ancilla of a SWAP test always is.
         on_mismatch : {"error", "warn"}
         """
+        from qmedoid.quantum import circuit_of_record, export_circuit
+
         asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": self.sha256}
         if data is None:
             return export_circuit(self.model, **asked)
@@ -575,7 +577,7 @@ class SavedModel:
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
-        made = use(difference.renamed(table), issues)
+        made = use(table, issues)
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
         return made
 

@@ -180,21 +180,14 @@ class Packed(NamedTuple):
 
     Attributes
     ----------
-    n_parts : str
-        Symbol of the number of parts.
+    bounds : Values or str
+        Of the parts, as `part_bounds` has them with "total"; or a field whose parts have the same lengths.
     values : Values
         Range of the numbers of small arrays.
-    like : str
-        Field whose parts have the same lengths.
-    shortest, fewest : int
-        Length of the shortest part, and the smallest number of parts.
     """
 
-    n_parts: str
+    bounds: Values | str
     values: Values = Values()
-    like: str = ""
-    shortest: int = 1
-    fewest: int = 0
 
 
 class Tagged(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Any
 
 from qmedoid import SavedModel
 from qmedoid.export.js.document import as_document
-from qmedoid.report.figures import opening
+from qmedoid.report.verdict import opening
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -76,12 +76,13 @@ def squares(names: list[str], n_rows: int) -> dict[str, Any]:
 
 def effect(column: str, labels: list[str], *, has_numbers: bool) -> dict[str, Any]:
     bins = [
-        {"label": label, "x": float(place) if has_numbers else None, "mean": place / 4 - 0.3, "low": place / 4 - 0.5,
-         "high": place / 4, "count": 10 + place, "x_low": float(place), "x_high": place + 0.5}
+        {"value": label, "low": float(place) if has_numbers else None, "high": place + 0.5 if has_numbers else None,
+         "mean": place / 4 - 0.3, "p10": place / 4 - 0.5, "p90": place / 4, "rows": 10 + place}
         for place, label in enumerate(labels)
     ]  # fmt: skip
-    missing = {"label": "missing", "x": None, "mean": 0.1, "low": 0.0, "high": 0.2, "count": 3}
-    return {"column": column, "kind": "", "unit": "log-odds", "toward": "yes", "bins": bins, "missing": missing}
+    missing = {"value": "missing", "low": None, "high": None, "mean": 0.1, "p10": 0.0, "p90": 0.2, "rows": 3}
+    kind = "number" if has_numbers else "category"
+    return {"column": column, "kind": kind, "unit": "log-odds", "toward": "yes", "bins": bins, "missing": missing}
 
 
 def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]:
@@ -89,14 +90,14 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
     names = texts or ["age", "city", "income", "weight", "day", "kind", "flag"]
     statuses = ("problem", "tip", "passed", "not applicable", "ignored")
     found: dict[str, Any] = {
-        "format": 1,
+        "format": 2,
         "made": {"qmedoid": "0", "time": "2026-01-01T00:00:00Z", "model": names[0], "sha256": "ab" * 32,
                  "table": names[1], "command": f"qmedoid report {names[2]}"},
         "model": {
             "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum", "rule": None,
-            "parts": [{"name": names[1], "weight": 1.0}], "n_medoids": 2, "n_neighbors": 0,
+            "parts": {names[1]: 1.0}, "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
-            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n- one `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n| a | b |\n|---|---|\n| 1 | 2 |",
             "holds": "This page holds 2 rows.",
         },
         "columns": [
@@ -119,11 +120,13 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                         "error": 0.01, "by_chance": 0.02, "by_chance_high": 0.03},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
         "pairs": [{"columns": [names[0], names[1]], "importance": 0.2}],
-        "groups": {"nodes": [{"name": name, "importance": 1.0} for name in names],
-                   "edges": [{"a": 0, "b": 1, "weight": 0.5}, {"a": 1, "b": 2, "weight": 0.1}]},
         "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},
         "circuit": {"drawing": "q0: ──H──\nq1: ──X──", "loss": [1.0, 0.5, 0.25], "about": "A circuit."},
-        "stability": {"text": "Fitted 5 times."},
+        "stability": {
+            "about": "Fitted 5 times.", "rows": n_rows, "bootstraps": 5, "notes": ["Groups: nothing can be said."],
+            "decisions": {"flip_rate": 0.05, "flip_error": 0.01, "never_flipped": 0.9, "least_stable": [
+                {"row": 7, "decided": "no", "otherwise": names[0], "flip_rate": 0.8}]},
+        },
         "table": None,
         "findings": [{"code": f"QM10{place}", "status": status, "title": names[0], "why": names[1], "do": names[2]}
                      for place, status in enumerate(statuses)],

@@ -7,11 +7,10 @@ import pytest
 from summaries import HOSTILE, HUGE, effect, summary
 
 from qmedoid.markup.charts import effect as effect_chart
-from qmedoid.markup.charts import odds_factor, some_points
-from qmedoid.markup.html import source_hash
-from qmedoid.markup.page import style
-from qmedoid.report.figures import opening
+from qmedoid.markup.charts import odds_factor
+from qmedoid.markup.page import source_hash, style
 from qmedoid.report.summary import render, script, shown
+from qmedoid.report.verdict import opening
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_page_is_the_same_for_the_same_summary(page):
 
 def test_parts_that_are_not_known_are_left_out():
     empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
-             "effects": [], "pairs": [], "groups": {"nodes": [], "edges": []}, "medoids": None, "circuit": None,
+             "effects": [], "pairs": [], "medoids": None, "circuit": None,
              "stability": None, "findings": [], "left_out": [], "squares": None, "errors": None,
              "slices": []}  # fmt: skip
     base = {**summary(), **empty}
@@ -92,19 +91,13 @@ def test_factors_of_odds_are_short(log_odds, said):
 
 def test_shapes_of_dates_have_dates_and_those_of_scores_no_odds():
     shape = {**effect("day", ["a", "b"], has_numbers=True), "kind": "date"}
-    shape["bins"] = [{**one, "x": 19_000.5 + 365 * place} for place, one in enumerate(shape["bins"])]
-    assert re.findall(r">(\d{4}-\d\d-\d\d)<", effect_chart(shape)) == ["2022-01-01", "2023-01-15"]
+    ends = [("2022-01-01", "2022-01-02"), ("2023-01-01", "2023-01-02")]
+    shape["bins"] = [{**one, "low": low, "high": high} for one, (low, high) in zip(shape["bins"], ends, strict=True)]
+    assert re.findall(r">(\d{4}-\d\d-\d\d)<", effect_chart(shape)) == ["2021-12-25", "2023-01-08"]
     for has_numbers in (True, False):
         plain = effect("a", ["x", "y"], has_numbers=has_numbers)
         assert ">odds<" in effect_chart(plain)
         assert ">odds<" not in effect_chart({**plain, "unit": "score"})
-
-
-def test_twins_of_long_curves_have_some_of_their_points():
-    points = [[float(place), 0.0] for place in range(200)]
-    assert some_points(points[:41]) == points[:41]
-    assert len(some_points(points)) == 41
-    assert (some_points(points)[0], some_points(points)[-1]) == (points[0], points[-1])
 
 
 def test_texts_that_are_shown_are_short_and_plain():

@@ -9,9 +9,8 @@ from summaries import HOSTILE, HUGE
 
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SavedModel
-from qmedoid.report.parts import ReportSettings
 from qmedoid.report.reading import look_at_data
-from qmedoid.report.summary import summarize, write_report
+from qmedoid.report.summary import ReportSettings, summarize, write_report
 
 NAMES = ["<script>window.hacked = 1</script>", '"><img src=x onerror=hack()>', "javascript:hack()", "=1+1", "{{7*7}}"]
 

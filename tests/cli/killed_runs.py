@@ -1,14 +1,7 @@
-"""Commands that are killed at random moments: what is at the output afterwards must be whole, the old or the new.
-
-Usage: PYTHONPATH=tests python tests/cli/killed_runs.py FOLDER KILLS. Kills `score -o` and `fit -o` so many times each,
-checks after every kill, and prints how many of them left the old output and how many the new one.
-"""
+"""Commands that are killed at random moments: what is at the output afterwards must be whole, the old or the new."""
 
 import functools
-import random
-import sys
 import time
-from pathlib import Path
 
 import pyarrow as pa
 from small_tables import small_table, write
@@ -105,14 +98,3 @@ def seed_of(model):
         return load_model(model).parameters["command"]["seed"]
     except ModelError as error:
         raise AssertionError(f"after a kill the model cannot be loaded: {error}") from error
-
-
-def main(folder, kills):
-    choose = random.Random(0)
-    for name, killing in (("score", kill_scores), ("fit", kill_fits)):
-        seen = killing(folder, kills, choose)
-        print(f"{name}: {kills} kills, {seen['old']} left the old output whole and {seen['new']} the new one")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,50 +1,62 @@
 """``fit --compare`` and ``--cv``: the same rows for all methods, folds as the split has them, and the same model."""
 
+import itertools
 import sys
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli._fitting import Judged, OneFit, folds_of, judged_fold
-from qmedoid.cli._training_rows import read_labeled, time_order
-from qmedoid.cli.fit import FitOptions
 from qmedoid.estimators import comparison
-from qmedoid.estimators._time_limit import TimeLimit
-from qmedoid.exceptions import ParameterError
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
+TABLE = small_table(n=90)
+PLACE = {x: place for place, x in enumerate(TABLE["x1"].to_pylist())}
+DAY, CUSTOMER = np.array(TABLE["day"].to_pylist()), np.arange(90) // 5
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    return write(small_table(n=90), tmp_path_factory.mktemp("compare") / "t.csv")
+    return write(TABLE, tmp_path_factory.mktemp("compare") / "t.csv")
+
+
+@pytest.fixture(scope="module")
+def customers(file):
+    """The same table with customers, who have rows of both classes."""
+    return write(TABLE.append_column("customer", [CUSTOMER]), file.with_name("customers.csv"))
 
 
 @pytest.fixture
 def spy(monkeypatch):
-    """Only one baseline, which remembers what it was given and knows nothing."""
-    given = []
+    """Only one baseline, which knows nothing; rows that it was fitted on and asked about, and the compared folds."""
+    seen, compared = SimpleNamespace(fits=[], asked=[], folds=[], categories=None), comparison.compared
+
+    def rows(X):
+        return [PLACE[x] for x in X[:, 0]]
 
     def make(_, is_category):
-        def predict(new):
-            n_classes = given[-1][1].max() + 1
-            return np.full((len(new), n_classes), 1.0 / n_classes)
+        def fit(X, codes):
+            seen.fits.append(rows(X))
+            seen.categories, seen.n_classes = is_category, codes.max() + 1
 
-        return SimpleNamespace(fit=lambda X, codes: given.append((X, codes, is_category)), predict_proba=predict)
+        def predict(new):
+            seen.asked.append(rows(new))
+            return np.full((len(new), seen.n_classes), 1.0 / seen.n_classes)
+
+        return SimpleNamespace(fit=fit, predict_proba=predict)
 
     monkeypatch.setattr(comparison, "BASELINES", {"nothing": make})
-    return given
+    monkeypatch.setattr(comparison, "compared", lambda folds: (seen.folds.extend(folds), compared(folds))[1])
+    return seen
 
 
 def test_baselines_get_our_training_rows_and_our_held_out_rows(cli, file, tmp_path, spy):
     printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--json").json
-    (X, codes, is_category), found = spy[0], printed["comparison"]
-    assert len(spy) == 1
-    assert len(X) == len(codes) == printed["training_rows"]
-    assert is_category.sum() == 1
+    (fitted,), (asked,), found = spy.fits, spy.asked, printed["comparison"]
+    assert (len(fitted), len(asked)) == (printed["training_rows"], printed["held_out"]["rows"])
+    assert sorted(fitted + asked) == list(range(90))
+    assert spy.categories.sum() == 1
     assert found["rows"] == printed["held_out"]["rows"]
     ours, plain = found["methods"]
     for name in ("log_loss", "roc_auc", "pr_auc", "macro_f1"):
@@ -54,25 +66,21 @@ def test_baselines_get_our_training_rows_and_our_held_out_rows(cli, file, tmp_pa
     assert printed["cross_validation"] is None
 
 
-def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, spy, monkeypatch):
+@pytest.mark.usefixtures("spy")
+def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, monkeypatch):
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
     assert "Compared with plain baselines on the 22 test rows; all are fitted to the same 68 rows." in said
     assert "No plain baseline wins" in said
     row = next(line for line in said.splitlines() if "qmedoid " in line)
     assert row.count("*") == 3  # all but the seconds
-    known = small_table(n=90)
-
-    def clairvoyant(*_):
-        sure = dict(zip(known["x1"].to_pylist(), known["y"].to_pylist(), strict=True))
-        return SimpleNamespace(
-            fit=lambda *_: None,
-            predict_proba=lambda new: np.array([[0.01, 0.99][:: 1 if sure[x] == "yes" else -1] for x in new[:, 0]]),
-        )
-
-    monkeypatch.setattr(comparison, "BASELINES", {"oracle": clairvoyant})
+    sure = dict(zip(TABLE["x1"].to_pylist(), TABLE["y"].to_pylist(), strict=True))
+    clairvoyant = SimpleNamespace(
+        fit=lambda *_: None,
+        predict_proba=lambda new: np.array([[0.01, 0.99][:: 1 if sure[x] == "yes" else -1] for x in new[:, 0]]),
+    )
+    monkeypatch.setattr(comparison, "BASELINES", {"oracle": lambda *_: clairvoyant})
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
     assert "A plain baseline wins: the log-loss of oracle is lower than ours" in said
-    assert spy
 
 
 def test_a_package_that_is_not_here_is_named_with_its_extra(cli, file, tmp_path, monkeypatch):
@@ -83,90 +91,73 @@ def test_a_package_that_is_not_here_is_named_with_its_extra(cli, file, tmp_path,
     assert any("pip install 'qmedoid[baselines]'" in note for note in printed["notes"])
 
 
-def test_folds_change_no_model(cli, file, tmp_path, spy):
-    plain = cli.ok("fit", file, *QUICK, "-o", tmp_path / "a", "--json").json
-    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "b", "--cv", 3, "--compare", "--json").json
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_hold_every_row_out_once_keep_groups_together_and_change_no_model(
+    cli, file, customers, tmp_path, spy, grouped
+):
+    asked = (customers, *QUICK, "--group-column", "customer") if grouped else (file, *QUICK)
+    plain = cli.ok("fit", *asked, "-o", tmp_path / "a", "--json").json
+    printed = cli.ok("fit", *asked, "-o", tmp_path / "b", "--cv", 2, "--compare", "--json").json
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert printed["held_out"] == plain["held_out"]
     found = printed["cross_validation"]
-    assert (found["folds"], found["rows"]) == (3, printed["training_rows"])
+    assert (found["folds"], found["rows"]) == (2, printed["training_rows"])
     assert [one["name"] for one in found["methods"]] == ["qmedoid", "nothing"]
     assert found["methods"][0]["errors"]["log_loss"] > 0
-    assert sum(len(codes) for _, codes, _ in spy[1:]) == 2 * printed["training_rows"]
+    whole, *fits = spy.fits
+    assert sorted(itertools.chain(*spy.asked[1:])) == sorted(whole)
+    for fit, judged in zip(fits, spy.asked[1:], strict=True):
+        assert sorted(fit + judged) == sorted(whole)
+        assert not grouped or set(CUSTOMER[fit]).isdisjoint(CUSTOMER[judged])
 
 
+@pytest.mark.usefixtures("spy")
 def test_folds_alone_need_no_held_out_rows(cli, file, tmp_path):
-    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2, "--json").json
+    fit = ("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0)
+    printed = cli.ok(*fit, "--cv", 2, "--json").json
     assert printed["training_rows"] == printed["cross_validation"]["rows"] == 90
-    said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2).out
+    said = cli.ok(*fit, "--cv", 2).out
     assert "2 folds of the 90 training rows, each fitted anew: mean ± standard error" in said
     assert "minus ours" not in said
-    refused = cli("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--compare")
-    assert refused.code == 2
-    assert "add --cv 5" in refused.err
+    for more, words in (
+        (("--compare",), "add --cv 5"),
+        (("--cv", 4, "--group-column", "color"), "has no row to judge by. Give fewer folds"),
+    ):
+        refused = cli(*fit, *more)
+        assert (refused.code, words in refused.err) == (2, True), refused.err
 
 
-def options(file, **asked):
-    return FitOptions(table=str(file), target="y", **asked)
+def test_folds_in_time_judge_what_is_later(cli, file, tmp_path, spy):
+    asked = ("--time-column", "day", "--test", 0, "--cv", 4, "--compare")
+    cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", *asked)
+    assert len(spy.fits) == 4
+    for fit, judged in zip(spy.fits, spy.asked, strict=True):
+        assert DAY[fit].max() <= DAY[judged].min()
+    assert [len(fit) for fit in spy.fits] == sorted({len(fit) for fit in spy.fits})
 
 
-def test_folds_hold_every_row_out_once_and_keep_groups_together(file):
-    data = read_labeled(options(file), {})
-    for asked in ({}, {"group_column": "color"}):
-        chosen = options(file, cv=3, **asked)
-        folds = folds_of(data, ["x1", "x2"], chosen)
-        assert sorted(np.concatenate([judged for _, judged in folds])) == list(range(90))
-        for fit, judged in folds:
-            assert not set(fit) & set(judged)
-            assert len(fit) + len(judged) == 90
-            if asked:
-                color = np.array(data.table["color"].to_pylist())
-                assert not set(color[fit]) & set(color[judged])
-
-
-def test_folds_in_time_judge_what_is_later(file):
-    data = read_labeled(options(file), {})
-    folds = folds_of(data, ["x1"], options(file, cv=4, time_column="day"))
-    place = np.argsort(time_order(data.table["day"], "day"))
-    for fit, judged in folds:
-        assert place[fit].max() < place[judged].min()
-    assert [len(fit) for fit, _ in folds] == sorted(len(fit) for fit, _ in folds)
-
-
-def test_folds_without_rows_are_refused_before_the_fit(file):
-    data = read_labeled(options(file), {})
-    with pytest.raises(ParameterError, match=r"--cv 4: fold . has no row to judge by"):
-        folds_of(data, ["x1"], options(file, cv=4, group_column="color"))
-
-
-def test_a_time_limit_leaves_out_what_it_names(cli, file, tmp_path, spy):
+def test_a_time_limit_leaves_out_what_it_names_and_else_changes_no_byte(cli, file, tmp_path, spy):
     limited = ("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--cv", 2, "--json", "--time-limit")
     printed = cli.ok(*limited, "0.001").json
-    assert printed["time_limit"] == {
-        "seconds": 0.001,
-        "left_out": ["nothing", "folds 1 to 2 of --cv"],
-        "exceeded": True,
-    }
+    left_out = ["nothing", "folds 1 to 2 of --cv"]
+    assert printed["time_limit"] == {"seconds": 0.001, "left_out": left_out, "exceeded": True}
     assert printed["cross_validation"] is None
     assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
-    assert spy == []
+    assert spy.fits == []
     unlimited = cli.ok(*limited, "1000").json
     assert unlimited["time_limit"] == {"seconds": 1000.0, "left_out": [], "exceeded": False}
     assert unlimited["held_out"] == printed["held_out"]
     assert cli(*limited, "0").code == cli(*limited, "nan").code == 2
+    cli.ok("fit", file, *QUICK, "-o", tmp_path / "plain")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "plain").read_bytes()
 
 
-def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file, tmp_path):
-    for name, options in (("a", ()), ("b", ("--time-limit", "1000"))):
-        cli.ok("fit", file, *QUICK, "-o", tmp_path / name, *options)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_rows_of_a_group_are_one_draw_of_a_difference(file):
-    """However few groups there are, and whatever their sizes."""
-    table = pa.table({"customer": [0, 0, 0, 1, 1, 2, 3, 3], "x": np.arange(8.0)})
-    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5), np.zeros(8), [])
-    model = SimpleNamespace(contract=SimpleNamespace(columns=[SimpleNamespace(name="x")]))
-    fold, _ = judged_fold(OneFit(model, None, 1.0, judged), options(file, group_column="customer"), TimeLimit())
-    assert fold.groups.tolist() == [0, 0, 1, 1, 2, 3, 3]  # without the row of an unknown class
-    assert judged_fold(OneFit(model, None, 1.0, judged), options(file), TimeLimit())[0].groups is None
+def test_rows_of_a_group_are_one_draw_of_a_difference(cli, file, customers, tmp_path, spy):
+    """Whatever their classes; without a group column every row is, if none are equal."""
+    fit = (*QUICK, "-o", tmp_path / "m", "--compare")
+    cli.ok("fit", customers, *fit, "--group-column", "customer")
+    judged = CUSTOMER[spy.asked[0]]
+    assert 1 < len(set(judged)) < len(judged)
+    np.testing.assert_array_equal(spy.folds[0][2][:, None] == spy.folds[0][2], judged[:, None] == judged)
+    cli.ok("fit", file, *fit)
+    assert spy.folds[1][2] is None

@@ -1,95 +1,71 @@
 """The data sets that the package knows, and `qmedoid data`: list, where, fetch, and what happens without a network."""
 
-import json
-
 import pandas  # noqa: F401 (before a command keeps it away from Arrow for the rest of this process)
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from qmedoid.datasets import (
-    CATALOG,
-    entry,
-    locate,
-    table_of,
-)
+from qmedoid.datasets import CATALOG, entry, locate, table_of
 
 HERE = [name for name in CATALOG if name != "creditcard"]
 
 
-def call(cli, *arguments):
-    """Exit code, standard output and standard error of ``qmedoid data …``."""
+def call(cli, *arguments, code=0):
+    """What ``qmedoid data …`` left."""
     outcome = cli("data", *arguments)
-    return outcome.code, outcome.out, outcome.err
+    assert outcome.code == code, outcome
+    return outcome
 
 
 @pytest.mark.parametrize("name", HERE)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_fetched_files_hold_the_table(cli, tmp_path, name, ending):
-    out = tmp_path / f"set.{ending}"
-    code, text, _ = call(cli, "fetch", name, "-o", out, "--json")
-    assert code == 0
-    known = entry(name)
-    assert json.loads(text) == {
-        "name": name, "path": str(out), "rows": known.rows, "target": known.target, "notes": []
-    }  # fmt: skip
+    out, known = tmp_path / f"set.{ending}", entry(name)
+    printed = call(cli, "fetch", name, "-o", out, "--json").json
+    assert printed == {"name": name, "path": str(out), "rows": known.rows, "target": known.target, "notes": []}
     read = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
     expected = table_of(name)
     assert read.column_names == expected.column_names
-    for column in (read.column_names[0], entry(name).target):
+    for column in (read.column_names[0], known.target):
         assert list(map(str, read[column].to_pylist()[:50])) == list(map(str, expected[column].to_pylist()[:50]))
 
 
-def test_fetch_writes_into_the_current_folder(cli, monkeypatch, tmp_path):
+def test_fetch_writes_into_the_current_folder_and_needs_an_ending(cli, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    code, _, said = call(cli, "fetch", "wine")
-    assert code == 0
+    said = call(cli, "fetch", "wine").err
     assert said == "178 rows written to wine.csv; the classes are in the column 'target'.\n"
+    assert ".parquet" in call(cli, "fetch", "wine", "-o", tmp_path / "wine.xlsx", code=2).err
     assert [path.name for path in tmp_path.iterdir()] == ["wine.csv"]
 
 
-def test_fetch_refuses_an_ending_that_says_nothing(cli, tmp_path):
-    code, _, said = call(cli, "fetch", "wine", "-o", tmp_path / "wine.xlsx")
-    assert code == 2
-    assert ".parquet" in said
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_where_is_a_file_that_is_there(cli):
-    for name in ("heart", "creditcard-sample"):
-        code, text, _ = call(cli, "where", name)
-        assert code == 0
-        assert text.strip() == str(locate(name))
-        assert locate(name).is_file()
-        found = json.loads(call(cli, "where", name, "--json")[1])
-        assert (found["name"], found["path"]) == (name, text.strip())
+@pytest.mark.parametrize("name", ["heart", "creditcard-sample"])
+def test_where_is_a_file_that_is_there(cli, name):
+    path = call(cli, "where", name).out.strip()
+    assert path == str(locate(name))
+    assert locate(name).is_file()
+    found = call(cli, "where", name, "--json").json
+    assert (found["name"], found["path"]) == (name, path)
 
 
 @pytest.mark.usefixtures("offline")
 def test_where_tells_how_to_get_what_has_no_file(cli):
-    code, _, said = call(cli, "where", "wine")
-    assert code == 3
+    said = call(cli, "where", "wine", code=3).err
     assert "qmedoid data fetch wine" in said
     assert "download" not in said
-    code, text, _ = call(cli, "where", "creditcard", "--json")
-    assert code == json.loads(text)["exit_code"] == 3
-    assert "after a download; or set QMEDOID_DATA" in json.loads(text)["error"]
+    assert "after a download; or set QMEDOID_DATA" in call(cli, "where", "creditcard", "--json", code=3).json["error"]
 
 
 @pytest.mark.usefixtures("offline")
 def test_list_says_what_is_here(cli, monkeypatch):
-    code, text, _ = call(cli, "list", "--json")
-    assert code == 0
-    listed = json.loads(text)["sets"]
-    assert {name: one["here"] for name, one in listed.items()} == {name: name != "creditcard" for name in CATALOG}
-    assert {name: one["status"] for name, one in listed.items()} == {
-        name: "absent" if name == "creditcard" else "checked" for name in CATALOG
-    }
-    assert all(one["problem"] == "" and one["check"] for one in listed.values())
+    listed = call(cli, "list", "--json").json["sets"]
+    for name in CATALOG:
+        status = "absent" if name == "creditcard" else "checked"
+        assert (listed[name]["here"], listed[name]["status"]) == (name != "creditcard", status)
+        assert listed[name]["problem"] == ""
+        assert listed[name]["check"]
     for columns in ("80", "200"):
         monkeypatch.setenv("COLUMNS", columns)
-        code, text, _ = call(cli, "list")
-        assert code == 0
+        text = call(cli, "list").out
         assert all(f" {word} " in text for name in CATALOG for word in (name, CATALOG[name].target))
         assert "qmedoid data fetch creditcard" in text
         assert text.count(" checked ") - text.count("; checked by ") == len(HERE)

@@ -1,10 +1,10 @@
 """What goes wrong: the exit code says what kind of thing, one message says which, and old output stays."""
 
-import os
 import shutil
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from small_tables import replaced, small_table, write
 
@@ -12,27 +12,26 @@ OLD = b"what was here before"
 
 
 def wrong_calls(two, folder):
-    out = folder / "o.csv"
+    score, fit = ("score", two.model, two.file, "-o"), ("fit", two.file, "--target", "y", "-o")
+    out, model = folder / "o.csv", folder / "m"
     return {
-        "unknown option": ("score", two.model, two.file, "-o", out, "--nope"),
+        "unknown option": (*score, out, "--nope"),
         "unknown command": ("scroe", two.model),
-        "no output": ("score", two.model, two.file),
-        "a model in place of a table": ("fit", two.file, "--target", "y", "-o", two.file),
-        "wrong ending": ("score", two.model, two.file, "-o", folder / "o.xlsx"),
-        "no folder for the output": ("score", two.model, two.file, "-o", folder / "no" / "o.csv"),
-        "wrong choice": ("score", two.model, two.file, "-o", out, "--on-mismatch", "perhaps"),
+        "no output": score[:3],
+        "a model in place of a table": (*fit, two.file),
+        "wrong ending": (*score, folder / "o.xlsx"),
+        "no folder for the output": (*score, folder / "no" / "o.csv"),
+        "wrong choice": (*score, out, "--on-mismatch", "perhaps"),
         "negative row": ("explain", two.model, two.file, "--row", "-1"),
-        "share above one": ("fit", two.file, "--target", "y", "-o", folder / "m", "--test", "1.5"),
-        "share that is no number": ("fit", two.file, "--target", "y", "-o", folder / "m", "--test", "nan"),
-        "shares that leave nothing": (
-            "fit", two.file, "--target", "y", "-o", folder / "m", "--test", "0.5", "--valid", "0.5"
-        ),
-        "alert rate": ("fit", two.file, "--target", "y", "-o", folder / "m", "--alert-rate", "2"),
-        "refine": ("fit", two.file, "--target", "y", "-o", folder / "m", "--refine", "sometimes"),
-        "operating point": ("fit", two.file, "--target", "y", "-o", folder / "m", "--operating-point", "best"),
-        "seed": ("fit", two.file, "--target", "y", "-o", folder / "m", "--seed", "-3"),
+        "share above one": (*fit, model, "--test", "1.5"),
+        "share that is no number": (*fit, model, "--test", "nan"),
+        "shares that leave nothing": (*fit, model, "--test", "0.5", "--valid", "0.5"),
+        "alert rate": (*fit, model, "--alert-rate", "2"),
+        "refine": (*fit, model, "--refine", "sometimes"),
+        "operating point": (*fit, model, "--operating-point", "best"),
+        "seed": (*fit, model, "--seed", "-3"),
         "data set": ("data", "where", "nothing"),
-    }  # fmt: skip
+    }
 
 
 def unwritable_outputs(two, folder):
@@ -45,21 +44,21 @@ def unwritable_outputs(two, folder):
 
 
 def unusable_data(two, folder):
-    out, header = folder / "o.csv", folder / "header.csv"
+    score, fit = ("score", two.model), ("fit", two.file, "--target", "y", "-o", folder / "m")
+    out, header, empty = ("-o", folder / "o.csv"), folder / "header.csv", folder / "empty.csv"
     header.write_bytes(two.file.read_bytes().split(b"\n")[0] + b"\n")
-    empty = folder / "empty.csv"
     empty.write_bytes(b"")
     one_class = write(replaced(two.table, "y", [["no"] * 90]), folder / "one.csv")
     return {
-        "no file": ("score", two.model, folder / "none.csv", "-o", out),
-        "no match": ("score", two.model, folder / "none-*.csv", "-o", out),
-        "empty file": ("score", two.model, empty, "-o", out),
+        "no file": (*score, folder / "none.csv", *out),
+        "no match": (*score, folder / "none-*.csv", *out),
+        "empty file": (*score, empty, *out),
         "no rows to evaluate": ("evaluate", two.model, header),
         "no column": ("fit", two.file, "--target", "z", "-o", folder / "m"),
-        "no time column": ("fit", two.file, "--target", "y", "-o", folder / "m", "--time-column", "z"),
-        "no such column to ignore": ("fit", two.file, "--target", "y", "-o", folder / "m", "--ignore", "z"),
-        "one class": ("fit", one_class, "--target", "y", "-o", folder / "m"),
-        "no rows to fit": ("fit", header, "--target", "y", "-o", folder / "m"),
+        "no time column": (*fit, "--time-column", "z"),
+        "no such column to ignore": (*fit, "--ignore", "z"),
+        "one class": ("fit", one_class, *fit[2:]),
+        "no rows to fit": ("fit", header, *fit[2:]),
     }
 
 
@@ -97,14 +96,6 @@ def test_exit_codes_and_messages(cli, two, tmp_path, make, code):
         assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, what
 
 
-def test_help_is_no_error(cli):
-    for command in ("fit", "score", "evaluate", "explain", "inspect", "circuit", "data"):
-        outcome = cli.ok(command, "--help")
-        assert "Usage" in outcome.out
-        assert outcome.err == ""
-    assert cli.ok("--version").out.startswith("qmedoid ")
-
-
 class TestContract:
     """Tables that are not like the one of the fit."""
 
@@ -115,7 +106,7 @@ class TestContract:
         color = ["violet", *table["color"].to_pylist()[1:]]
         made = {
             "- missing: 'x1' (number)": table.drop_columns(["x1"]),
-            "~ renamed: 'x1' is called 'X_1' here": replaced(table, "x1", x1, "X_1"),
+            "- missing: 'x1' (number); did you mean 'X_1'?": replaced(table, "x1", x1, "X_1"),
             "~ kind: 'x1' was a number, 1 of 90 cells is not, such as 'abc'": replaced(table, "x1", [text]),
             "~ unseen: 'color' has 1 level that the training rows did not, in 1 row: 'violet'": replaced(
                 table, "color", [color]
@@ -163,7 +154,7 @@ class TestContract:
             assert written[0] == written[1]
             assert "nan" not in "".join(written[0]).lower()
             differing = sum(old != new for old, new in zip(whole, written[0], strict=True))
-            assert differing == 0 if "renamed" in line else differing <= (1 if "such as" in line else 90)
+            assert differing <= (1 if "such as" in line else 90)
 
     def test_standard_input_gets_the_same_diff(self, cli, two, tables, tmp_path):
         for line, (file, _) in tables.items():
@@ -175,49 +166,14 @@ class TestContract:
 class TestPlaces:
     """Places that cannot be written."""
 
-    @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is read-only to this user")
-    def test_read_only_folder(self, cli, two, tmp_path):
-        folder = tmp_path / "locked"
-        folder.mkdir()
-        (folder / "o.csv").write_bytes(OLD)
-        folder.chmod(0o555)
-        try:
-            for arguments in (
-                ("score", two.model, two.file, "-o", folder / "o.csv", "--force"),
-                ("fit", two.file, "--target", "y", "-o", folder / "m"),
-            ):
-                outcome = cli(*arguments)
-                assert outcome.code == 1
-                assert "Change the permissions" in outcome.err
-            assert (folder / "o.csv").read_bytes() == OLD
-        finally:
-            folder.chmod(0o755)
-
     @pytest.mark.skipif(sys.platform != "linux", reason="there is no folder that nobody can write")
     def test_folder_that_nobody_can_write(self, cli, two):
-        for arguments in (
-            ("score", two.model, two.file, "-o", "/sys/kernel/o.csv"),
-            ("fit", two.file, "--target", "y", "-o", "/sys/kernel/m", "--refine", "never"),
-        ):
+        fit = ("fit", two.file, "--target", "y", "-o", "/sys/kernel/m", "--refine", "never")
+        for arguments in (("score", two.model, two.file, "-o", "/sys/kernel/o.csv"), fit):
             outcome = cli(*arguments)
             assert outcome.code == 1
             assert "cannot be written" in outcome.err
             assert "What was there is unchanged. Change the permissions" in outcome.err
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")  # noqa: PTH110
-    @pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "csv.gz"])
-    def test_full_device(self, cli, two, tmp_path, ending):
-        (tmp_path / f"o.{ending}").symlink_to("/dev/full")
-        outcome = cli("score", two.model, two.file, "-o", tmp_path / f"o.{ending}")
-        assert outcome.code == 1
-        assert "No space left on device" in outcome.err
-        assert len(outcome.err.splitlines()) == 1
-
-    def test_output_that_is_a_folder(self, cli, two, tmp_path):
-        (tmp_path / "o.csv").mkdir()
-        outcome = cli("score", two.model, two.file, "-o", tmp_path / "o.csv")
-        assert outcome.code == 1
-        assert "Is a directory" in outcome.err
 
 
 def test_table_itself_is_not_overwritten(cli, two, tmp_path):
@@ -280,16 +236,12 @@ def test_table_before_the_model_is_answered_with_the_order(cli, two, call):
     ("n_columns", "remedy"), [(3, "Fit on fewer rows with --max-rows."), (40, "Leave out columns with --ignore NAME.")]
 )
 def test_lack_of_memory_names_what_there_is_too_much_of(cli, tmp_path, monkeypatch, n_columns, remedy):
-    from qmedoid.estimators.medoid import MedoidClassifier
-
     def too_much(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(MedoidClassifier, "fit", too_much)
-    values = np.random.default_rng(0).normal(size=(30, n_columns)).round(3)
-    lines = [",".join([*(f"c{number}" for number in range(n_columns)), "y"])]
-    lines += [",".join([*map(str, row), "ab"[place % 2]]) for place, row in enumerate(values)]
-    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    found = cli("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.qmedoid", "--test", "0")
+    monkeypatch.setattr("qmedoid.estimators.medoid.MedoidClassifier.fit", too_much)
+    values = np.random.default_rng(0).normal(size=(30, n_columns))
+    table = pa.table({f"c{number}": column for number, column in enumerate(values.T)} | {"y": ["a", "b"] * 15})
+    found = cli("fit", write(table, tmp_path / "t.csv"), "--target", "y", "-o", tmp_path / "m.qmedoid", "--test", "0")
     assert found.code != 0
     assert f"30 rows of {n_columns} columns. {remedy}" in found.err

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from small_tables import csv_bytes, replaced, write
 
 import qmedoid
@@ -68,17 +67,6 @@ def test_model_without_rows_names_the_nearest_medoids_and_says_so(cli, two, tmp_
     for medoid in saved.explain(two.table, 4)["medoids"]:
         row = f"training row {medoid['training_row']}, by distance: the model keeps no cells of training rows."
         assert f"Most similar known y = {medoid['class']}: {row}" in text
-
-
-@pytest.mark.parametrize("name", ["two", "three"])
-def test_terminal_of_80_columns_breaks_no_word(cli, request, name, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    case = request.getfixturevalue(name)
-    out = cli.ok("explain", case.model, case.file, "--row", "4").out
-    made = cli.ok("explain", case.model, case.file, "--row", "4", "--json").json
-    assert max(map(len, out.splitlines())) <= 80
-    for sentence in (*made["sentences"], *(one["sentence"] for one in made["similar"])):
-        assert sentence in flat(out)
 
 
 def test_cells_of_a_file_that_are_read_as_texts_are_the_same_as_numbers(cli, two, tmp_path):

@@ -1,42 +1,22 @@
 """``qmedoid export``: files in other languages, and one sentence where a language cannot express a model."""
 
-import sqlite3
 import sys
 
 import pytest
-from small_tables import small_table, write
 
 from qmedoid import load
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres"])
 def test_export_writes_sql(cli, two, tmp_path, dialect):
-    file = tmp_path / "model.sql"
-    printed = cli.ok(
-        "export", two.model, "--format", "sql", "--dialect", dialect, "--table", "new", "-o", file, "--json"
-    )
+    file, sha256 = tmp_path / "model.sql", load(two.model).sha256
+    asked = ("--format", "sql", "--dialect", dialect, "--table", "new", "-o", file, "--json")
+    printed = cli.ok("export", two.model, *asked).json
     sql = file.read_text(encoding="utf-8")
-    sha256 = load(two.model).sha256
-    assert printed.json["bytes"] == file.stat().st_size
-    assert (printed.json["output"], printed.json["dialect"], printed.json["model"]) == (str(file), dialect, sha256)
+    assert printed["bytes"] == file.stat().st_size
+    assert (printed["output"], printed["dialect"], printed["model"]) == (str(file), dialect, sha256)
     assert sha256 in sql.splitlines()[0]
     assert 'FROM "new" AS' in sql
-
-
-def test_export_of_sql_scores_a_table_of_sqlite(cli, two, tmp_path):
-    file = tmp_path / "model.sql"
-    cli.ok("export", two.model, "--format", "sql", "--dialect", "sqlite", "-o", file)
-    connection = sqlite3.connect(":memory:")
-    table = two.table.drop_columns(["y"])
-    names = ",".join(f'"{name}"' for name in table.column_names)
-    connection.execute(f"CREATE TABLE records ({names})")
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    connection.executemany(f"INSERT INTO records VALUES ({','.join('?' * table.num_columns)})", rows)
-    cursor = connection.execute(file.read_text(encoding="utf-8"))
-    places = [one[0] for one in cursor.description]
-    found = {row[0]: row[places.index("prediction")] for row in cursor.fetchall()}
-    assert places[: table.num_columns] == table.column_names
-    assert found == dict(zip(table["id"].to_pylist(), load(two.model).predict(table).tolist(), strict=True))
 
 
 def test_export_takes_the_name_of_the_model(cli, two, tmp_path):
@@ -64,9 +44,8 @@ def test_export_names_the_extra_that_is_missing(cli, two, tmp_path, monkeypatch)
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_export_refuses_in_a_sentence(cli, tmp_path):
-    table = write(small_table(), tmp_path / "known.csv")
-    cli.ok("fit", table, "--target", "y", "--method", "rare", "-o", tmp_path / "rare", "--refine", "never")
+def test_export_refuses_in_a_sentence(cli, two, tmp_path):
+    cli.ok("fit", two.file, "--target", "y", "--method", "rare", "-o", tmp_path / "rare", "--refine", "never")
     outcome = cli("export", tmp_path / "rare", "--format", "sql", "-o", tmp_path / "rare.sql")
     assert outcome.code != 0
     assert "SQL cannot express the part 'rare' of this model" in outcome.err

@@ -64,10 +64,3 @@ def test_test_table_of_a_fit_is_looked_at_too(cli, files, tmp_path):
     whole, parted = files
     assert OTHERWISE in cli.ok("fit", whole, "--target", "y", "-o", tmp_path / "m", "--test", parted).err
     assert OTHERWISE not in cli.ok("fit", parted, "--target", "y", "-o", tmp_path / "m", "--test", parted).err
-
-
-def test_comma_that_is_asked_for_refuses_points(cli, files, models, tmp_path):
-    """The file is gone through twice, and commas part its cells: what it says is about the column."""
-    refused = cli("score", models[0], files[1], "-o", tmp_path / "out.csv", "--decimal", ",")
-    assert refused.code != 0
-    assert "'income' was written as plain numbers, 120 of 120 cells are not" in refused.err

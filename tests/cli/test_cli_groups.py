@@ -1,11 +1,8 @@
 """Rows that belong together on the command line: equal rows, and rows of one value of a column."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from small_tables import small_table, write
-
-from qmedoid.cli._training_rows import split_rows
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +37,11 @@ def test_group_column_is_no_feature_and_keeps_its_rows_together(cli, files, tmp_
     assert found["left_out"]["customer"] == "it says which rows belong together"
     assert found["operating"]["draws_per_row"] == pytest.approx(1 / 3)
     assert found["training_rows"] % 3 == found["held_out"]["rows"] % 3 == 0
+    assert abs(found["held_out"]["rows"] / 90 - 0.3) < 0.05
+    others = fit(cli, files["customers"], tmp_path / "m", "--group-column", "customer", "--test", files["once"])
+    assert others["held_out"]["rows"] == 90  # which need no such column
+    stability = ("stability", files["customers"], "--target", "y", "--group-column", "customer", "--bootstraps", 2)
+    assert cli.ok(*stability, "--json").json["rows"] == 90
 
 
 def test_group_column_that_is_absent_or_has_holes_is_refused(cli, files, tmp_path):
@@ -52,29 +54,9 @@ def test_group_column_that_is_absent_or_has_holes_is_refused(cli, files, tmp_pat
     assert "missing in 1 rows" in refused.err
 
 
-def test_stability_takes_a_group_column(cli, files):
-    found = cli.ok(
-        "stability", files["customers"], "--target", "y", "--group-column", "customer", "--bootstraps", 2, "--json"
-    ).json
-    assert found["rows"] == len(small_table())
-
-
 def test_rows_held_out_by_time_that_are_known_are_told_of(cli, tmp_path):
     table = small_table()
     twice = pa.concat_tables([table, table]).append_column("when", pa.array(range(2 * len(table))))
     file = write(twice.combine_chunks(), tmp_path / "times.csv")
     told = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--time-column", "when")
     assert "rows that are held out by time are equal to one of the training rows" in told.err
-
-
-@pytest.mark.parametrize(("valid", "test"), [(0.0, 0.25), (0.2, 0.2), (0.0, 0.6)])
-def test_split_keeps_groups_and_about_the_shares(valid, test):
-    rng = np.random.default_rng(0)
-    groups = np.unique(rng.integers(0, 150, 600), return_inverse=True)[1]
-    labels = (groups % 3 == 0).astype(np.intp)
-    parts = split_rows(labels, valid, test, order=None, seed=0, groups=groups)
-    assert sorted(np.concatenate(parts)) == list(range(600))
-    for part, share in zip(parts, (1 - valid - test, valid, test), strict=True):
-        assert abs(len(part) / 600 - share) < 0.03
-        assert all(set(groups[part]).isdisjoint(groups[other]) for other in parts if other is not part)
-    assert len(split_rows(labels, 0.0, 0.9, order=None, seed=0, groups=labels).test) == 0  # a class of one group stays

@@ -99,7 +99,7 @@ def test_examples_are_calls_of_the_command(name):
 
 
 def test_exit_codes_are_told_in_the_help(cli):
-    from qmedoid.cli import _output as known
+    from qmedoid.cli import output as known
 
     text = cli.ok("--help").out
     codes = (known.OK, known.FAILED, known.USAGE, known.DATA, known.MODEL, known.DIFFERENT, known.INTERRUPTED)

@@ -1,12 +1,9 @@
 """``--missing``: cells that a table holds in place of empty ones are found, named, and read as missing everywhere."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-import qmedoid
 from missing_tables import MISSING, both_tables
 
 OPTIONS = [part for name, values in MISSING.items() for value in values for part in ("--missing", f"{name}={value}")]
@@ -52,17 +49,17 @@ def test_files_are_scored_as_those_with_empty_cells(cli, fitted, tmp_path, suffi
 def test_evaluation_explanation_and_inspection_show_what_is_read(cli, fitted, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     folder, _ = fitted
-    figures = [cli.ok("evaluate", folder / name, folder / f"{name}.csv", "--json").json for name in ("raw", "empty")]
-    for one in figures:
-        for key in ("model", "table", "seconds", "path", "sha256"):
-            one.pop(key, None)
-    assert figures[0] == figures[1]
-    row = str(int(np.flatnonzero(pd.read_csv(folder / "raw.csv").chol == 0)[0]))
-    why = [cli.ok("explain", folder / name, folder / f"{name}.csv", "--row", row, "--json").json
-           for name in ("raw", "empty")]  # fmt: skip
-    assert why[0]["record"] == why[1]["record"]
-    assert why[0]["record"]["chol"] is None
-    assert why[0]["margin"] == why[1]["margin"]
+    row = int(np.flatnonzero(pd.read_csv(folder / "raw.csv").chol == 0)[0])
+    raw, empty = (
+        (
+            cli.ok("evaluate", folder / name, folder / f"{name}.csv", "--json").json,
+            cli.ok("explain", folder / name, folder / f"{name}.csv", "--row", row, "--json").json,
+        )
+        for name in ("raw", "empty")
+    )
+    assert raw[0] == empty[0]
+    assert raw[1]["record"]["chol"] is None
+    assert all(raw[1][key] == empty[1][key] for key in ("record", "margin"))
     columns = cli.ok("inspect", folder / "raw", "--json").json["columns"]
     assert {one["name"]: one["missing_values"] for one in columns}["age"] == ["-9.5", "99"]
     assert "0 read as missing" in " ".join(cli.ok("inspect", folder / "raw").out.split())
@@ -70,33 +67,18 @@ def test_evaluation_explanation_and_inspection_show_what_is_read(cli, fitted, mo
     assert {"name": "chol", "missing_values": [[], ["0"]]} in changed
 
 
-def test_stability_fits_the_same_rows_again(cli, fitted):
+def test_check_and_fit_find_the_value_and_name_the_option_that_reads_it(cli, fitted, tmp_path):
     folder, _ = fitted
-    found = [
-        cli.ok("stability", folder / f"{name}.csv", "--target", "y", "--method", "evidence", "--bootstraps", "2",
-               "--json", *options).json
-        for name, options in (("raw", OPTIONS), ("empty", []))
-    ]  # fmt: skip
-    for one in found:
-        one["notes"] = [note for note in one["notes"] if "read as missing" not in note]
-    assert json.dumps(found[0]) == json.dumps(found[1])
-
-
-def test_check_finds_the_value_and_names_the_option_that_reads_it(cli, fitted):
-    folder, _ = fitted
-    printed = cli.ok("check", folder / "raw.csv", "--target", "y").out
+    asked = (folder / "raw.csv", "--target", "y")
+    printed = cli.ok("check", *asked).out
     assert "'chol' is 0 in " in printed
     assert "Read it as missing: --missing chol=0 (in Python missing={'chol': [0]})" in printed
-    document = cli.ok("check", folder / "raw.csv", "--target", "y", "--json", "--missing", "chol=0").json
+    outcome = cli.ok("fit", *asked, "--method", "evidence", "-o", tmp_path / "model")
+    assert "'chol' is 0 in " in outcome.out + outcome.err
+    document = cli.ok("check", *asked, "--json", "--missing", "chol=0").json
     column = next(one for one in document["columns"] if one["name"] == "chol")
     assert column["missing"] == (pd.read_csv(folder / "raw.csv").chol == 0).sum()
     assert not [one for one in document["findings"] if one["code"] == "sentinel" and one["columns"] == ["chol"]]
-
-
-def test_fit_prints_the_same_note(cli, fitted, tmp_path):
-    folder, _ = fitted
-    outcome = cli.ok("fit", folder / "raw.csv", "--target", "y", "--method", "evidence", "-o", tmp_path / "model")
-    assert "'chol' is 0 in " in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize(
@@ -114,20 +96,3 @@ def test_what_cannot_be_is_refused(cli, fitted, value, message):
         outcome = cli(command, folder / "raw.csv", "--target", "y", "--missing", value)
         assert outcome.code
         assert message in " ".join(outcome.err.split())
-
-
-def test_a_name_may_hold_an_equals_sign(cli, tmp_path):
-    rng = np.random.default_rng(0)
-    file = tmp_path / "t.csv"
-    pd.DataFrame({"a=b": np.r_[rng.normal(50, 9, 90), [0] * 30], "y": rng.integers(0, 2, 120)}).to_csv(
-        file, index=False
-    )
-    (column,) = cli.ok("check", file, "--target", "y", "--json", "--missing", "a=b=0").json["columns"]
-    assert column["missing"] == 30
-
-
-def test_the_loaded_model_knows_the_values(fitted):
-    folder, _ = fitted
-    raw, empty, _ = both_tables(50, seed=3)
-    models = [qmedoid.load(folder / name) for name in ("raw", "empty")]
-    assert models[0].predict_proba(raw).tobytes() == models[1].predict_proba(empty).tobytes()

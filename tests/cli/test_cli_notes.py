@@ -3,8 +3,7 @@
 import pytest
 from small_tables import replaced, small_table, write
 
-from qmedoid.cli import _fitting, fit
-from qmedoid.cli._output import begin_command, interrupted, keeps
+from qmedoid import MedoidClassifier
 
 QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
 
@@ -44,7 +43,7 @@ def test_json_of_other_commands_has_their_warnings(cli, two, tmp_path):
     for arguments in (("score", two.model, file, "-o", tmp_path / "o.csv"), ("evaluate", two.model, file),
                       ("explain", two.model, file, "--row", 3)):  # fmt: skip
         notes = cli.ok(*arguments, "--on-mismatch", "warn", "--json").json["notes"]
-        assert any("renamed: 'x2' is called 'X 2' here" in note for note in notes), arguments
+        assert any("missing: 'x2' (number); did you mean 'X 2'?" in note for note in notes), arguments
         assert len(notes) == len(set(notes))
     assert cli.ok("inspect", two.model, "--json").json["notes"] == []
     assert cli.ok("data", "list", "--json").json["notes"] is not None
@@ -69,25 +68,23 @@ def test_held_out_rows_are_not_called_another_table(cli, tmp_path):
     assert "The table of --test is not like the training rows:" in outcome.err
 
 
-def test_a_stop_says_what_is_there(cli, two, tmp_path, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("n_fits", [0, 1])
+def test_a_stop_says_what_is_there_and_the_next_command_forgets_it(cli, two, tmp_path, monkeypatch, n_fits):
+    """In the first fit nothing is written; in the fits of the folds the model is there."""
+    fit, done = MedoidClassifier.fit, []
 
-    arguments = ("fit", two.file, *QUICK, "-o", tmp_path / "m", "--cv", 2)
+    def stop(self, *given, **more):
+        if len(done) == n_fits:
+            raise KeyboardInterrupt
+        done.append(fit(self, *given, **more))
+        return self
+
+    arguments = ("fit", two.file, *QUICK, "-o", tmp_path / "m", "--cv", 2, "--json")
     with monkeypatch.context() as patch:
-        patch.setattr(_fitting.Fitting, "fit", stop)
+        patch.setattr(MedoidClassifier, "fit", stop)
         outcome = cli(*arguments)
-    assert (outcome.code, outcome.err) == (130, "error: Interrupted: nothing was written.\n")
-    assert not (tmp_path / "m").exists()
-    with monkeypatch.context() as patch:
-        patch.setattr(fit, "cross_validate", stop)
-        outcome = cli(*arguments, "--json")
-    assert (outcome.code, outcome.json["error"]) == (130, f"Interrupted: {tmp_path / 'm'} was written before.")
-    assert (tmp_path / "m").exists()
-
-
-def test_what_is_kept_is_forgotten_by_the_next_command():
-    keeps("everything is there")
-    assert interrupted() == "Interrupted: everything is there."
-    begin_command()
-    assert interrupted() == "Interrupted: nothing was written."
+    kept = f"{tmp_path / 'm'} was written before" if n_fits else "nothing was written"
+    assert (outcome.code, outcome.json["error"]) == (130, f"Interrupted: {kept}.")
+    assert (tmp_path / "m").exists() == bool(n_fits)
+    monkeypatch.setattr("qmedoid.cli.data.locate", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert cli("data", "where", "heart").err == "error: Interrupted: nothing was written.\n"

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few_rows(monkeypatch):
     """The least memory has room for few rows."""
-    monkeypatch.setattr(split, "_ROW_BYTES", ROW_BYTES)
+    monkeypatch.setattr(split, "ROW_BYTES", ROW_BYTES)
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -19,7 +19,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
-    monkeypatch.setattr(split, "_ROW_BYTES", 80_000)
+    monkeypatch.setattr(split, "ROW_BYTES", 80_000)
     monkeypatch.setattr(_in_passes, "_SMALL", 0)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import cells, replaced, small_table, write
 
-from qmedoid.cli._output import shown
+from qmedoid.cli.output import shown
 
 FORMULAS = ["=1+1", "+1+1", "-1-1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", '=HYPERLINK("x","y")', "＝1"]
 HARMLESS = ["plain", "a=b", "-1.5", "+2", "-3e-7", "1,5", "-1,5", "-1.000,25", " =1", "'quoted'", "", "ünïcode"]

@@ -1,7 +1,6 @@
 """What was fitted on can be scored: the file itself breaks no contract, whichever of its rows were held out."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from small_tables import replaced, small_table, write
@@ -67,52 +66,3 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     np.testing.assert_array_equal(
         qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)
     )
-
-
-def test_points_beside_decimal_commas_are_counted(cli, tmp_path):
-    table = small_table().select(["x1", "x2", "y"])
-    lines = [";".join(map(str, row.values())).replace(".", ",") for row in table.to_pylist()]
-    file = tmp_path / "t.csv"
-    file.write_text("\n".join(["x1;x2;y", *lines]))
-    fit(cli, file, tmp_path / "m", "--decimal", ",")
-    lines[4] = "1.234;" + lines[4].split(";", 1)[1]
-    file.write_text("\n".join(["x1;x2;y", *lines]))
-    refused = cli("score", tmp_path / "m", file, "-o", tmp_path / "o.csv", "--decimal", ",", "--json")
-    assert refused.code == 3
-    assert "'1.234 (with a point)'" in refused.json["error"]
-
-
-def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
-    rng = np.random.default_rng(0)
-    code = np.arange(90) % 2
-    zips = np.array(["00123", "10123", "00999"])[np.where(rng.random(90) < 0.8, code, 2)]
-    lines = [
-        f"{z}, {rng.normal():.3f}, {'red' if k % 3 else 'blue'}, {'ab'[c]}"
-        for k, (z, c) in enumerate(zip(zips, code, strict=True))
-    ]
-    file = tmp_path / "t.csv"
-    file.write_text("\n".join(["zip, x, color, y", *lines]))
-    fit(cli, file, tmp_path / "m")
-    model = qmedoid.load(tmp_path / "m")
-    assert {column.name: column.levels for column in model.contract.columns} == {
-        "zip": ("00123", "00999", "10123"), "x": (), "color": ("blue", "red"),
-    }  # fmt: skip
-    assert model.model.decision.classes == ("a", "b")
-    assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]
-
-
-def test_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
-    rng = np.random.default_rng(0)
-    code = np.arange(90) % 2
-    kind = np.where(rng.random(90) < 0.8, code * 2 + 1, 2)
-    frame = pd.DataFrame({"kind": pd.Categorical(kind), "x": rng.normal(size=90), "y": np.array(["a", "b"])[code]})
-    frame.to_parquet(tmp_path / "t.parquet")
-    fit(cli, tmp_path / "t.parquet", tmp_path / "m")
-    assert qmedoid.load(tmp_path / "m").contract.columns[0].levels == ("1", "2", "3")
-    results = []
-    for name, kinds in (("t.parquet", None), ("whole.csv", kind), ("float.csv", kind.astype(float))):
-        if kinds is not None:
-            frame.assign(kind=kinds).to_csv(tmp_path / name, index=False)
-        assert not scored(cli, tmp_path / "m", tmp_path / name, tmp_path / "o.csv")["cells"]
-        results.append((tmp_path / "o.csv").read_bytes())
-    assert len(set(results)) == 1

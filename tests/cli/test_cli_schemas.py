@@ -3,9 +3,6 @@
 Whatever a test of the command line runs with ``--json`` is validated, too (`tests/printed_json.py`).
 """
 
-import copy
-import json
-
 import pytest
 from small_tables import small_table, write
 from tests.printed_json import validator
@@ -93,13 +90,8 @@ def test_keys_that_are_not_described_are_refused(printed):
         assert not validator(name).is_valid(document | {"news": 1}), name
         for key in schema_of(name)["required"]:
             assert not validator(name).is_valid({other: value for other, value in document.items() if other != key})
-
-
-def test_keys_within_are_refused_too(printed):
     for name, key in (("fit", "held_out"), ("score", "novelty"), ("inspect", "operating")):
-        changed = copy.deepcopy(printed[name])
-        changed[key]["news"] = 1
-        assert not validator(name).is_valid(changed)
+        assert not validator(name).is_valid(printed[name] | {key: printed[name][key] | {"news": 1}})
 
 
 def test_schema_prints_what_is_in_the_package(cli, printed):
@@ -111,8 +103,3 @@ def test_schema_prints_what_is_in_the_package(cli, printed):
     wrong = cli("schema", "scores")
     assert wrong.code == 2
     assert "There is no schema of 'scores': there are those of check, circuit export," in wrong.err
-
-
-def test_schemas_refer_to_nothing_else():
-    text = json.dumps([schema_of(name) for name in names()])
-    assert ".json#" not in text

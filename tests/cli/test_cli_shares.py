@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.cli.options import share
-from qmedoid.spelling import number_of
 
 
 @given(st.integers(0, 10_000))
@@ -29,10 +28,6 @@ def test_a_whole_number_is_not_guessed_to_be_a_percentage_but_the_error_shows_ho
         share("5")
     with pytest.raises(typer.BadParameter, match=r"Got '101%' instead\.$"):
         share("101%")
-
-
-def test_words_are_no_numbers():
-    assert [number_of(text) for text in ("auto", "rows.csv", "macro_f1", "25%", "0.25")] == [None] * 3 + [0.25, 0.25]
 
 
 def test_fit_and_score_take_percentages(cli, two, tmp_path):

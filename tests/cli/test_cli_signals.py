@@ -7,28 +7,38 @@ import threading
 
 import pytest
 
-from qmedoid.cli import _terminated_as_by_ctrl_c
-
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 
 
-def test_the_command_leaves():
-    with pytest.raises(SystemExit) as left, _terminated_as_by_ctrl_c():
-        signal.raise_signal(signal.SIGTERM)
-    assert left.value.code == 143
+@pytest.fixture
+def during(cli, monkeypatch):
+    """What a command left during which a function was called."""
+
+    def run(call):
+        monkeypatch.setattr("qmedoid.cli.data.locate", lambda _: call())
+        return cli("data", "where", "heart")
+
+    return run
 
 
-def test_a_forked_process_ends_whatever_it_catches():
-    with _terminated_as_by_ctrl_c():
+def test_the_command_leaves(during):
+    assert during(lambda: signal.raise_signal(signal.SIGTERM)).code == 143
+
+
+def test_a_forked_process_ends_whatever_it_catches(during):
+    statuses = []
+
+    def fork():
         child = os.fork()
         if child == 0:
             try:
                 signal.raise_signal(signal.SIGTERM)
             finally:
                 os._exit(0)
-        _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status)
-    assert os.WTERMSIG(status) == signal.SIGTERM
+        statuses.append(os.waitpid(child, 0)[1])
+
+    during(fork)
+    assert [os.WTERMSIG(status) for status in statuses if os.WIFSIGNALED(status)] == [signal.SIGTERM]
 
 
 def test_the_handler_is_as_before(cli):
@@ -38,14 +48,9 @@ def test_the_handler_is_as_before(cli):
         assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_beside_the_main_thread_no_handler_is_set():
+def test_beside_the_main_thread_no_handler_is_set(during):
     found, before = [], signal.getsignal(signal.SIGTERM)
-
-    def beside():
-        with _terminated_as_by_ctrl_c():
-            found.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=beside)
+    thread = threading.Thread(target=during, args=[lambda: found.append(signal.getsignal(signal.SIGTERM))])
     thread.start()
     thread.join()
     assert found == [before]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from qmedoid.cli._output import column_widths, grid, tell
+from qmedoid.cli.output import column_widths, grid, tell
 
 words = st.text(alphabet="abcdefghij0123456789._", min_size=1, max_size=12)
 cells = st.lists(words, max_size=4).map(" ".join)
@@ -66,7 +66,7 @@ def test_widths_share_the_room(table, room):
 
 
 @pytest.mark.parametrize("columns", [60, 80])
-def test_commands_print_what_the_terminal_holds(cli, two, three, monkeypatch, columns):
+def test_commands_print_what_the_terminal_holds(cli, two, three, monkeypatch, tmp_path, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal: elsewhere a sentence is one line, for programs
     calls = [
@@ -80,9 +80,13 @@ def test_commands_print_what_the_terminal_holds(cli, two, three, monkeypatch, co
         ("importance", three.model, three.file),
         ("effect", two.model, two.file, "--column", "color"),
         ("evaluate", three.model, three.file, "--all-rows"),
+        ("explain", two.model, two.file, "--row", 4),
+        ("explain", three.model, three.file, "--row", 4),
+        ("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--alert-rate", 0.1),
     ]
     for arguments in calls:
         lines = re.sub(r"\x1b\[[\d;]*m", "", cli.ok(*arguments).out).splitlines()
+        lines = [line for line in lines if str(tmp_path) not in line]  # names of files, and calls, are one line
         assert max(map(len, lines)) <= columns, (arguments, max(lines, key=len))
 
 

@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from qmedoid import MedoidClassifier
-from qmedoid.exceptions import ParameterError
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -15,19 +14,6 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 def rows():
     X, y = make_classification(n_samples=900, n_features=5, weights=[0.8], random_state=3)
     return (X[:600], y[:600]), (X[600:], y[600:])
-
-
-@pytest.mark.parametrize("method", ["evidence", "nearest"])
-@pytest.mark.parametrize("rate", [0.02, 0.3, 0.7])
-def test_new_rows_are_called_positive_at_this_rate(rows, method, rate):
-    (X, y), (new, _) = rows
-    called = (
-        MedoidClassifier(method=method, operating_point={"alert_rate": rate}, refine="never", random_state=0)
-        .fit(X, y)
-        .predict(new)
-    )
-    # Three standard deviations of a share of 300 rows, and of the 600 that it was set by.
-    assert abs(called.mean() - rate) < 3 * np.sqrt(rate * (1 - rate) * (1 / 300 + 1 / 600))
 
 
 def test_threshold_changes_and_nothing_else(rows):
@@ -49,26 +35,3 @@ def test_larger_budget_keeps_the_alerts_of_a_smaller_one(rows):
     )
     assert (more >= few).all()
     assert more.sum() > few.sum()
-
-
-@pytest.mark.parametrize("rate", [0, 1, -0.1, "0.1", True])
-def test_only_shares_are_allowed(rows, rate):
-    (X, y), _ = rows
-    with pytest.raises(
-        ParameterError,
-        match=r"'operating_point' parameter of MedoidClassifier .* 'alert_rate' \(a number above 0 and below 1\)",
-    ):
-        MedoidClassifier(operating_point={"alert_rate": rate}).fit(X, y)
-
-
-def test_there_is_one_way_to_cut(rows):
-    (X, y), _ = rows
-    for both in ({"alert_rate": 0.1, "cost": 2.0}, {}, {"f1": 0.1}):
-        with pytest.raises(ParameterError, match="or a dict with one of"):
-            MedoidClassifier(operating_point=both).fit(X, y)
-
-
-def test_more_than_two_classes_have_no_alert_rate(rows):
-    (X, y), _ = rows
-    with pytest.raises(ParameterError, match="'operating_point' of 3 classes"):
-        MedoidClassifier(operating_point={"alert_rate": 0.1}).fit(X, np.arange(len(y)) % 3)

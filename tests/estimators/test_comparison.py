@@ -12,7 +12,6 @@ import qmedoid
 from qmedoid.estimators import comparison
 from qmedoid.estimators.comparison import (
     OURS,
-    ComparedFold,
     compared,
     paired_difference,
     plain_rows,
@@ -34,20 +33,19 @@ def fold(n=60, n_classes=2, seed=0, **others):
     codes = np.random.default_rng(seed).permutation(np.arange(n) % n_classes)
     outcomes = {OURS: (probabilities(n, n_classes, seed + 1), 1.0)}
     outcomes |= {name: (probabilities(n, n_classes, own), 2.0) for name, own in others.items()}
-    return ComparedFold(outcomes, codes)
+    return outcomes, codes, None
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_figures_are_those_of_scikit_learn(n_classes):
-    one = fold(n_classes=n_classes)
-    found, codes = compared([one]).methods[0].figures, one.codes
-    said = one.outcomes[OURS][0]
-    assert found["log_loss"].mean == pytest.approx(metrics.log_loss(codes, said))
+    outcomes, codes, _ = one = fold(n_classes=n_classes)
+    found, said = compared([one]).methods[0], outcomes[OURS][0]
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(codes, said))
     of_two = said[:, 1] if n_classes == 2 else said
-    assert found["roc_auc"].mean == pytest.approx(metrics.roc_auc_score(codes, of_two, multi_class="ovr"))
-    assert found["macro_f1"].mean == pytest.approx(metrics.f1_score(codes, said.argmax(axis=1), average="macro"))
+    assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(codes, of_two, multi_class="ovr"))
+    assert found["macro_f1"] == pytest.approx(metrics.f1_score(codes, said.argmax(axis=1), average="macro"))
     if n_classes == 2:
-        assert found["pr_auc"].mean == pytest.approx(metrics.average_precision_score(codes, of_two))
+        assert found["pr_auc"] == pytest.approx(metrics.average_precision_score(codes, of_two))
     else:
         assert found["pr_auc"] is None
 
@@ -56,7 +54,7 @@ def test_figures_are_those_of_scikit_learn(n_classes):
 def test_copies_of_all_rows_are_no_more_sure(pairs, n_copies):
     theirs, ours = np.array(pairs).T
     alone = paired_difference(theirs, ours)
-    assert alone.error == pytest.approx((theirs - ours).std(ddof=1) / np.sqrt(len(pairs)))
+    assert alone["error"] == pytest.approx((theirs - ours).std(ddof=1) / np.sqrt(len(pairs)))
     groups = np.repeat(np.arange(len(pairs)), n_copies)
     copied = paired_difference(np.repeat(theirs, n_copies), np.repeat(ours, n_copies), groups)
     assert copied == pytest.approx(alone, abs=1e-9)
@@ -65,8 +63,9 @@ def test_copies_of_all_rows_are_no_more_sure(pairs, n_copies):
 def test_a_difference_has_a_sign_and_two_sides():
     one, other = np.array([1.0, 2.0, 4.0]), np.array([0.5, 1.0, 3.0])
     there, back = paired_difference(one, other), paired_difference(other, one)
-    assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low))
-    assert there.low < there.mean < there.high
+    mirrored = {"mean": -back["mean"], "error": back["error"], "low": -back["high"], "high": -back["low"]}
+    assert there == pytest.approx(mirrored)
+    assert there["low"] < there["mean"] < there["high"]
 
 
 def test_the_verdict_names_a_baseline_that_wins_and_does_not_take_luck_for_a_difference():
@@ -77,24 +76,24 @@ def test_the_verdict_names_a_baseline_that_wins_and_does_not_take_luck_for_a_dif
         (sure, unsure, "No plain baseline wins"),
         (sure, np.where(np.arange(400)[:, None] % 20 < 10, sure + 0.001, sure - 0.001), "may be luck"),
     ):
-        found = compared([ComparedFold({OURS: (ours, 1.0), "LightGBM": (theirs, 1.0)}, codes)])
+        found = compared([({OURS: (ours, 1.0), "LightGBM": (theirs, 1.0)}, codes, None)])
         assert words in found.verdict() == found.to_dict()["verdict"]
 
 
 def test_folds_are_means_with_errors_and_rows_of_all_of_them():
     folds = [fold(seed=seed, other=seed + 50) for seed in (1, 2, 3)]
     together, alone = compared(folds), [compared([one]) for one in folds]
-    losses = [one.methods[1].figures["log_loss"].mean for one in alone]
-    spread = together.methods[1].figures["log_loss"]
-    assert spread.mean == pytest.approx(np.mean(losses))
-    assert spread.error == pytest.approx(np.std(losses, ddof=1) / np.sqrt(3))
-    losses = [np.concatenate([row_losses(one.outcomes[name], one.codes) for one in folds]) for name in ("other", OURS)]
-    assert together.methods[1].difference == paired_difference(*losses)
+    losses = [one.methods[1]["log_loss"] for one in alone]
+    found = together.methods[1]
+    assert found["log_loss"] == pytest.approx(np.mean(losses))
+    assert found["errors"]["log_loss"] == pytest.approx(np.std(losses, ddof=1) / np.sqrt(3))
+    losses = [np.concatenate([row_losses(one[name], codes) for one, codes, _ in folds]) for name in ("other", OURS)]
+    assert found["log_loss_difference"] == paired_difference(*losses)
     assert (together.n_rows, together.n_folds) == (180, 3)
 
 
 def test_a_method_that_lacks_in_a_fold_is_not_compared():
-    assert [one.name for one in compared([fold(a=5, b=6), fold(a=7)]).methods] == [OURS, "a"]
+    assert [one["name"] for one in compared([fold(a=5, b=6), fold(a=7)]).methods] == [OURS, "a"]
 
 
 @pytest.fixture(scope="module")
@@ -176,13 +175,13 @@ def test_compare_takes_data_frames_and_judges_by_the_positive_class(frames, monk
     fitted = classifier.fit(fit[["x", "town"]], fit["y"])
     said = fitted.predict_proba(test[["x", "town"]])
     ours, plain = found.methods
-    assert ours.figures["log_loss"].mean == pytest.approx(metrics.log_loss(test["y"], said))
-    assert ours.figures["pr_auc"].mean == pytest.approx(
+    assert ours["log_loss"] == pytest.approx(metrics.log_loss(test["y"], said))
+    assert ours["pr_auc"] == pytest.approx(
         metrics.average_precision_score(test["y"] == "no", said[:, fitted.classes_.tolist().index("no")])
     )
-    assert plain.figures["roc_auc"].mean > 0.6
+    assert plain["roc_auc"] > 0.6
     assert found.to_dict()["methods"][1]["log_loss_difference"]["mean"] == pytest.approx(
-        plain.figures["log_loss"].mean - ours.figures["log_loss"].mean
+        plain["log_loss"] - ours["log_loss"]
     )
 
 

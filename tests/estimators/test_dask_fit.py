@@ -64,7 +64,7 @@ def test_so_is_an_array(frame):
 
 
 def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
-    monkeypatch.setattr(split, "_ROW_BYTES", 50_000)
+    monkeypatch.setattr(split, "ROW_BYTES", 50_000)
     method = RareEventClassifier(comparisons=False, n_rare=60, n_common=120, n_hard=40)
 
     def fit(n):

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from settings_of import with_settings
 from sklearn.model_selection import KFold
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
@@ -21,7 +20,6 @@ CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
     "evidence": {"method": EvidenceClassifier()},
-    "evidence, ridge": {"method": with_settings(EvidenceClassifier(n_neighbors=0), logistic=False)},
     "evidence, folds": {"method": EvidenceClassifier(cv=3, n_medoids=16)},
     "evidence, circuit": {"method": EvidenceClassifier(n_medoids=16), "refine": "always", "variational": CIRCUIT},
     "sum": {"method": SumClassifier()},

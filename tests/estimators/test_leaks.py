@@ -6,7 +6,6 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from scipy.stats import rankdata
-from settings_of import with_settings
 from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
@@ -32,9 +31,6 @@ QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
     "evidence": {"method": EvidenceClassifier()},
     "evidence, no neighbors": {"method": EvidenceClassifier(n_neighbors=0)},
-    "evidence, drawn groups": {"method": with_settings(EvidenceClassifier(), targeted=False)},
-    "evidence, ridge": {"method": with_settings(EvidenceClassifier(), logistic=False, selection="one_se")},
-    "evidence, standard scaling": {"method": with_settings(EvidenceClassifier(n_medoids=16), scaling="standard")},
     "evidence, folds": {"method": EvidenceClassifier(cv=3, n_medoids=16)},
     "evidence, circuit": {"method": EvidenceClassifier(n_medoids=16), "refine": "always", "variational": CIRCUIT},
     "evidence, replaced by a circuit": {
@@ -117,13 +113,11 @@ def test_likelier_rows_are_not_called_so_by_noise(monkeypatch, method):
     assert np.mean(right) < 4.0 * np.sqrt(PREVALENCE * (1.0 - PREVALENCE) / (ROWS * len(right)))
 
 
-@pytest.mark.parametrize("selection", ["best", "one_se"])
-def test_penalty_of_noise_leaves_next_to_nothing(selection):
+def test_penalty_of_noise_leaves_next_to_nothing():
     """λ is judged by rows that no group was chosen by: the ridge is then as good as the mean, and hardly moves."""
     for seed in SEEDS:
         X, y = noise(seed)
-        settings = EvidenceSettings(logistic=False, n_neighbors=0, selection=selection)
-        fitted = fit_evidence(X, y, 2, settings, seed)
+        fitted = fit_evidence(X, y, 2, EvidenceSettings(n_neighbors=0), seed)
         variance = 4.0 * y.mean() * (1.0 - y.mean())
         assert fitted.path.errors.min() > 0.97 * variance
         assert fitted.model.neighbors is None
@@ -142,13 +136,11 @@ def test_output_of_a_ridge_does_not_know_the_target_of_its_row():
     for row in range(5):
         flipped = targets.copy()
         flipped[row] *= -1.0
-        before, after = (
-            fit_ridge(X, one, "best", None, np.array([0.01])).out_of_fold[row] for one in (targets, flipped)
-        )
+        before, after = (fit_ridge(X, one, None, np.array([0.01])).out_of_fold[row] for one in (targets, flipped))
         np.testing.assert_allclose(after, before, atol=1e-10)
         # The intercept of all rows has seen it, and moves all rows alike.
         before, after = (
-            fit_ridge(X, one, "best", None, np.array([0.01]), same_intercept=True).out_of_fold[row]
+            fit_ridge(X, one, None, np.array([0.01]), same_intercept=True).out_of_fold[row]
             for one in (targets, flipped)
         )
         np.testing.assert_allclose(after - before, (flipped - targets)[row] / len(y), rtol=0.1)
@@ -156,8 +148,8 @@ def test_output_of_a_ridge_does_not_know_the_target_of_its_row():
 
 @pytest.mark.parametrize(
     "stage",
-    [EvidenceClassifier(), RareEventClassifier(), SumClassifier(), with_settings(EvidenceClassifier(), logistic=False)],
-    ids=["evidence", "rare", "sum", "ridge"],
+    [EvidenceClassifier(), RareEventClassifier(), SumClassifier()],
+    ids=["evidence", "rare", "sum"],
 )
 def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     """Exactly: all labels of a fold may be turned round, and its scores stay the same to the last bit."""

@@ -8,7 +8,7 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier, RareEventClassifi
 from qmedoid.estimators.evidence import EvidenceClassifier
 
 pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
-from qmedoid.quantum.circuits import SamplerSwapTest, StatevectorSwapTest
+from qmedoid.quantum import SamplerSwapTest, StatevectorSwapTest
 
 
 @pytest.fixture(params=[NearestMedoidClassifier, NearestMedoidClassifier.paper], ids=["default", "paper"])

@@ -137,7 +137,7 @@ def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
-    assert fitted.estimator_.candidates_[0].model.configuration == fitted.estimator_.configuration_
+    assert fitted.estimator_.candidates_[0][0].configuration == fitted.estimator_.configuration_
     assert fitted.model_ is fitted.estimator_.model_
     assert fitted.estimator_.configuration_ == fitted.model_.parts[0].configuration
     np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.medoids.numbers])
@@ -310,7 +310,7 @@ def test_parity_refuses_more_classes_where_the_circuit_decides_between_all():
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
     pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
-    from qmedoid.quantum.circuits import StatevectorExpectations, StatevectorSwapTest
+    from qmedoid.quantum import StatevectorExpectations, StatevectorSwapTest
 
     fitted = quick(refine=0.5, deltas=deltas).fit(X, y)
     rows = X[::12]
@@ -326,7 +326,7 @@ def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
 
 def test_classifier_without_a_circuit_can_be_measured_too(never):
     pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
-    from qmedoid.quantum.circuits import StatevectorExpectations, StatevectorSwapTest
+    from qmedoid.quantum import StatevectorExpectations, StatevectorSwapTest
 
     measured = never.measured_by(StatevectorSwapTest(), StatevectorExpectations())
     np.testing.assert_allclose(measured.predict_proba(X2[::20]), never.predict_proba(X2[::20]), atol=1e-6)

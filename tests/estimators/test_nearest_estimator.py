@@ -131,8 +131,8 @@ def test_models_are_the_best_over_k_best_first():
     records = fitted.search_records_
     assert [record.size for record in records] == [1, 2, 3, 4]
     ranked = sorted(records, key=lambda record: (-record.score, record.size))
-    assert [one.model.configuration for one in fitted.candidates_] == [record.configuration for record in ranked[:3]]
-    assert fitted.model_.parts[0].configuration == fitted.candidates_[0].model.configuration
+    assert [part.configuration for part, _ in fitted.candidates_] == [record.configuration for record in ranked[:3]]
+    assert fitted.model_.parts[0].configuration == fitted.candidates_[0][0].configuration
     assert fitted.configuration_ == ranked[0].configuration
     assert len(quick(n_models=10).fit(X2, Y2).candidates_) == 2  # one for each k, and there are two
 

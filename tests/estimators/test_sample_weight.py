@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from benchmarks.datasets import load_heart
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import GridSearchCV
@@ -21,7 +22,6 @@ from qmedoid import (
     SumClassifier,
     VariationalClassifier,
 )
-from qmedoid.datasets import load_heart
 from qmedoid.estimators import _weights
 from qmedoid.exceptions import DataError, ParameterError
 

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators import _encoding
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._encoding import (
     CROSS_FITS,
     FEW_ROWS,
@@ -29,6 +28,8 @@ from qmedoid.estimators._encoding import (
     target_statistics,
 )
 from qmedoid.estimators._folds import TrainingTable
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 

@@ -382,7 +382,7 @@ def test_circuit_in_qiskit_gives_the_same_probabilities(readout):
     pytest.importorskip("qiskit")
     from qiskit.quantum_info import Statevector
 
-    from qmedoid.quantum.circuits import StatevectorExpectations
+    from qmedoid.quantum import StatevectorExpectations
 
     fitted = quick(readout=readout, n_reps=2).fit(X2, Y2)
     rows, expected = X2[:8], fitted.predict_proba(X2[:8])

@@ -7,9 +7,10 @@ from test_explanations_from_outside import fitted
 from outside import Convex, Evidence, Outside, Part, Rare
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import ModelError, QMedoidWarning
-from qmedoid.explain.explaining import N_SHOWN, NearestRows
+from qmedoid.explain.explaining import N_SHOWN, NearestRows, explain_record
 from qmedoid.model.contract import Contract
 from qmedoid.saved import SavedModel, load
+from qmedoid.tables.issues import Issues
 
 
 def place(outside, record):
@@ -69,28 +70,27 @@ def test_medoids_and_known_rows_are_as_far_as_each_other_says(case):
 
 def test_batches_find_what_the_whole_table_does(case):
     table, _, model, _ = case
-    from qmedoid.tables.issues import Issues
-
-    whole, parts = (NearestRows(model.model, table.slice(7, 1), {"age": -1.0, "site": 2.0}) for _ in range(2))
+    report = explain_record(model.model, table.slice(7, 1), Issues())
+    whole, parts = (NearestRows(model.model, table.slice(7, 1), report) for _ in range(2))
     whole.add(table, table["y"], Issues())
     for start in range(0, len(table), 23):
         part = table.slice(start, 23)
         parts.add(part, part["y"], Issues())
-    assert whole.report() == parts.report()
+    assert whole.found() == parts.found()
 
 
 def test_rows_without_a_target_have_no_class(case):
     table, _, model, _ = case
-    known = model.explain(table, 1, known=table.drop_columns(["y"]))["known"]
-    assert {one["class"] for one in known["nearest"]} == {None}
-    assert [one["class"] for one in known["similar"]] == [None]
+    why = model.explain(table, 1, known=table.drop_columns(["y"]))
+    assert {one["class"] for one in why["known"]["nearest"]} == {None}
+    assert [one["class"] for one in why["similar"]] == [None]
 
 
 def test_record_itself_is_not_among_the_known_rows_of_its_own_table(case):
     table, _, model, _ = case
-    known = model.explain(table, 31, known=table)["known"]
-    assert known["rows"] == len(table)
-    assert 31 not in [one["row"] for one in (*known["nearest"], *known["similar"])]
+    why = model.explain(table, 31, known=table)
+    assert why["known"]["rows"] == len(table)
+    assert 31 not in [one["row"] for one in (*why["known"]["nearest"], *why["similar"])]
 
 
 def test_most_similar_rows_of_each_class_share_the_cells_that_decide_most(case):
@@ -98,13 +98,12 @@ def test_most_similar_rows_of_each_class_share_the_cells_that_decide_most(case):
     rows = table.slice(0, 60)
     for row in (2, 31):
         why = model.explain(table, row, known=rows)
-        assert sorted(one["class"] for one in why["known"]["similar"]) == [0, 1]
-        for one in why["known"]["similar"]:
+        assert sorted(one["class"] for one in why["similar"]) == [0, 1]
+        for one in why["similar"]:
             assert codes[one["row"]] == one["class"]
-            assert one["record"] == rows.drop_columns(["y"]).slice(one["row"], 1).to_pylist()[0]
             alone = {}
             for other in np.flatnonzero(np.array(codes[:60]) == one["class"]).tolist():
-                found = model.explain(table, row, known=rows.slice(other, 1))["known"]["similar"][0]
+                found = model.explain(table, row, known=rows.slice(other, 1))["similar"][0]
                 alone[other] = found["difference"]
             assert one["difference"] == pytest.approx(min(alone.values()), abs=1e-12)
             assert one["row"] == min(alone, key=lambda other, alone=alone: (alone[other], other))

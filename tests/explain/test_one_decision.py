@@ -12,9 +12,9 @@ import pytest
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.explain.explaining import known_values, sizes
-from qmedoid.explain.flips import nearest_flips
-from qmedoid.explain.view import change_texts, rounded_to_sum, sentences, signed, steps
+from qmedoid.explain.explanation import rounded_to_sum, signed, steps
+from qmedoid.explain.flips import known_values, nearest_flips, sizes
+from qmedoid.explain.sentences import change_texts, sentences
 from qmedoid.metrics.texts import cell_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out

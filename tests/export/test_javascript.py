@@ -18,7 +18,7 @@ from qmedoid.export.js.packing import packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
-from qmedoid.markup.html import script_json
+from qmedoid.markup.page import script_json
 from qmedoid.methods.evidence.part import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP

@@ -1,4 +1,4 @@
-"""The exact medoid: brute force, the compiled kernel and its NumPy twin give the same index on every input."""
+"""The exact medoid: brute force, and the search with and without the kernel, give the same index on every input."""
 
 import itertools
 
@@ -9,13 +9,22 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
-from qmedoid.kernels import _medoid_numpy
-from qmedoid.kernels import _medoid_search as medoid_search
-from qmedoid.kernels.medoid import TIE_TOLERANCE, _medoid, medoid
+from qmedoid.kernels import medoid as search
+from qmedoid.kernels.medoid import TIE_TOLERANCE, medoid
 
 _compiled = pytest.importorskip("qmedoid.kernels._medoid", reason="the compiled kernel was not built")
 
-BOTH = pytest.mark.parametrize("primitives", [_compiled, _medoid_numpy], ids=["compiled", "numpy"])
+
+@pytest.fixture(params=["compiled", "numpy"])
+def either(request, monkeypatch):
+    """With the kernel, and where it is not built."""
+    monkeypatch.setattr(search, "compiled", lambda _: _compiled if request.param == "compiled" else None)
+
+
+def without_kernel(X, w):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "compiled", lambda _: None)
+        return medoid(X, weights=w)
 
 
 def brute(X, w=None):
@@ -68,12 +77,12 @@ KINDS = [
 ]
 
 
-@BOTH
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("kind", KINDS)
-def test_small_tables_agree_with_brute_force(primitives, kind):
+def test_small_tables_agree_with_brute_force(kind):
     for seed, (n, d) in enumerate(itertools.product([1, 2, 3, 7, 40, 90], [1, 2, 3, 30])):
         X = table(kind, n, d, np.random.default_rng(seed))
-        assert _medoid(primitives, X, np.ones(n)) == brute(X), (n, d)
+        assert medoid(X) == brute(X), (n, d)
 
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -86,7 +95,7 @@ def test_any_table_agrees_with_brute_force(data):
     elements = data.draw(st.sampled_from([finite, st.integers(-2, 2).map(float)]))
     X = data.draw(arrays(float, (n, d), elements=elements))
     w = data.draw(arrays(float, n, elements=st.sampled_from([1.0, 2.0, 0.5, 7.0])))
-    assert _medoid(_compiled, X, w) == _medoid(_medoid_numpy, X, w) == brute(X, w)
+    assert medoid(X, weights=w) == without_kernel(X, w) == brute(X, w)
 
 
 # --- the search ---------------------------------------------------------------------------------------------------
@@ -95,22 +104,21 @@ def test_any_table_agrees_with_brute_force(data):
 @pytest.fixture
 def eager(monkeypatch):
     """Search small tables too, and split until nothing is left to split."""
-    monkeypatch.setattr(medoid_search, "ALL_PAIRS_BELOW", 0)
-    monkeypatch.setattr(medoid_search, "CALLS", 0)
-    monkeypatch.setattr(medoid_search, "PASSES_TO_SPLIT", 1)
-    monkeypatch.setattr(medoid_search, "BUDGET", 1e3)
+    monkeypatch.setattr(search, "ALL_PAIRS_BELOW", 0)
+    monkeypatch.setattr(search, "CALLS", 0)
+    monkeypatch.setattr(search, "PASSES_TO_SPLIT", 1)
+    monkeypatch.setattr(search, "BUDGET", 1e3)
 
 
-@BOTH
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("eager")
-def test_the_search_agrees_with_brute_force(primitives, kind):
+def test_the_search_agrees_with_brute_force(kind):
     for seed in range(24):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(5, 150)), int(rng.choice([1, 2, 3, 5, 30]))
         X = table(kind, n, d, rng)
         w = np.ones(n) if seed % 2 else rng.exponential(size=n) ** 3 + 1e-9
-        assert _medoid(primitives, X, w) == brute(X, w), (seed, n, d)
+        assert medoid(X, weights=w) == brute(X, w), (seed, n, d)
 
 
 @given(data=st.data())
@@ -121,7 +129,7 @@ def test_the_search_agrees_with_brute_force_on_any_table(data):
     elements = data.draw(st.sampled_from([finite, st.integers(-2, 2).map(float), st.sampled_from([0.0, 1e-30, 1e8])]))
     X = data.draw(arrays(float, (n, d), elements=elements))
     w = data.draw(arrays(float, n, elements=st.sampled_from([1.0, 2.0, 1e-9, 1e9])))
-    assert _medoid(_compiled, X, w) == _medoid(_medoid_numpy, X, w) == brute(X, w)
+    assert medoid(X, weights=w) == without_kernel(X, w) == brute(X, w)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,23 +155,22 @@ def test_mirror_images_tie_and_the_lower_index_wins(n):
 )
 def test_few_rows_survive_where_there_is_one_centre(kind, n, d, most):
     X = table(kind, n, d, np.random.default_rng(0))
-    for primitives in (_compiled, _medoid_numpy):
-        assert len(medoid_search.candidates(primitives, X, np.ones(n), TIE_TOLERANCE)) <= most
+    assert len(search.candidates(_compiled, X, np.ones(n))) <= most
 
 
 def test_few_rows_survive_in_two_clusters():
     X = table("two clusters", 20_000, 10, np.random.default_rng(0))
-    assert len(medoid_search.candidates(_compiled, X, np.ones(20_000), TIE_TOLERANCE)) < 500
+    assert len(search.candidates(_compiled, X, np.ones(20_000))) < 500
 
 
 def test_a_sphere_is_left_to_all_pairs():
     X = table("sphere", 4000, 10, np.random.default_rng(0))
-    assert medoid_search.candidates(_compiled, X, np.ones(4000), TIE_TOLERANCE) is None
+    assert search.candidates(_compiled, X, np.ones(4000)) is None
 
 
 def test_rows_that_share_a_key_are_told_apart():
     X = np.array([[1, 1e-20], [1, 2e-20], [1, 1e-20], [3, 3]])
-    assert medoid_search.first_of_equal(X, np.arange(4)).tolist() == [0, 1, 3]
+    assert search.first_of_equal(X, np.arange(4)).tolist() == [0, 1, 3]
 
 
 def shell(kind, d, seed):
@@ -177,75 +184,56 @@ def shell(kind, d, seed):
     return Z, norms, w, rows, low, high, 0.5 * (low**2 + high**2)
 
 
-@BOTH
 @pytest.mark.parametrize("kind", ["gaussian", "heavy tails", "two clusters", "lattice", "sphere"])
 @pytest.mark.parametrize("d", [1, 2, 3, 9, 30])
-def test_bounds_lie_below_the_totals(primitives, kind, d):
+def test_bounds_lie_below_the_totals(kind, d):
     for seed in range(5):
         Z, norms, w, rows, low, high, r0 = shell(kind, d, seed)
         moments, lower, totals = np.empty(3 + 2 * d + d * d), np.empty(len(rows)), np.empty(len(rows))
-        primitives.moments(Z, norms, w, low, high, r0, moments)
-        primitives.bounds(Z, norms, rows, moments, r0, lower)
-        primitives.totals(Z, w, rows, totals)
+        _compiled.moments(Z, norms, w, low, high, r0, moments)
+        _compiled.bounds(Z, norms, rows, moments, r0, lower)
+        _compiled.totals(Z, w, rows, totals)
         assert (lower <= totals * (1 + 1e-12)).all()
 
 
-@BOTH
-def test_bounds_are_sharp_for_candidates_near_the_pivot(primitives):
+def test_bounds_are_sharp_for_candidates_near_the_pivot():
     rng = np.random.default_rng(0)
     Z, w, rows = rng.normal(size=(300, 4)), np.ones(300), np.arange(8)
     Z[:8] *= 0.01
     norms = np.linalg.norm(Z, axis=1)
     low, high = norms[:8].min(), norms[:8].max()
     moments, lower, totals = np.empty(3 + 8 + 16), np.empty(8), np.empty(8)
-    primitives.moments(Z, norms, w, low, high, high**2, moments)
-    primitives.bounds(Z, norms, rows, moments, high**2, lower)
-    primitives.totals(Z, w, rows, totals)
+    _compiled.moments(Z, norms, w, low, high, high**2, moments)
+    _compiled.bounds(Z, norms, rows, moments, high**2, lower)
+    _compiled.totals(Z, w, rows, totals)
     np.testing.assert_allclose(lower, totals, rtol=1e-3)
-
-
-@pytest.mark.parametrize("d", [1, 2, 7, 30])
-@pytest.mark.parametrize("n", [1, 3, 1025])
-def test_the_twin_computes_what_the_kernel_computes(n, d):
-    rng = np.random.default_rng(n)
-    X, w, pivot = rng.normal(size=(n, d)), rng.random(n), rng.normal(size=d)
-    rows = rng.permutation(n)[: n // 2 + 1]
-    results = []
-    for primitives in (_compiled, _medoid_numpy):
-        Z, norms, moments, lower = np.empty((n, d)), np.empty(n), np.empty(3 + 2 * d + d * d), np.empty(len(rows))
-        primitives.centre(X, pivot, Z, norms)
-        primitives.moments(Z, norms, w, 0.5, 0.9, 0.6, moments)
-        primitives.bounds(Z, norms, rows, moments, 0.6, lower)
-        results.append((Z, norms, moments, lower, primitives.spread(X)))
-    for compiled, twin in zip(*results, strict=True):
-        np.testing.assert_allclose(compiled, twin, rtol=1e-10, atol=1e-12)
 
 
 # --- sums, scales and errors ----------------------------------------------------------------------------------------
 
 
-@BOTH
+@pytest.mark.parametrize("totals", [_compiled, search], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("shape", [(1, 1), (9, 1), (40, 3), (700, 2), (70, 40)])
-def test_totals_are_sums_of_distances(primitives, shape):
+def test_totals_are_sums_of_distances(shape, totals):
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=shape), rng.random(shape[0])
     expected = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2)) @ w
     out = np.empty(len(X))
-    primitives.all_totals(X, w, out)
+    totals.all_totals(X, w, out)
     np.testing.assert_allclose(out, expected, rtol=1e-13)
     rows = rng.permutation(len(X))[: len(X) // 2 + 1]
-    primitives.totals(X, w, rows, out[: len(rows)])
+    totals.totals(X, w, rows, out[: len(rows)])
     np.testing.assert_allclose(out[: len(rows)], expected[rows], rtol=1e-13)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "equal"])
 @pytest.mark.parametrize("d", [1, 2, 9])
 def test_a_matrix_product_leaves_the_smallest_totals_exact(monkeypatch, kind, d):
-    monkeypatch.setattr(_medoid_numpy, "PRODUCT_ABOVE", 0)
+    monkeypatch.setattr(search, "PRODUCT_ABOVE", 0)
     rng = np.random.default_rng(d)
     X, w = np.full((300, d), 3.3) if kind == "equal" else table(kind, 300, d, rng), rng.random(300) + 0.1
     totals, exact = np.empty(300), np.empty(300)
-    _medoid_numpy.all_totals(X, w, totals)
+    search.all_totals(X, w, totals)
     _compiled.all_totals(X, w, exact)
     np.testing.assert_allclose(totals, exact, rtol=1e-5)
     smallest = exact <= exact.min() * (1 + 1e-9)
@@ -253,24 +241,25 @@ def test_a_matrix_product_leaves_the_smallest_totals_exact(monkeypatch, kind, d)
     assert totals.min() == totals[smallest].min()
 
 
-@BOTH
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("scale", [1e-307, 1e-150, 1e150, 1e306])
 @pytest.mark.parametrize("n", [30, 3500])
-def test_no_scale_overflows_or_vanishes(primitives, scale, n):
+def test_no_scale_overflows_or_vanishes(scale, n):
     X = np.random.default_rng(1).normal(size=(n, 3))
-    assert _medoid(primitives, X * scale, np.ones(n)) == medoid(X)
+    expected = medoid(X)
+    assert medoid(X * scale) == expected
 
 
-@BOTH
-def test_a_constant_column_of_any_size_changes_nothing(primitives):
+@pytest.mark.usefixtures("either")
+def test_a_constant_column_of_any_size_changes_nothing():
     X = np.random.default_rng(2).normal(size=(30, 3)) * 1e-160
-    assert _medoid(primitives, np.insert(X, 1, 1e300, axis=1), np.ones(30)) == brute(X * 1e160)
+    assert medoid(np.insert(X, 1, 1e300, axis=1)) == brute(X * 1e160)
 
 
-@BOTH
-def test_the_whole_range_of_float64(primitives):
+@pytest.mark.usefixtures("either")
+def test_the_whole_range_of_float64():
     X = np.array([[1.7e308], [-1.7e308], [1e308], [-1e307], [0.0]])
-    assert _medoid(primitives, X, np.ones(5)) == 4
+    assert medoid(X) == 4
 
 
 def test_weights_of_any_scale():
@@ -280,19 +269,19 @@ def test_weights_of_any_scale():
         assert medoid(X, weights=w * scale) == brute(X, w)
 
 
-@BOTH
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("n", [1, 5, 2000])
-def test_what_is_not_finite_is_named(primitives, bad, n):
+def test_what_is_not_finite_is_named(bad, n):
     X = np.zeros((n, 3))
     X[n // 2, 1] = bad
     with pytest.raises(DataError, match=rf"{bad} in row {n // 2}, column 1.*fill or drop"):
-        _medoid(primitives, X, np.ones(n))
+        medoid(X)
 
 
-@BOTH
-def test_no_columns_means_all_rows_are_equal(primitives):
-    assert _medoid(primitives, np.empty((4, 0)), np.ones(4)) == 0
+@pytest.mark.usefixtures("either")
+def test_no_columns_means_all_rows_are_equal():
+    assert medoid(np.empty((4, 0))) == 0
 
 
 def test_totals_by_a_product_are_exact_where_its_rounding_leaves_the_smallest_open(monkeypatch):
@@ -301,8 +290,8 @@ def test_totals_by_a_product_are_exact_where_its_rounding_leaves_the_smallest_op
     centers = np.repeat([[0.0, 0.0], [3e6, 1e6], [-2e6, 2e6]], [30, 25, 25], axis=0)
     X, w = centers + 1e-3 * rng.normal(size=(80, 2)), np.ones(80)
     exact, found = np.empty(80), np.empty(80)
-    _medoid_numpy.totals(X, w, np.arange(80), exact)
-    monkeypatch.setattr(_medoid_numpy, "PRODUCT_ABOVE", 0)
-    _medoid_numpy.all_totals(X, w, found)
+    search.totals(X, w, np.arange(80), exact)
+    monkeypatch.setattr(search, "PRODUCT_ABOVE", 0)
+    search.all_totals(X, w, found)
     assert found.argmin() == exact.argmin()
     assert found.min() == exact.min()

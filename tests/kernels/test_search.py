@@ -1,29 +1,14 @@
-"""The search kernel and its twin: features, medoids and counts against plain formulas, and against each other."""
+"""The search kernel: features, medoids and counts against plain formulas."""
 
-import os
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from qmedoid.kernels import _search_numpy
-from qmedoid.kernels.search import Candidates, FoldSearch
+from qmedoid.kernels.search import Candidates, FoldSearch, is_built
 
-try:
-    from qmedoid.kernels import _search
-except ImportError:
-    _search = None
-
-needs_kernel = pytest.mark.skipif(_search is None, reason="the compiled kernel was not built")
-both_backends = pytest.mark.parametrize(
-    "backend", [pytest.param(_search, id="compiled", marks=needs_kernel), pytest.param(_search_numpy, id="numpy")]
-)
+pytestmark = pytest.mark.skipif(not is_built(), reason="the compiled kernel was not built")
 ANGLES = ("none", "true", "printed")
 
 
@@ -40,7 +25,7 @@ class Table:
         self.multipliers = rng.uniform(0.8, 1.2, n_classes)
         self.weights = rng.uniform(-1, 1, (width, width))
 
-    def search(self, backend, *, alpha=0.4, angle="true", signed=True):
+    def search(self, *, alpha=0.4, angle="true", signed=True):
         return FoldSearch(
             self.train,
             self.samples,
@@ -50,7 +35,6 @@ class Table:
             alpha=alpha,
             angle=angle,
             signed=signed,
-            backend=backend,
         )
 
     def candidates(self, anchor, picks, factors=None):
@@ -91,12 +75,11 @@ START = [[0, 1], [1, 4, 2], [2], [3, 0, 1, 2, 4], [4, 3]]
 MANY = [[a, b, c] for a in range(5) for b in range(5) for c in range(3)]
 
 
-@both_backends
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("signed", [True, False])
-def test_counts_are_those_of_plain_formulas(backend, angle, signed):
+def test_counts_are_those_of_plain_formulas(angle, signed):
     table = Table()
-    search = table.search(backend, angle=angle, signed=signed)
+    search = table.search(angle=angle, signed=signed)
     table.start(search, START)
     counts, unsure = search.evaluate(1, table.candidates(1, MANY))
     assert len(MANY) == 75
@@ -107,105 +90,79 @@ def test_counts_are_those_of_plain_formulas(backend, angle, signed):
     assert len(np.unique(counts, axis=0)) > 20
 
 
-@both_backends
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 6, 9])
-def test_subsets_of_every_size(backend, size):
+def test_subsets_of_every_size(size):
     table = Table(seed=size, width=10)
     picks = [[a, *np.delete(np.arange(10), a)] for a in range(10)]
-    search = table.search(backend)
+    search = table.search()
     table.start(search, picks)
     counts, _ = search.evaluate(3, table.candidates(3, [picks[3][:size]]))
     picks[3] = picks[3][:size]
     np.testing.assert_array_equal(counts[0], table.plain(picks, alpha=0.4, angle="true", signed=True))
 
 
-@needs_kernel
-@pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("shape", [(40, 9, 4), (600, 300, 250), (3000, 2600, 1000)])
-def test_kernel_and_twin_agree(angle, shape):
-    n_train, n_val, n_sample = shape
-    table = Table(seed=n_train, n_train=n_train, n_val=n_val, n_sample=n_sample)
-    answers = []
-    for backend in (_search, _search_numpy):
-        search = table.search(backend, angle=angle)
-        table.start(search, START)
-        search.replace(3, table.candidates(3, [[3, 1]]))
-        answers.append([search.evaluate(a, table.candidates(a, MANY[:20])) for a in (0, 3)])
-        answers[-1].append((search.state.sample_z, search.state.val_z))
-    for (kernel, kernel_unsure), (twin, twin_unsure) in zip(answers[0][:2], answers[1][:2], strict=True):
-        np.testing.assert_array_equal(kernel, twin)
-        np.testing.assert_array_equal(kernel_unsure, twin_unsure)
-    for kernel, twin in zip(answers[0][2], answers[1][2], strict=True):
-        np.testing.assert_allclose(kernel, twin, rtol=0, atol=1e-12)
-
-
-@both_backends
 @pytest.mark.parametrize("signed", [True, False])
-def test_features_are_standardized_on_all_training_rows(backend, signed):
+def test_features_are_standardized_on_all_training_rows(signed):
     table = Table()
-    search = table.search(backend, signed=signed)
+    search = table.search(signed=signed)
     table.start(search, START)
     sampled = np.concatenate(table.samples)
     by_class = np.argsort(table.codes_val, kind="stable")
     for a, picks in enumerate(START):
         u = table.feature(table.train, a, picks, signed=signed)
         z_val = (table.feature(table.val, a, picks, signed=signed) - u.mean()) / u.std()
-        np.testing.assert_allclose(search.state.sample_z[a], (u[sampled] - u.mean()) / u.std(), atol=1e-13)
-        np.testing.assert_allclose(search.state.val_z[a], z_val[by_class], atol=1e-13)
-        assert search.state.condition[a] == pytest.approx(abs(u.mean()) / u.std(), rel=1e-12, abs=1e-13)
+        np.testing.assert_allclose(search.sample_z[a], (u[sampled] - u.mean()) / u.std(), atol=1e-13)
+        np.testing.assert_allclose(search.val_z[a], z_val[by_class], atol=1e-13)
+        assert search.condition[a] == pytest.approx(abs(u.mean()) / u.std(), rel=1e-12, abs=1e-13)
 
 
-@both_backends
-def test_a_constant_feature_keeps_scale_one(backend):
+def test_a_constant_feature_keeps_scale_one():
     table = Table()
     table.train[:, 2] = 0.1
-    search = table.search(backend)
+    search = table.search()
     table.start(search, [[2], [1]])
     center = 0.1 * table.weights[0, 2]
-    np.testing.assert_array_equal(search.state.sample_z[0], 0.0)
+    np.testing.assert_array_equal(search.sample_z[0], 0.0)
     np.testing.assert_allclose(
-        np.sort(search.state.val_z[0]),
+        np.sort(search.val_z[0]),
         np.sort(np.sign(table.weights[0, 2]) * (table.val[:, 2] * abs(table.weights[0, 2])) - center),
         atol=1e-15,
     )
-    assert search.state.condition[0] == pytest.approx(abs(center))
+    assert search.condition[0] == pytest.approx(abs(center))
 
 
-@both_backends
-def test_a_feature_on_the_edge_of_constant_is_unsure(backend):
+def test_a_feature_on_the_edge_of_constant_is_unsure():
     """Whether such a column has a deviation at all depends on the order of summation: the kernel does not decide it."""
     table = Table()
     table.train[:, 2] = 1e9
     table.train[::7, 2] += 1e-3
-    search = table.search(backend)
+    search = table.search()
     table.start(search, [[0], [1]])
     _, unsure = search.evaluate(0, table.candidates(0, [[2], [3]]))
     assert unsure.tolist() == [True, False]
     search.replace(0, table.candidates(0, [[2]]))
-    assert np.isinf(search.state.condition[0])
+    assert np.isinf(search.condition[0])
     _, unsure = search.evaluate(1, table.candidates(1, [[1], [3]]))
     assert unsure.tolist() == [True, True]
     _, unsure = search.evaluate(0, table.candidates(0, [[4], [3]]))
     assert unsure.tolist() == [False, False]
 
 
-@both_backends
 @pytest.mark.parametrize("value", [np.inf, 1e200, np.nan])
-def test_numbers_out_of_range_are_unsure_and_crash_nothing(backend, value):
+def test_numbers_out_of_range_are_unsure_and_crash_nothing(value):
     table = Table(n_train=90, n_val=40)
     table.val[3, 0] = value
     table.train[5, 1] = value
-    search = table.search(backend)
+    search = table.search()
     table.start(search, [[3], [4]])
     with np.errstate(all="ignore"):
         _, unsure = search.evaluate(0, table.candidates(0, [[0], [1], [2]]))
     assert unsure.tolist() == [True, True, False]
 
 
-@both_backends
-def test_a_factor_scales_out(backend):
+def test_a_factor_scales_out():
     table = Table()
-    search = table.search(backend)
+    search = table.search()
     table.start(search, START)
     picks = MANY[:6]
     plain, _ = search.evaluate(0, table.candidates(0, picks))
@@ -213,26 +170,23 @@ def test_a_factor_scales_out(backend):
     np.testing.assert_array_equal(plain, scaled)
 
 
-@both_backends
-def test_updated_squares_stay_within_their_slack(backend):
+def test_updated_squares_stay_within_their_slack():
     """A column with an outlier leaves large numbers behind, and their rounding stays when it goes."""
     table = Table(n_sample=60)
     for c, sample in enumerate(table.samples):
         table.train[sample[0], 3:] = 1e3 * (c + 1), 1e6 * (c + 2)
-    search = table.search(backend)
+    search = table.search()
     search.start([table.candidates(0, [[1]])])
     for column in [4, 3, 1, 4, 2] * 20:
         search.replace(0, table.candidates(0, [[column]]))
-    updated, slack = search.state.squared.copy(), search.state.slack.max()
-    backend.build_squared(search.state)
-    pairs = len(updated) - (backend is _search)  # the kernel's array has one spare number
-    error = np.abs(updated[:pairs] - search.state.squared[:pairs]).max()
-    assert search.state.slack.max() < error <= slack < 1e-9
+    updated, slack = search.squared.copy(), search.slack.max()
+    search.kernel.build_squared(search)
+    error = np.abs(updated - search.squared)[:-1].max()  # there is one spare number
+    assert search.slack.max() < error <= slack < 1e-9
 
 
-@both_backends
 @pytest.mark.parametrize("seed", range(12))
-def test_tied_medoids_go_to_the_first_row(backend, seed):
+def test_tied_medoids_go_to_the_first_row(seed):
     """All corners of a box are its medoids. Seen from the middle, only the chosen corner is nearer to its own class."""
     rng = np.random.default_rng(seed)
     sides = rng.uniform(0.1, 3.0, 4)
@@ -247,7 +201,6 @@ def test_tied_medoids_go_to_the_first_row(backend, seed):
         alpha=1.0,
         angle="none",
         signed=True,
-        backend=backend,
     )
     columns = [Candidates(np.arange(4), np.ones(4), np.array([[a]]), np.ones(1)) for a in range(4)]
     search.start(columns)
@@ -268,7 +221,6 @@ def visit_seconds(X):
         alpha=0.5,
         angle="true",
         signed=True,
-        backend=_search,
     )
     width = X.shape[1]
     weights = np.random.default_rng(0).uniform(0.5, 1.0, width)
@@ -282,7 +234,6 @@ def visit_seconds(X):
     return min(seconds)
 
 
-@needs_kernel
 def test_corners_of_a_cube_take_little_longer_than_a_cloud():
     """The first bound rules out hardly any corner. The second makes the ratio about 6; without it, it was 28."""
     rng = np.random.default_rng(0)
@@ -291,13 +242,12 @@ def test_corners_of_a_cube_take_little_longer_than_a_cloud():
     assert cube < 14 * cloud
 
 
-@both_backends
-def test_repeated_rows_are_not_tried(backend):
+def test_repeated_rows_are_not_tried():
     table = Table(n_train=120, n_sample=40)
     for c, sample in enumerate(table.samples):
         table.train[sample] = table.train[sample[np.arange(len(sample)) % (c + 2)]]
-    search = table.search(backend)
-    assert [part.sum() for part in np.split(search.state.repeated == 0, search.state.bounds[1:-1])] == [2, 3, 4]
+    search = table.search()
+    assert [part.sum() for part in np.split(search.repeated == 0, search.bounds[1:-1])] == [2, 3, 4]
     table.start(search, START)
     counts, _ = search.evaluate(1, table.candidates(1, MANY))
     for i in (0, 30, 74):
@@ -305,33 +255,19 @@ def test_repeated_rows_are_not_tried(backend):
         np.testing.assert_array_equal(counts[i], table.plain(picks, alpha=0.4, angle="true", signed=True))
 
 
-def test_the_twin_sums_no_repeated_row():
-    table = Table(n_train=120, n_sample=40)
-    for sample in table.samples:
-        table.train[sample] = table.train[sample[np.arange(len(sample)) % 10]]
-    search = table.search(_search_numpy)
-    table.start(search, START)
-    visit = _search_numpy._Visit(search.state, 0)
-    for c in range(3):
-        visit.medoid(c, search.state.sample_z[0])
-    assert not search.state.repeated[list(visit.base_rows)].any()
-
-
-@both_backends
-def test_a_sum_of_zero_counts_as_positive(backend):
+def test_a_sum_of_zero_counts_as_positive():
     """The norm of x = (t, t) with weights (1, −1) is |t|·√2 and its sum is 0, so the feature is never negative."""
     table = Table()
     table.weights[0, :2] = 1.0, -1.0
     table.train[:, 1], table.val[:, 1] = table.train[:, 0], table.val[:, 0]
-    search = table.search(backend)
+    search = table.search()
     search.start([table.candidates(0, [[0, 1]]), table.candidates(1, [[2]])])
     norm = np.sqrt(2.0) * np.abs(table.train[:, 0])
     expected = (norm[np.concatenate(table.samples)] - norm.mean()) / norm.std()
-    np.testing.assert_allclose(search.state.sample_z[0], expected, atol=1e-12)
+    np.testing.assert_allclose(search.sample_z[0], expected, atol=1e-12)
 
 
-@both_backends
-def test_ties_are_unsure_unless_the_medoids_are_equal_rows(backend):
+def test_ties_are_unsure_unless_the_medoids_are_equal_rows():
     rows = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     middle = np.array([[1.0, 0.3], [0.2, 0.1]])
     for shift, expected in ((2.0, True), (0.0, False)):
@@ -344,7 +280,6 @@ def test_ties_are_unsure_unless_the_medoids_are_equal_rows(backend):
             alpha=1.0,
             angle="none",
             signed=True,
-            backend=backend,
         )
         column = [Candidates(np.arange(2), np.ones(2), np.array([[a]]), np.ones(1)) for a in range(2)]
         search.start(column)
@@ -354,40 +289,17 @@ def test_ties_are_unsure_unless_the_medoids_are_equal_rows(backend):
             np.testing.assert_array_equal(counts[0], [[1, 0], [1, 0]])
 
 
-@both_backends
-def test_no_validation_rows(backend):
+def test_no_validation_rows():
     table = Table(n_train=60, n_val=0)
-    search = table.search(backend)
+    search = table.search()
     table.start(search, START)
     counts, unsure = search.evaluate(0, table.candidates(0, MANY[:3]))
     assert not counts.any()
     assert not unsure.any()
 
 
-@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-100, 100)))
-@settings(max_examples=50, deadline=None)
-def test_absolute_sums(z):
-    expected = np.abs(z[:, None] - z).sum(axis=1)
-    np.testing.assert_allclose(_search_numpy._absolute_sums(z), expected, atol=1e-10)
-
-
-@needs_kernel
-@pytest.mark.parametrize(("choice", "name"), [("", "_search"), ("numpy", "_search_numpy")])
-def test_the_environment_chooses_the_backend(choice, name):
-    code = (
-        "import numpy as np; from qmedoid.kernels.search import FoldSearch;"
-        "z = np.zeros((1, 1)); i = np.zeros(1, dtype=np.intp);"
-        "f = FoldSearch(z, [i], z, i, multipliers=np.ones(1), alpha=1.0, angle='none', signed=True);"
-        "print(f.backend.__name__)"
-    )
-    env = {**os.environ, "QMEDOID_KERNELS": choice}
-    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == f"qmedoid.kernels.{name}"
-
-
-@both_backends
 @pytest.mark.parametrize("seed", range(12))
-def test_small_angles_are_told_apart(backend, seed):
+def test_small_angles_are_told_apart(seed):
     """A record in the very direction of one medoid, 1e-8 away from the other: an arc cosine alone could not tell."""
     rng = np.random.default_rng(seed)
     medoid = rng.normal(size=3)
@@ -402,7 +314,6 @@ def test_small_angles_are_told_apart(backend, seed):
         alpha=0.0,
         angle="true",
         signed=True,
-        backend=backend,
     )
     columns = [Candidates(np.arange(3), np.ones(3), np.array([[a]]), np.ones(1)) for a in range(3)]
     search.start(columns)

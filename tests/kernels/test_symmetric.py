@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.kernels import symmetric
+from qmedoid.kernels import boosting
 from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.boosting import Binned, grow_symmetric
 from qmedoid.kernels.cross_entropy import row_losses
-from qmedoid.kernels.symmetric import Binned, Growth, grow_symmetric
 
 
 def binned(rng, n, n_bins, n_classes):
@@ -27,8 +27,8 @@ def growth(rng, n_bins, n_classes, n_iterations=12, n_candidates=None, **changes
         dtype=np.int32,
     ).reshape(n_iterations, 4, -1)
     start = rng.normal(scale=0.3, size=1 if n_classes == 2 else n_classes)
-    usual = Growth(drawn, np.array(n_bins, dtype=np.int32), start, 0.3, 1.0, 5, 0.0)
-    return usual._replace(**changes)
+    usual = {"candidates": drawn, "n_bins": np.array(n_bins, dtype=np.int32), "start": start}
+    return usual | {"rate": 0.3, "l2": 1.0, "patience": 5, "least_gain": 0.0} | changes
 
 
 def mean_loss(outputs, codes):
@@ -36,10 +36,10 @@ def mean_loss(outputs, codes):
     return row_losses(scores, codes).mean()
 
 
-def twin(monkeypatch, *args):
+def twin(monkeypatch, rows, how, held=None):
     with monkeypatch.context() as patch:
-        patch.setattr(symmetric, "compiled", lambda _: None)
-        return grow_symmetric(*args)
+        patch.setattr(boosting, "compiled", lambda _: None)
+        return grow_symmetric(rows, held, **how)
 
 
 @settings(max_examples=40, deadline=None)
@@ -52,7 +52,7 @@ def test_kernel_grows_the_trees_of_its_twin(seed, n, n_bins, n_classes, n_held):
     rows = binned(rng, n, n_bins, n_classes)
     held = binned(rng, n_held, n_bins, n_classes) if n_held else None
     how = growth(rng, n_bins, n_classes, n_candidates=int(rng.integers(1, len(n_bins) + 1)))
-    found = grow_symmetric(rows, how, held)
+    found = grow_symmetric(rows, held, **how)
     with pytest.MonkeyPatch.context() as patch:
         wanted = twin(patch, rows, how, held)
     for name in ("columns", "cuts"):
@@ -64,7 +64,7 @@ def test_kernel_grows_the_trees_of_its_twin(seed, n, n_bins, n_classes, n_held):
 def test_kernel_grows_the_trees_of_its_twin_on_many_bins(monkeypatch):
     rng = np.random.default_rng(3)
     rows, how = binned(rng, 3000, [255, 2, 100], 2), growth(rng, [255, 2, 100], 2)
-    found, wanted = grow_symmetric(rows, how), twin(monkeypatch, rows, how)
+    found, wanted = grow_symmetric(rows, **how), twin(monkeypatch, rows, how)
     np.testing.assert_array_equal(found.cuts, wanted.cuts)
     np.testing.assert_allclose(found.leaves, wanted.leaves, rtol=1e-10, atol=1e-12)
 
@@ -74,8 +74,8 @@ def test_first_tree_is_the_best_of_all(n_classes):
     """The definition, by trying every comparison at every level."""
     rng = np.random.default_rng(0)
     rows, how = binned(rng, 60, [3, 4], n_classes), growth(rng, [3, 4], n_classes, 1)
-    found = grow_symmetric(rows, how)
-    outputs = np.tile(how.start, (60, 1))
+    found = grow_symmetric(rows, **how)
+    outputs = np.tile(how["start"], (60, 1))
     scores = np.hstack([np.zeros_like(outputs), outputs]) if n_classes == 2 else outputs
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     first, second = p - np.eye(n_classes)[rows.codes], p * (1 - p)
@@ -87,7 +87,7 @@ def test_first_tree_is_the_best_of_all(n_classes):
         for column, cut in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]:
             child = 2 * node + (rows.bins[column] > cut)
             gain = sum(
-                (first[child == one].sum(axis=0) ** 2 / (second[child == one].sum(axis=0) + how.l2)).sum()
+                (first[child == one].sum(axis=0) ** 2 / (second[child == one].sum(axis=0) + how["l2"])).sum()
                 for one in range(2 ** (level + 1))
             )
             best = max(best, (gain, -column, -cut), key=lambda one: (round(one[0], 9), one[1], one[2]))
@@ -95,7 +95,7 @@ def test_first_tree_is_the_best_of_all(n_classes):
         node = 2 * node + (rows.bins[-best[1]] > -best[2])
     for leaf in np.unique(node):
         own = node == leaf
-        step = -how.rate * first[own].sum(axis=0) / (second[own].sum(axis=0) + how.l2)
+        step = -how["rate"] * first[own].sum(axis=0) / (second[own].sum(axis=0) + how["l2"])
         np.testing.assert_allclose(found.leaves[0, leaf], step, rtol=1e-12)
 
 
@@ -103,7 +103,7 @@ def test_first_tree_is_the_best_of_all(n_classes):
 def test_every_iteration_takes_from_the_loss_of_its_rows(n_classes):
     rng = np.random.default_rng(1)
     rows, how = binned(rng, 400, [20, 5, 30], n_classes), growth(rng, [20, 5, 30], n_classes, 20, 2, rate=0.1)
-    found = grow_symmetric(rows, how)
+    found = grow_symmetric(rows, **how)
     losses = [mean_loss(found.outputs(rows.bins, count), rows.codes) for count in range(21)]
     assert (np.diff(losses) < 0).all()
 
@@ -111,7 +111,7 @@ def test_every_iteration_takes_from_the_loss_of_its_rows(n_classes):
 def test_losses_are_those_of_the_held_out_rows_and_end_growth():
     rng = np.random.default_rng(2)
     rows, held = binned(rng, 200, [20, 20], 2), binned(rng, 300, [20, 20], 2)
-    found = grow_symmetric(rows, growth(rng, [20, 20], 2, 400), held)
+    found = grow_symmetric(rows, held, **growth(rng, [20, 20], 2, 400))
     assert 5 < len(found.leaves) < 400
     for count in (0, 1, len(found.leaves)):
         assert found.losses[count] == pytest.approx(mean_loss(found.outputs(held.bins, count), held.codes), rel=1e-12)
@@ -122,7 +122,7 @@ def test_losses_are_those_of_the_held_out_rows_and_end_growth():
 def test_twin_ends_growth_where_the_kernel_does(monkeypatch):
     rng = np.random.default_rng(2)
     rows, held, how = binned(rng, 200, [20, 20], 2), binned(rng, 300, [20, 20], 2), growth(rng, [20, 20], 2, 60)
-    found = grow_symmetric(rows, how, held)
+    found = grow_symmetric(rows, held, **how)
     assert len(found.leaves) < 60
     np.testing.assert_allclose(twin(monkeypatch, rows, how, held).losses, found.losses, rtol=1e-10)
 
@@ -135,7 +135,7 @@ def test_one_tree_says_what_two_columns_say_together():
     codes[:3] = 1 - codes[:3]
     rng = np.random.default_rng(0)
     how = growth(rng, [2, 2], 2, 30, start=np.zeros(1))
-    found = grow_symmetric(Binned(bins, codes), how)
+    found = grow_symmetric(Binned(bins, codes), **how)
     assert np.mean((found.outputs(bins)[:, 0] > 0) == codes) == pytest.approx(0.97)
 
 
@@ -147,14 +147,14 @@ def test_equal_columns_and_cuts_that_part_nothing_go_to_the_first():
     codes[:40] = 1 - codes[:40]
     mirrored = 5 - bins
     how = growth(rng, [6, 6, 6], 2, 1)
-    found = grow_symmetric(Binned(np.array([bins, mirrored, bins]), codes), how)
+    found = grow_symmetric(Binned(np.array([bins, mirrored, bins]), codes), **how)
     assert (found.columns[0, 0], found.cuts[0, 0]) == (0, 2)
 
 
 def test_columns_of_one_bin_ask_nothing():
     rng = np.random.default_rng(5)
     rows = binned(rng, 50, [1], 2)
-    found = grow_symmetric(rows, growth(rng, [1], 2, 3))
+    found = grow_symmetric(rows, **growth(rng, [1], 2, 3))
     assert (found.columns == -1).all()
     assert (found.leaves[:, 1:] == 0.0).all()
     assert (found.leaves[:, 0] != 0.0).all()

@@ -140,7 +140,7 @@ def test_a_broken_contract_is_refused_before_the_results_of_its_block(path, rows
 def test_differences_that_are_gone_on_with_are_one_warning(path, rows, monkeypatch, taken):
     """At the end, or where no more results are asked for."""
     monkeypatch.setattr(module, "BATCH_ROWS", 50)
-    other = rows.drop_columns(["x2"]).rename_columns(["X 1", "color", "member", "y"])
+    other = rows.drop_columns(["x2"])
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         results = arrow_scorer(path, on_mismatch="warn")(iter(cut(other, [60])))
@@ -149,7 +149,6 @@ def test_differences_that_are_gone_on_with_are_one_warning(path, rows, monkeypat
     (one,) = heard
     assert one.category is QMedoidWarning
     assert "missing: 'x2'" in str(one.message)
-    assert "renamed: 'x1'" in str(one.message)
     with pytest.warns(QMedoidWarning):
         expected = load(path).score_table(other, on_mismatch="warn")
     assert pa.Table.from_batches(out).equals(expected.slice(0, 50 * taken))

@@ -14,7 +14,7 @@ distributed = pytest.importorskip("distributed", reason="pip install 'qmedoid[da
 
 from qmedoid.large import workers  # noqa: E402 (it imports Dask)
 from qmedoid.large.shared import Shared  # noqa: E402
-from qmedoid.large.workers import Workers  # noqa: E402
+from qmedoid.large.workers import results_by  # noqa: E402
 
 
 def slow_square(factor, number):
@@ -65,7 +65,7 @@ def test_results_are_the_same_while_workers_are_killed(cluster, client):
     killer = Thread(target=kill)
     killer.start()
     try:
-        found = list(Workers(client).results("square", slow_square, [2], [(number,) for number in range(24)]))
+        found = list(results_by(client)("square", slow_square, [2], [(number,) for number in range(24)]))
     finally:
         stop.set()
         killer.join()
@@ -82,12 +82,12 @@ def test_a_task_that_kills_every_worker_is_named(client, monkeypatch):
         pytest.raises(ClusterError, match=r"dying: partition 0 was given out 1 times"),
     ):
         # One task: the scheduler blames all that wait on a worker for its death, not only the one that runs.
-        list(Workers(other, patience=60.0).results("dying", die, None, [(3,)]))
+        list(results_by(other, patience=60.0)("dying", die, None, [(3,)]))
 
 
 def test_an_error_of_a_task_is_raised_as_it_is(client):
     with pytest.raises(ValueError, match="no 0"):
-        list(Workers(client, patience=60.0).results("refuse", refuse, None, [(0,)]))
+        list(results_by(client, patience=60.0)("refuse", refuse, None, [(0,)]))
 
 
 def test_without_workers_there_is_an_error():
@@ -98,7 +98,7 @@ def test_without_workers_there_is_an_error():
         pytest.warns(UserWarning, match="has no worker; waiting"),
         pytest.raises(ClusterError, match="no worker for 2 seconds"),
     ):
-        list(Workers(client, patience=2.0).results("square", slow_square, [2], [(1,)]))
+        list(results_by(client, patience=2.0)("square", slow_square, [2], [(1,)]))
 
 
 def test_what_is_shared_is_made_once_in_a_process():

@@ -18,7 +18,7 @@ dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
 pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
 
 from qmedoid.large.collections import collection_runner  # noqa: E402 (it imports Dask)
-from qmedoid.large.workers import pass_workers  # noqa: E402
+from qmedoid.large.workers import results_by  # noqa: E402
 
 N_ROWS = 3000
 COUNT = "count", partial(count_labels, reading=RawReading(False), target="label")
@@ -110,7 +110,7 @@ def test_objects_have_the_type_that_all_partitions_have_in_common(frame):
 def test_finished_partitions_are_not_read_again(in_file, tmp_path):
     table, folder = in_file[0].facts, SummaryFolder(tmp_path / "done")
     for n_read in (len(table.partitions), 0):
-        runner = file_runner(table, pass_workers().results, folder=folder)
+        runner = file_runner(table, results_by(), folder=folder)
         assert same(merge(runner.each(*COUNT)), in_file[1])
         assert runner.times[-1][2] == n_read
 

@@ -16,14 +16,17 @@ from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.large.fit import InPasses, fit_in_passes
-from qmedoid.large.fit_sample import PassSettings, Sampled, with_places
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import model_bytes
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 
 N_ROWS = 12_000
+
 RARE = RareEventClassifier(comparisons=False, n_rare=60, n_common=120, n_hard=40)
+
+CLASS = DatasetSettings(target="class")
 
 
 def made_table(n_rows: int = N_ROWS, *, seed: int = 0) -> pa.Table:
@@ -46,18 +49,26 @@ def in_files(table: pa.Table, folder: Path, n_files: int) -> str:
     return str(folder)
 
 
-def fitted(where: str, method: Any = RARE, *, runner: Any = None, **settings: Any) -> InPasses:
+def fitted(
+    where: str,
+    method: Any = RARE,
+    *,
+    runner: Any = None,
+    missing: Any = None,
+    groups: str | None = None,
+    times: str | None = None,
+    **asked: Any,
+) -> InPasses:
     """Fit the table of some files in passes."""
     owner = MedoidClassifier(method=method, random_state=0)
     runner = runner or file_runner(file_table(where))
 
-    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
-        owner._settled, owner._totals = sampled.inferred, sampled.totals
-        owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return with_places(owner.model_, sampled.rows), owner.notes_
+    def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
+        return owner.fit(sampled).model_, owner.notes_
 
-    asked = {"test": 0.25, "sizes": (3_000, 20_000), **settings}
-    return fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}, **asked), fit_sample)
+    asked = {"test": 0.25, "sizes": (3_000, 20_000), **asked}
+    table = DatasetSettings(target="class", missing=missing or {}, groups=groups, times=times)
+    return fit_in_passes(owner, runner, count_rows(runner, "class"), table, fit_sample, **asked)
 
 
 def backwards(_: str, function: Any, shared: Any, tasks: Any) -> Iterator[tuple[int, Any]]:
@@ -140,28 +151,29 @@ def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
         MedoidClassifier(method=RARE, random_state=0),
         file_runner(file_table(in_files(table, tmp_path / "table", 2))),
     )
-    seen: list[Sampled] = []
+    seen: list[Dataset] = []
 
-    def look(sampled: Sampled) -> tuple[Model, list[str]]:
+    def look(sampled: Dataset) -> tuple[Model, list[str]]:
         seen.append(sampled)
         raise InterruptedError
 
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        fit_in_passes(owner, runner, counted, PassSettings("class", {}, sizes=(6_000, 6_000)), look)
+        fit_in_passes(owner, runner, counted, CLASS, look, sizes=(6_000, 6_000))
     sampled, whole = seen[0], made_table(n_rows).to_pandas()
     assert sampled.weights is not None
     training = whole.iloc[sampled.rows]
-    assert training["class"].tolist() == sampled.labels.tolist()
+    labels = sampled.target.classes[sampled.target.codes]
+    assert training["class"].tolist() == labels.tolist()
     n_train = 0.9 * n_rows  # a tenth calibrates
     for kind in ("fraud", "normal"):
-        own = sampled.labels == kind
+        own = labels == kind
         wanted = n_train * (whole["class"] == kind).mean()
         assert abs(sampled.weights[own].sum() / wanted - 1) < 0.1
         mean = np.average(training["a"][own], weights=sampled.weights[own])
         assert abs(mean - whole["a"][whole["class"] == kind].mean()) < 0.1
     # Normal rows that look like frauds are more than their share.
-    is_normal = sampled.labels == "normal"
+    is_normal = labels == "normal"
     assert (
         training["a"][is_normal].mean()
         > 2 * np.average(training["a"][is_normal], weights=sampled.weights[is_normal]) + 0.1
@@ -208,16 +220,15 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
     shops, a = table["shop"].to_pylist(), table["a"].to_pylist()
     sampled: list[int] = []
 
-    def look(sampled_rows: Sampled) -> tuple[Model, list[str]]:
+    def look(sampled_rows: Dataset) -> tuple[Model, list[str]]:
         sampled.extend(sampled_rows.rows.tolist())
         raise InterruptedError
 
     runner = file_runner(file_table(in_files(table, tmp_path / "first", 1)))
     owner = MedoidClassifier(method=RARE, random_state=0)
-    settings = PassSettings("class", {}, test=0.0, sizes=(3_000, 20_000))
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        fit_in_passes(owner, runner, counted, settings, look)
+        fit_in_passes(owner, runner, counted, CLASS, look, sizes=(3_000, 20_000))
     others = sorted(set(range(N_ROWS)) - set(sampled))
     shops[others[0]], a[others[1]] = "a shop of its own", None
     table = table.set_column(2, "shop", pa.array(shops)).set_column(0, "a", pa.array(a))
@@ -233,24 +244,10 @@ def test_time_and_groups(tmp_path: Path) -> None:
     table = made_table().append_column("when", pa.array(np.arange(N_ROWS) % 1000))
     table = table.append_column("who", pa.array([f"customer {row % 700}" for row in range(N_ROWS)]))
     where = in_files(table, tmp_path / "table", 3)
-    roles = {"when": "ignore", "who": "ignore"}
-    by_time = _held(where, roles, time="when")
+    by_time = fitted(where, times="when", groups="who").held_out
     assert by_time["when"].to_numpy().min() > 700
-    by_group = _held(where, roles, group="who")
+    by_group = fitted(where, groups="who").held_out
     assert 100 < len(by_group["who"].unique()) < 260
-
-
-def _held(where: str, roles: Any, **settings: Any) -> pa.Table:
-    owner = MedoidClassifier(method=RARE, random_state=0, roles=roles)
-    runner = file_runner(file_table(where))
-
-    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
-        owner._settled, owner._totals = sampled.inferred, sampled.totals
-        owner.fit(sampled.table.drop_columns(["class"]), sampled.labels, sample_weight=sampled.weights)
-        return owner.model_, []
-
-    asked = PassSettings("class", roles, test=0.25, sizes=(3_000, 20_000), **settings)
-    return fit_in_passes(owner, runner, count_rows(runner, "class"), asked, fit_sample).held_out
 
 
 def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
@@ -268,7 +265,7 @@ def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
     runner = file_runner(file_table(where))
     owner = MedoidClassifier(class_weight="balanced")
     with pytest.raises(ParameterError, match="Weights of classes are not for a fit in passes"):
-        fit_in_passes(owner, runner, count_rows(runner, "class"), PassSettings("class", {}), lambda _: None)  # type: ignore[arg-type,return-value]
+        fit_in_passes(owner, runner, count_rows(runner, "class"), CLASS, lambda _: None)  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.parametrize("n_partitions", [1, 5])

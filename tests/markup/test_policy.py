@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.markup.html import check_raw, content_policy, script_json, source_hash
+from qmedoid.markup.page import check_raw, content_policy, script_json, source_hash
 
 VALUES = st.recursive(
     st.none()

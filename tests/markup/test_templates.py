@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from jinja2 import ChoiceLoader, DictLoader
 
 from qmedoid.markup import page
-from qmedoid.markup.html import Html, source_hash
+from qmedoid.markup.html import Html
 
 PAGE = """{% extends "base.html" %}{% import "macros.html" as m with context %}
 {% block title %}{{ title }}{% endblock %}
 {% block main %}
 {% call m.section("one", title) %}{{ m.table(title, ["a", title], [[title, 1.23456789]], [1]) }}{% endcall %}
 {% call m.section("two", "Two") %}{{ m.facts([("name", title), ("none", none)]) }}
-{% call m.figure(title, title, markup) %}{{ title }}{% endcall %}{% endcall %}
+{{ m.figure(title, title, markup, title, [title], [[title]]) }}{% endcall %}
 {% endblock %}
 """
 
@@ -70,7 +70,9 @@ def test_contents_lead_to_the_sections(made):
 def test_policy_names_the_script_and_the_style(made):
     plain, scripted = made(title="a"), made(title="a", script="go();", data={"x": {"b": "</script>"}})
     assert "script-src &#x27;none&#x27;" in plain
-    assert html.escape(f"script-src {source_hash('go();')}; style-src {source_hash(page.style())}") in scripted
+    assert (
+        html.escape(f"script-src {page.source_hash('go();')}; style-src {page.source_hash(page.style())}") in scripted
+    )
     assert '<script id="x" type="application/json">{"b":"\\u003c/script\\u003e"}</script>' in scripted
     assert "<script>go();</script>" in scripted
     with pytest.raises(ValueError, match="must not end it"):

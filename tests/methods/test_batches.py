@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.methods.variational.batches import SAMPLINGS, batch_counts, batch_objective, row_weights
 from qmedoid.methods.variational.model import Batch
-from qmedoid.methods.variational.training import CircuitSettings
+from qmedoid.methods.variational.training import SAMPLINGS, CircuitSettings, batch_counts, batch_objective, row_weights
 
 
 def problem(sizes, class_weights=None, seed=0):

@@ -8,11 +8,12 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.row_groups import group_folds
 from qmedoid.kernels.ties import order_by_content
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.comparisons.part import midpoints
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3, n_deals=2)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import equal_rows
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import FittedEvidence, fit_evidence
 

@@ -15,25 +15,14 @@ from sklearn.model_selection import StratifiedKFold
 from qmedoid.datasets import read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
-from qmedoid.kernels import _search_numpy
+from qmedoid.kernels.search import is_built
 from qmedoid.methods.nearest import objective as incremental
 from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective, macro_f1
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.optimize.descent import coordinate_descent
 
-try:
-    from qmedoid.kernels import _search
-except ImportError:
-    _search = None
-
-BACKENDS = [
-    pytest.param(
-        _search, id="compiled", marks=pytest.mark.skipif(_search is None, reason="the compiled kernel was not built")
-    ),
-    pytest.param(_search_numpy, id="numpy"),
-]
-both_backends = pytest.mark.parametrize("backend", BACKENDS)
+pytestmark = pytest.mark.skipif(not is_built(), reason="the compiled kernel was not built")
 
 
 class Problem:
@@ -71,9 +60,9 @@ class Problem:
     def rebuild(self):
         return RebuildObjective(self.folds, self.settings, alpha=self.alpha, multipliers=self.multipliers)
 
-    def incremental(self, backend=None, **options):
+    def incremental(self, **options):
         return IncrementalObjective(
-            self.folds, self.settings, alpha=self.alpha, multipliers=self.multipliers, backend=backend, **options
+            self.folds, self.settings, alpha=self.alpha, multipliers=self.multipliers, **options
         )
 
     def descend(self, objective, *, sizes=None, **options):
@@ -109,10 +98,7 @@ def assert_same_descent(got, expected):
 def test_same_trace_as_rebuild(seed, flavour):
     problem = Problem(seed, flavour)
     expected = problem.descend(problem.rebuild())
-    for parameter in BACKENDS:
-        backend = parameter.values[0]
-        if backend is not None:
-            assert_same_descent(problem.descend(problem.incremental(backend)), expected)
+    assert_same_descent(problem.descend(problem.incremental()), expected)
 
 
 def heart():
@@ -146,13 +132,8 @@ def test_same_trace_on_real_data(name, kind, angle, alpha, n_folds):
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, codes))[:n_folds]
     folds = prepare_folds(X, codes, splits, codes.max() + 1, settings, np.random.default_rng(0))
     groups = build_groups(folds[0].train.correlation, group_size=6, n_anchors=8)
-    objectives = [RebuildObjective] + [
-        lambda *args, backend=p.values[0], **options: IncrementalObjective(*args, backend=backend, **options)
-        for p in BACKENDS
-        if p.values[0] is not None
-    ]
     found = []
-    for objective in objectives:
+    for objective in (RebuildObjective, IncrementalObjective):
         judge = objective(folds, settings, alpha=alpha, multipliers=np.ones(codes.max() + 1))
         found.append(
             coordinate_descent(
@@ -161,8 +142,7 @@ def test_same_trace_on_real_data(name, kind, angle, alpha, n_folds):
         )
         # The definition is asked in doubtful cases only, and measured data have next to none.
         assert getattr(judge, "n_rebuilt", 0) <= 1
-    for other in found[1:]:
-        assert_same_descent(other, found[0])
+    assert_same_descent(found[1], found[0])
     assert any(step.accepted and step.anchor is not None for step in found[0].trace), "nothing was ever committed"
 
 
@@ -191,35 +171,29 @@ def test_same_trace_where_many_rows_could_be_the_medoid(flavour, target, kind):
     splits = [(np.arange(len(X)), np.arange(0, len(X), 3)), (np.flatnonzero(~split), np.flatnonzero(split))]
     folds = prepare_folds(X, codes, splits, 2, settings, np.random.default_rng(0))
     groups = build_groups(folds[0].train.correlation, group_size=4)
-    expected, *found = [
-        coordinate_descent(judge, groups.members, [2, 3], max_passes=1, rng=np.random.default_rng(0))
-        for judge in (
-            RebuildObjective(folds, settings, alpha=0.5, multipliers=np.ones(2)),
-            *(
-                IncrementalObjective(folds, settings, alpha=0.5, multipliers=np.ones(2), backend=p.values[0])
-                for p in BACKENDS
-                if p.values[0] is not None
-            ),
+    expected, found = (
+        coordinate_descent(
+            objective(folds, settings, alpha=0.5, multipliers=np.ones(2)), groups.members, [2, 3], max_passes=1,
+            rng=np.random.default_rng(0),
         )
-    ]
-    for descent in found:
-        assert_same_descent(descent, expected)
+        for objective in (RebuildObjective, IncrementalObjective)
+    )  # fmt: skip
+    assert_same_descent(found, expected)
 
 
-@both_backends
 @pytest.mark.parametrize("flavour", ["continuous", "whole numbers"])
-def test_commits_add_up(backend, flavour):
+def test_commits_add_up(flavour):
     """After many commits the scores are those of an objective that starts from where it arrived."""
     problem = Problem(7, flavour, NearestSettings(), width=5)
     rng = np.random.default_rng(0)
     width = problem.X.shape[1]
-    walking = problem.incremental(backend)
+    walking = problem.incremental()
     walking.start(tuple((a,) for a in range(width)))
     for _ in range(40):
         anchor = int(rng.integers(width))
         others = [int(f) for f in rng.permutation(width) if f != anchor]
         walking.commit(anchor, (anchor, *others[: rng.integers(width)]))
-    fresh, rebuilt = problem.incremental(backend), problem.rebuild()
+    fresh, rebuilt = problem.incremental(), problem.rebuild()
     fresh.start(walking.configuration)
     rebuilt.start(walking.configuration)
     for anchor in range(width):
@@ -229,30 +203,27 @@ def test_commits_add_up(backend, flavour):
         np.testing.assert_array_equal(fresh.scores(anchor, subsets), expected)
 
 
-@both_backends
-def test_start_scores_the_configuration(backend):
+def test_start_scores_the_configuration():
     problem = Problem(11, "continuous")
-    incremental, rebuilt = problem.incremental(backend), problem.rebuild()
+    incremental, rebuilt = problem.incremental(), problem.rebuild()
     starts = {incremental.start(problem.groups.first(size)) for size in (1, 2, 1)}
     assert starts == {rebuilt.start(problem.groups.first(size)) for size in (1, 2)}
 
 
-@both_backends
-def test_subsets_of_any_length_and_anchor(backend):
+def test_subsets_of_any_length_and_anchor():
     problem = Problem(5, "continuous", NearestSettings(kind="multiplicative"), width=4)
     subsets = [(0, 1), (1, 0, 2), (0,), (2, 3), (1, 2, 0), (3, 2, 1, 0)]
-    incremental, rebuilt = problem.incremental(backend), problem.rebuild()
+    incremental, rebuilt = problem.incremental(), problem.rebuild()
     for objective in (incremental, rebuilt):
         objective.start(((0,), (1,), (2,), (3,)))
     np.testing.assert_array_equal(incremental.scores(1, subsets), rebuilt.scores(1, subsets))
     assert incremental.scores(1, []).shape == (0,)
 
 
-@both_backends
-def test_threads_change_nothing(backend):
+def test_threads_change_nothing():
     problem = Problem(3, "continuous", NearestSettings(), width=5)
     assert len(problem.folds) > 1
-    one, two = (problem.descend(problem.incremental(backend, threads=threads)) for threads in (1, 2))
+    one, two = (problem.descend(problem.incremental(threads=threads)) for threads in (1, 2))
     assert_same_descent(two, one)
 
 
@@ -327,23 +298,23 @@ def test_an_interrupted_visit_waits_for_its_threads(monkeypatch):
     assert objective.start(problem.groups.first(1)) == score
 
 
-@both_backends
 @pytest.mark.parametrize("stage", ["fill_column", "update_squared"])
-def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
+def test_an_interrupted_commit_is_caught_up_with(stage, monkeypatch):
     """Wherever Ctrl-C falls, the next call answers for the configuration that was committed."""
     problem = Problem(3, "continuous", NearestSettings(), width=5)
     width = problem.X.shape[1]
-    objective = problem.incremental(backend)
+    objective = problem.incremental()
     objective.start(problem.groups.first(1))
     search = objective._states[1].search
+    kernel = search.kernel
 
     class Interrupting:
         def __getattr__(self, name):
             if name == stage:
                 raise KeyboardInterrupt
-            return getattr(backend, name)
+            return getattr(kernel, name)
 
-    monkeypatch.setattr(search, "backend", Interrupting())
+    monkeypatch.setattr(search, "kernel", Interrupting())
     anchor = problem.groups.anchors[0]
     subset = (anchor, *(f for f in range(width) if f != anchor))
     subsets = [(problem.groups.anchors[1], f) for f in range(width)]
@@ -355,17 +326,14 @@ def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
     expected.start((subset, *problem.groups.first(1)[1:]))
     assert objective.configuration == expected.configuration
     np.testing.assert_array_equal(objective.scores(1, subsets), expected.scores(1, subsets))
-    state = search.state
-    kept = state.squared.copy()
-    backend.build_squared(state)
-    pairs = len(kept) - (backend is _search)  # the kernel's array has one spare number
-    np.testing.assert_allclose(kept[:pairs], state.squared[:pairs], atol=1e-12)
+    kept = search.squared.copy()
+    kernel.build_squared(search)
+    np.testing.assert_allclose(kept[:-1], search.squared[:-1], atol=1e-12)  # there is one spare number
 
 
-@both_backends
-def test_an_interrupted_descent_returns_what_it_found(backend, monkeypatch):
+def test_an_interrupted_descent_returns_what_it_found(monkeypatch):
     problem = Problem(3, "continuous", NearestSettings(), width=5)
-    objective = problem.incremental(backend)
+    objective = problem.incremental()
     whole = problem.descend(objective)
     scores, calls = objective.scores, []
 
@@ -383,8 +351,7 @@ def test_an_interrupted_descent_returns_what_it_found(backend, monkeypatch):
     assert_same_descent(problem.descend(objective), whole)
 
 
-@both_backends
-def test_ties_by_rounding_are_left_to_the_definition(backend):
+def test_ties_by_rounding_are_left_to_the_definition():
     """A record half way between the medoids: which way it falls is the rounding of whoever computes it."""
     rng = np.random.default_rng(0)
     thirds = np.array([[0.0, 1.0], [1 / 3, 1.0], [2 / 3, 1.0], [1.0, 1.0]])
@@ -394,7 +361,7 @@ def test_ties_by_rounding_are_left_to_the_definition(backend):
     folds = prepare_folds(X, codes, [(np.arange(8), np.arange(8, 15))], 2, settings, rng)
     options = {"alpha": 1.0, "multipliers": np.ones(2)}
     objective, expected = (
-        IncrementalObjective(folds, settings, backend=backend, **options),
+        IncrementalObjective(folds, settings, **options),
         RebuildObjective(folds, settings, **options),
     )
     assert objective.start(((0,), (1,))) == expected.start(((0,), (1,)))
@@ -403,15 +370,14 @@ def test_ties_by_rounding_are_left_to_the_definition(backend):
     assert objective.n_rebuilt > 0
 
 
-@both_backends
-def test_equal_medoids_tie_exactly(backend):
+def test_equal_medoids_tie_exactly():
     """Classes with the same rows tie everywhere; that is no doubt, and the first class wins."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9, 3))
     X, codes = np.vstack((rows, rows, rng.normal(size=(10, 3)))), np.repeat([0, 1, 0, 1], [9, 9, 5, 5])
     settings = NearestSettings()
     folds = prepare_folds(X, codes, [(np.arange(18), np.arange(18, 28))], 2, settings, rng)
-    objective = IncrementalObjective(folds, settings, alpha=0.5, multipliers=np.ones(2), backend=backend)
+    objective = IncrementalObjective(folds, settings, alpha=0.5, multipliers=np.ones(2))
     score = objective.start(((0, 1), (1, 2), (2, 0)))
     assert score == ClassMetrics(np.array([[5.0, 0.0], [5.0, 0.0]])).macro_f1
     assert objective.n_rebuilt == 0

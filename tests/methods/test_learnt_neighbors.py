@@ -28,7 +28,7 @@ def fitted():
     X, codes = checkered()
     found = fitted_on(X, codes)
     assert found is not None
-    return X, codes, found
+    return X, codes, found[0]
 
 
 def test_gradient_of_the_metric_is_that_of_finite_differences():
@@ -48,11 +48,11 @@ def test_gradient_of_the_metric_is_that_of_finite_differences():
 
 
 def test_metric_finds_the_columns_of_a_checkered_pattern(fitted):
-    found = fitted[-1]
-    weights = found.model.column_weights
+    model = fitted[-1]
+    weights = model.column_weights
     assert weights[:2].min() > 5 * weights[2:].max()
     new, labels = checkered(400, seed=1)
-    assert np.mean(found.model.score(new).scores.argmin(axis=1) == labels) > 0.8
+    assert np.mean(model.score(new).scores.argmin(axis=1) == labels) > 0.8
 
 
 def test_neighbors_are_not_kept_where_classes_are_noise():
@@ -68,20 +68,18 @@ def test_rows_of_one_group_do_not_vote_for_each_other():
 
 
 def test_contributions_of_neighbors_are_their_weighted_votes(fitted):
-    X, _, found = fitted
+    X, _, model = fitted
     for row in X[:5]:
-        scores = found.model.score(row[None]).scores[0]
-        parts = found.model.contributions(row[None], 1, 0)
+        scores = model.score(row[None]).scores[0]
+        parts = model.contributions(row[None], 1, 0)
         assert sum(one.contribution for one in parts.neighbors) == pytest.approx(scores[0] - scores[1], abs=1e-12)
         assert parts.terms == {"neighbors": pytest.approx(scores[0] - scores[1], abs=1e-12)}
 
 
 def test_scores_of_measured_distances_are_those_of_the_closed_form(fitted):
-    X, _, found = fitted
+    X, _, model = fitted
     new = X[:20] + 0.003
-    np.testing.assert_allclose(
-        found.model.score_measured(new, compact_swap_test).scores, found.model.score(new).scores, atol=1e-9
-    )
+    np.testing.assert_allclose(model.score_measured(new, compact_swap_test).scores, model.score(new).scores, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -91,27 +89,27 @@ def fitted_in_cells():
         patch.setattr(fit, "ROWS_IN_CELLS", 2000)
         found = fitted_on(X, codes)
     assert found is not None
-    return X, codes, found
+    return X, codes, found[0]
 
 
 def test_cells_around_a_record_hold_nearly_all_of_its_neighbors(fitted_in_cells):
-    _, _, found = fitted_in_cells
+    _, _, model = fitted_in_cells
     new, labels = checkered(400, seed=1)
-    assert found.model.cells is not None
-    everywhere = replace(found.model, cells=None)
-    assert np.mean(np.abs(found.model.score(new).scores - everywhere.score(new).scores) < 1e-9) > 0.95
-    assert np.mean(found.model.score(new).scores.argmin(axis=1) == labels) > 0.8
+    assert model.cells is not None
+    everywhere = replace(model, cells=None)
+    assert np.mean(np.abs(model.score(new).scores - everywhere.score(new).scores) < 1e-9) > 0.95
+    assert np.mean(model.score(new).scores.argmin(axis=1) == labels) > 0.8
 
 
 def test_records_are_measured_and_explained_with_the_neighbors_of_their_cells(fitted_in_cells):
-    X, _, found = fitted_in_cells
+    X, _, model = fitted_in_cells
     new = X[:20] + 0.003
-    scores = found.model.score(new).scores
-    np.testing.assert_allclose(found.model.score_measured(new, compact_swap_test).scores, scores, atol=1e-9)
+    scores = model.score(new).scores
+    np.testing.assert_allclose(model.score_measured(new, compact_swap_test).scores, scores, atol=1e-9)
     for row, its in zip(new, scores, strict=True):
-        parts = found.model.contributions(row[None], 1, 0)
+        parts = model.contributions(row[None], 1, 0)
         assert sum(one.contribution for one in parts.neighbors) == pytest.approx(its[0] - its[1], abs=1e-12)
-    np.testing.assert_array_equal(found.model.with_columns(np.arange(6)).score(new).scores, scores)
+    np.testing.assert_array_equal(model.with_columns(np.arange(6)).score(new).scores, scores)
 
 
 def test_metric_that_fits_chance_is_not_flattered_by_the_rows_it_was_learnt_from(monkeypatch):
@@ -120,7 +118,8 @@ def test_metric_that_fits_chance_is_not_flattered_by_the_rows_it_was_learnt_from
     monkeypatch.setattr(fit, "_pays", lambda *_: True)
     found = fitted_on(X, codes)
     assert found is not None
-    agrees = np.sign(found.out_of_fold[:, 0] - found.out_of_fold[:, 1]) == np.sign(codes - 0.5)
+    out_of_fold = found[1]
+    agrees = np.sign(out_of_fold[:, 0] - out_of_fold[:, 1]) == np.sign(codes - 0.5)
     assert np.mean(agrees) < 0.55
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.geometry import OwnPlaces
 from qmedoid.methods.rare.prototypes import METRICS, Prototypes, RareSettings, hardest, make_metric
 
 SMALL = RareSettings(n_common=60, n_hard=20)
@@ -25,7 +24,7 @@ def table(n=600, n_rare=24, m=5, seed=0):
 
 def rows_of(geometry, rows, rare, common):
     """The features of rows that stand at these places among the prototypes."""
-    own = OwnPlaces(np.asarray(rare, dtype=np.intp), np.asarray(common, dtype=np.intp))
+    own = np.array([rare, common], dtype=np.intp)
     return geometry.evidence(np.atleast_2d(rows), own)
 
 
@@ -39,18 +38,16 @@ def test_a_prototype_sees_what_it_would_if_it_were_none():
         here = rows_of(geometry, geometry.rare[place], [place], [-1])
         there = replace(without, counts=geometry.counts).evidence(geometry.rare[place][None])
         n_deltas, m, *_ = geometry.n_features
-        np.testing.assert_array_equal(here.features[:, :n_deltas], there.features[:, :n_deltas])
-        np.testing.assert_array_equal(here.squared, there.squared)
-        np.testing.assert_allclose(
-            here.features[:, n_deltas : n_deltas + m], there.features[:, n_deltas : n_deltas + m], rtol=1e-9
-        )
+        np.testing.assert_array_equal(here[0][:, :n_deltas], there[0][:, :n_deltas])
+        np.testing.assert_array_equal(here[1], there[1])
+        np.testing.assert_allclose(here[0][:, n_deltas : n_deltas + m], there[0][:, n_deltas : n_deltas + m], rtol=1e-9)
     for place in (int(np.flatnonzero(geometry.hard)[0]), int(np.flatnonzero(~geometry.hard)[3])):
         without = replace(
             geometry, common=np.delete(geometry.common, place, axis=0), hard=np.delete(geometry.hard, place)
         )
         here = rows_of(geometry, geometry.common[place], [-1], [place])
         there = without.evidence(geometry.common[place][None])
-        np.testing.assert_allclose(here.features[:, : n_deltas + m], there.features[:, : n_deltas + m], rtol=1e-9)
+        np.testing.assert_allclose(here[0][:, : n_deltas + m], there[0][:, : n_deltas + m], rtol=1e-9)
 
 
 def test_prototypes_know_their_own_class_only_if_they_are_compared_with_themselves():

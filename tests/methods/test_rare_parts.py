@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from qmedoid.geometry.overlap import SwapTest, compact_swap_test
 from qmedoid.geometry.scaling import fit_signed_log, signed_log
 from qmedoid.methods.rare.fit import fit_logistic
-from qmedoid.methods.rare.line import line_kernel, measured_beside
+from qmedoid.methods.rare.line import distances_beside, line_kernel, measured_beside
 from qmedoid.methods.rare.prototypes import column_contrast
 
 seeds = st.integers(0, 2**32 - 1)
@@ -62,7 +62,7 @@ def test_one_distance_on_a_line_gives_all_others(seed, k, scale):
         asked.extend((row, other) for row in rows[:, 0] for other in others[:, 0])
         return compact_swap_test(rows, others)
 
-    found, wanted = measured_beside(swap_test, x, values).distances(values), np.abs(x[:, None] - values)
+    found, wanted = distances_beside(values, measured_beside(swap_test, x, values), values), np.abs(x[:, None] - values)
     np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14 * scale)
     assert sorted(row for row, _ in asked) == sorted(x)
     for row, other in asked:
@@ -77,7 +77,7 @@ def test_a_measured_distance_on_a_line_stays_between_the_values_beside_it(overla
         said = np.full((len(rows), len(others)), overlap)
         return SwapTest(said, said, said)
 
-    place, below, above = measured_beside(swap_test, x, values)[1:]
+    place, below, above = measured_beside(swap_test, x, values)
     np.testing.assert_array_equal(place, [0, 1, 1, 2, 2, 3, 3])
     inside = (place > 0) & (place < 3)
     np.testing.assert_allclose((below + above)[inside], 1.5)

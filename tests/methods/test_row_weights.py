@@ -5,8 +5,7 @@ import pytest
 
 from qmedoid.estimators._encoding import Category, target_statistics
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.evidence.logistic import fit_logistic
-from qmedoid.methods.evidence.multinomial import fit_multinomial
+from qmedoid.methods.evidence.logistic import fit_logistic, fit_multinomial
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 from qmedoid.methods.rare.fit import fit_logistic as rare_logistic
 from qmedoid.methods.weights import fit_sum
@@ -32,13 +31,11 @@ def test_ridge_of_weighted_rows_is_that_of_copies(p, same_intercept, grouped):
     same_intercept = same_intercept and not grouped
     together = RowGroups.of(groups[copies], features[copies])
     own = RowGroups.of(groups, features) if grouped else None
-    copied = fit_ridge(
-        features[copies], targets[copies], "best", None, PENALTIES, together, same_intercept=same_intercept
-    )
+    copied = fit_ridge(features[copies], targets[copies], None, PENALTIES, together, same_intercept=same_intercept)
     weighed = fit_ridge(
-        features, targets, "best", None, PENALTIES, own, same_intercept=same_intercept, row_weights=times / times.mean()
+        features, targets, None, PENALTIES, own, same_intercept=same_intercept, row_weights=times / times.mean()
     )
-    assert weighed.place == copied.place
+    assert weighed.path.place == copied.path.place
     np.testing.assert_allclose(weighed.path.errors, copied.path.errors, rtol=1e-8)
     np.testing.assert_allclose(weighed.means, copied.means)
     np.testing.assert_allclose(weighed.out_of_fold[copies], copied.out_of_fold, rtol=1e-7, atol=1e-9)
@@ -59,8 +56,8 @@ def test_logistic_regression_of_weighted_rows_is_that_of_copies(grouped):
     mean = times.mean()
     copied = fit_logistic(features[copies], positive[copies], 0.5 * mean, 0.0, start, together)
     weighed = fit_logistic(features, positive, 0.5, 0.0, start, own, row_weights=times / mean)
-    np.testing.assert_allclose(weighed.coefficients, copied.coefficients, rtol=1e-5)
-    np.testing.assert_allclose(weighed.out_of_fold[copies], copied.out_of_fold, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(weighed[1], copied[1], rtol=1e-5)
+    np.testing.assert_allclose(weighed[2][copies], copied[2], rtol=1e-4, atol=1e-6)
 
 
 def test_multinomial_regression_of_weighted_rows_is_that_of_copies():
@@ -68,8 +65,8 @@ def test_multinomial_regression_of_weighted_rows_is_that_of_copies():
     start, folds = (np.zeros(3), np.zeros((features.shape[1], 3))), np.arange(len(codes)) % 5
     copied = fit_multinomial(features[copies], codes[copies], 2.0 * times.mean(), start, folds[copies])
     weighed = fit_multinomial(features, codes, 2.0, start, folds, times / times.mean())
-    np.testing.assert_allclose(weighed.coefficients, copied.coefficients, atol=5e-3)
-    np.testing.assert_allclose(weighed.out_of_fold[copies], copied.out_of_fold, atol=1e-2)
+    np.testing.assert_allclose(weighed[1], copied[1], atol=5e-3)
+    np.testing.assert_allclose(weighed[2][copies], copied[2], atol=1e-2)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from qmedoid import NearestMedoidClassifier
@@ -28,3 +29,13 @@ def test_an_interrupted_calibration_keeps_the_models_that_are_ready(monkeypatch,
     assert cut.configuration_ == whole.configuration_
     assert cut.alpha_ == (whole.alpha_ if calls_before else cut.search_alpha)
     assert np.mean(cut.predict(X) == y) > 0.8
+
+
+def test_without_the_search_kernel_a_fit_is_the_same(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    quick = NearestMedoidClassifier(n_anchors=3, max_passes=1, candidate_budget=2, random_state=0)
+    expected = clone(quick).fit(X, y)
+    monkeypatch.setattr("qmedoid.estimators._search.is_built", lambda: False)
+    found = quick.fit(X, y)
+    assert found.search_trace_ == expected.search_trace_
+    assert found.configuration_ == expected.configuration_

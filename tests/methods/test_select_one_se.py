@@ -9,7 +9,7 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
-from qmedoid.methods.nearest.fit import SearchSettings, select_models
+from qmedoid.methods.nearest.fit import select_models
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds, prepare_rows
 from qmedoid.optimize.descent import DescentResult, Record
 
@@ -22,7 +22,8 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
     """Models chosen where a configuration makes as many mistakes on held-out rows as is said, whatever α is."""
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(n, 6)), np.arange(n) % 2
-    rows, settings = np.arange(n), NearestSettings()
+    rows = np.arange(n)
+    settings = NearestSettings(alphas=(0.0, 0.5, 0.7, 0.9, 1.0), n_models=2, selection=selection)
     splits = [(np.delete(rows, np.s_[first::5]), rows[first::5]) for first in range(n_folds)]
     folds = prepare_folds(X, codes, splits, 2, settings, rng)
     held_out_codes = np.concatenate([fold.codes_val for fold in folds])
@@ -35,34 +36,33 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
         return Channels(distance, distance), held_out_codes
 
     monkeypatch.setattr(select, "out_of_fold_channels", out_of_fold_channels)
-    search = SearchSettings((2, 3), 1, None, 0.75, (0.0, 0.5, 0.7, 0.9, 1.0), 2, selection)
     found = DescentResult([Record(2, SIMPLE, 0.7), Record(3, LARGE, 0.9)])
     train = prepare_rows(X, codes, rows, 2, settings, rng)
-    return select_models(train, folds, found, settings, search, [np.ones(2)])
+    return select_models(train, folds, found, settings, [np.ones(2)])
 
 
 @pytest.mark.parametrize(("n_folds", "over"), [(1, "rows"), (2, "folds"), (3, "folds")])
 def test_the_simpler_of_two_that_cannot_be_told_apart_is_taken(monkeypatch, n_folds, over):
     same, larger = {SIMPLE: 6, LARGE: 6}, {SIMPLE: 30, LARGE: 6}
     chosen = made_up(monkeypatch, same, n_folds=n_folds)
-    assert [choice.model.configuration for choice in chosen] == [SIMPLE, LARGE]
-    assert chosen[0].best.over == over
-    assert chosen[0].model.alpha == 0.7  # all are equally good here, and this one is nearest to that of the search
+    assert [model.configuration for model, _ in chosen] == [SIMPLE, LARGE]
+    assert chosen[0][1].best.over == over
+    assert chosen[0][0].alpha == 0.7  # all are equally good here, and this one is nearest to that of the search
     chosen = made_up(monkeypatch, larger, n_folds=n_folds)
-    assert [choice.model.configuration for choice in chosen] == [LARGE, SIMPLE]
+    assert [model.configuration for model, _ in chosen] == [LARGE, SIMPLE]
 
 
 def test_a_little_worse_is_within_the_error_of_few_rows_and_not_of_many(monkeypatch):
     for n, first in ((200, SIMPLE), (20_000, LARGE)):
         mistakes = {SIMPLE: n // 50, LARGE: n // 50 - n // 200}
         (best, *_) = made_up(monkeypatch, mistakes, n_folds=1, n=n)
-        assert best.model.configuration == first
+        assert best[0].configuration == first
 
 
 def test_the_best_is_chosen_as_ever_where_nothing_else_is_asked_for(monkeypatch):
     chosen = made_up(monkeypatch, {SIMPLE: 6, LARGE: 6}, selection="best")
-    assert [choice.model.configuration for choice in chosen] == [LARGE, SIMPLE]
-    assert [choice.best for choice in chosen] == [None, None]
+    assert [model.configuration for model, _ in chosen] == [LARGE, SIMPLE]
+    assert [choice.best for _, choice in chosen] == [None, None]
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +85,15 @@ def test_never_beyond_one_error_of_the_best_and_nothing_simpler_within(chosen, o
     assert bar.score >= best.alpha_sweep_.score
     assert simple.alpha_sweep_.score >= bar.score - bar.error
     assert simple.alpha_sweep_.value == simple.alpha_
-    columns = [sum(map(len, one.model.configuration)) for one in simple.candidates_]
+    columns = [sum(map(len, part.configuration)) for part, _ in simple.candidates_]
     assert columns[0] < sum(map(len, best.configuration_))  # so the case is one in which the rule does something
     # Within a configuration no α is nearer to that of the search and within the error, too.
     sweep = simple.alpha_sweep_
     nearer = np.abs(sweep.grid - 0.75) < abs(simple.alpha_ - 0.75) - 1e-12
     assert (sweep.scores[nearer] < bar.score - bar.error).all()
     # Both rules choose among the same configurations.
-    assert {one.model.configuration for one in simple.candidates_} == {
-        one.model.configuration for one in best.candidates_
+    assert {part.configuration for part, _ in simple.candidates_} == {
+        part.configuration for part, _ in best.candidates_
     }
     assert best.one_se_ is None
 

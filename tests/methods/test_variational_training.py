@@ -12,7 +12,6 @@ from sklearn.metrics import f1_score, recall_score
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.variational import selection as variational_selection
-from qmedoid.methods.variational.batches import row_weights
 from qmedoid.methods.variational.model import Batch
 from qmedoid.methods.variational.selection import (
     Candidate,
@@ -28,10 +27,11 @@ from qmedoid.methods.variational.training import (
     TrainingData,
     TrainingSettings,
     Watch,
+    row_weights,
     train_variational,
 )
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
-from qmedoid.optimize.training import Stopping
+from qmedoid.optimize.minimizers import Stopping
 
 CIRCUIT = CircuitSettings(n_reps=1)
 SEEDS = [[7, 0], [7, 1], [7, 2]]

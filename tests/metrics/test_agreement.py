@@ -83,18 +83,18 @@ def test_parts_by_margin_hold_every_known_row_once_in_rising_order(rows):
     margins, rates = np.array(rows).reshape(-1, 2).T
     parts = rates_by_margin(margins, rates)
     known = np.isfinite(rates)
-    assert sum(part.n_rows for part in parts) == known.sum()
-    assert all(before.high < after.low for before, after in itertools.pairwise(parts))
+    assert sum(part["n_rows"] for part in parts) == known.sum()
+    assert all(before["high"] < after["low"] for before, after in itertools.pairwise(parts))
     for part in parts:
-        own = known & (margins >= part.low) & (margins <= part.high)
-        assert part.n_rows == own.sum()
-        assert part.flip_rate == pytest.approx(rates[own].mean())
+        own = known & (margins >= part["low"]) & (margins <= part["high"])
+        assert part["n_rows"] == own.sum()
+        assert part["flip_rate"] == pytest.approx(rates[own].mean())
 
 
 def test_margins_that_are_all_different_are_parted_evenly():
     parts = rates_by_margin(np.arange(100.0), np.repeat([0.5, 0.0], 50))
-    assert [part.n_rows for part in parts] == [20] * 5
-    assert [part.flip_rate for part in parts] == [0.5, 0.5, 0.25, 0, 0]
+    assert [part["n_rows"] for part in parts] == [20] * 5
+    assert [part["flip_rate"] for part in parts] == [0.5, 0.5, 0.25, 0, 0]
 
 
 def test_mean_and_error_are_the_usual_ones():

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
 from qmedoid.exceptions import DataError
-from qmedoid.metrics.prevalence import LogOddsHistogram, estimate_prevalence, estimate_priors
+from qmedoid.metrics.prevalence import (
+    estimate_prevalence,
+    estimate_priors,
+    joined_histogram,
+    log_odds_histogram,
+    prevalence_of,
+)
 
 
 def gaussian_log_odds(n, prevalence, prior, seed, apart=2.0):
@@ -64,16 +70,6 @@ def test_several_classes_against_scipy():
     np.testing.assert_allclose(turned.priors[::-1], found.priors, atol=1e-4)
 
 
-def test_two_classes_by_either_interval():
-    _, log_odds = gaussian_log_odds(5000, 0.3, 0.5, 1)
-    by_likelihood = estimate_prevalence(log_odds, 0.5)
-    from qmedoid.metrics.prevalence import _curvature_interval, _Mixture
-
-    ratios = np.column_stack([1 / (1 + np.exp(log_odds)), 1 / (1 + np.exp(-log_odds))]) / 0.5
-    low, high = _curvature_interval(_Mixture(ratios, np.full(5000, 1 / 5000), 5000.0), by_likelihood.priors)
-    np.testing.assert_allclose([low, high], [by_likelihood.low, by_likelihood.high], atol=5e-4)
-
-
 @pytest.mark.parametrize(("prior", "prevalence"), [(0.5, 0.01), (0.01, 0.5), (0.4, 0.4), (0.02, 0.0004)])
 def test_shift_of_fifty_times_is_found_within_its_interval(prior, prevalence):
     within, values = [], []
@@ -109,12 +105,10 @@ def test_sure_records_and_very_many_steps_come_to_an_end():
 
 def test_histogram_is_filled_in_parts():
     _, log_odds = gaussian_log_odds(3000, 0.1, 0.5, 2)
-    histogram = LogOddsHistogram()
-    for part in np.array_split(log_odds, 7):
-        histogram.add(part)
-    assert histogram.n_rows == 3000
+    histogram = joined_histogram(*map(log_odds_histogram, np.array_split(log_odds, 7)))
+    assert histogram[1].sum() == 3000
     together = estimate_prevalence(log_odds, 0.5)
-    assert histogram.estimate(0.5).prevalence == pytest.approx(together.prevalence, rel=1e-9)
+    assert prevalence_of(histogram, 0.5).prevalence == pytest.approx(together.prevalence, rel=1e-9)
     exact = estimate_priors(np.column_stack([np.zeros(3000), log_odds]), np.full(2, 0.5))
     assert exact.prevalence == pytest.approx(together.prevalence, rel=1e-4)
 

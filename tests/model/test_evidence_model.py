@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test
-from qmedoid.exceptions import DataError
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP, root_distances
-from qmedoid.quantum.circuits.backends import StatevectorSwapTest
 
 SMALL = EvidenceSettings(n_medoids=24, n_pairs=3, n_triples=2)
 
@@ -82,13 +80,6 @@ def test_the_kernel_and_the_definition_agree(fitted):
     np.testing.assert_array_equal(by_kernel.nearest, by_definition.nearest)
 
 
-def test_circuits_that_are_run_give_the_same_decisions(fitted):
-    pytest.importorskip("qiskit", reason="run with: pip install 'qmedoid[quantum]'")
-    model, X = fitted
-    by_circuit = model.score_measured(X[:1], StatevectorSwapTest())
-    np.testing.assert_allclose(by_circuit.scores, model.score(X[:1]).scores, rtol=1e-5, atol=1e-5)
-
-
 def test_medoids_are_training_rows_of_their_classes_and_no_more_than_allowed(fitted):
     model, X = fitted
     codes = table(model.n_classes)[1]
@@ -108,22 +99,6 @@ def test_the_nearest_medoid_of_each_class_is_told(fitted):
         np.testing.assert_allclose(found.channels.distance[:, code], of_class.min(axis=1), atol=1e-6)
         picked = distances[np.arange(len(X)), found.nearest[:, code]]
         np.testing.assert_allclose(picked, of_class.min(axis=1), atol=1e-6)
-
-
-def test_columns_and_rows_are_read_alike_and_row_by_row(fitted):
-    model, X = fitted
-    whole = model.score(X, channels=True)
-    columns = model.score([np.ascontiguousarray(column) for column in X.T], channels=True)
-    np.testing.assert_array_equal(columns.scores, whole.scores)
-    np.testing.assert_array_equal(model.score(X[7:8]).scores, whole.scores[7:8])
-
-
-def test_a_bad_value_is_refused_with_its_place(fitted):
-    model, X = fitted
-    spoilt = X.copy()
-    spoilt[5, 3] = np.nan
-    with pytest.raises(DataError, match="Row 5 holds nan in column 3"):
-        model.score(spoilt)
 
 
 def test_a_classifier_measured_by_circuits_is_the_same_classifier():

@@ -81,7 +81,7 @@ def model_and_rows(request):
     return MODELS[request.param]()
 
 
-def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
+def test_many_records_at_once_are_explained_as_one_by_one_for_the_class_that_won(model_and_rows):
     model, X = model_and_rows
     X = np.vstack([X[:30], X[:1] * 1e3, np.zeros((1, X.shape[1]))])
     decided = model.decide(list(X.T))
@@ -90,6 +90,7 @@ def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
     alone = [explain(model, [column[[row]] for column in X.T]).columns for row in range(len(X))]
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
     assert np.abs(together).max() > 0.01
+    assert together.sum(axis=1).mean() > 0
 
 
 def test_the_terms_add_up_to_the_margin(model_and_rows):

@@ -1,6 +1,5 @@
 """The fusion model: the kernel decides, the definition decides what the kernel cannot, and both are one rule."""
 
-import pickle
 from dataclasses import replace
 from functools import partial
 
@@ -48,14 +47,6 @@ def test_scores_and_labels_are_one_rule(angle: AngleKind) -> None:
     assert set(model.labels(X)) == {0, 1}
 
 
-def test_columns_are_scored_as_rows() -> None:
-    model, X = make_model(), np.random.default_rng(0).normal(size=(500, 3))
-    columns = list(X.T)
-    np.testing.assert_array_equal(model.labels(columns), model.labels(X))
-    np.testing.assert_array_equal(model.score(columns, threads=2).scores, model.score(X).scores)
-    np.testing.assert_array_equal(model.score(columns, channels=True).angle, model.score(X, channels=True).angle)
-
-
 @pytest.mark.parametrize("angle", ["true", "printed"])
 @pytest.mark.parametrize("extreme", [0.0, 1e160, 1e-160])
 def test_rows_out_of_the_kernels_range_follow_the_definition(angle: AngleKind, extreme: float) -> None:
@@ -79,26 +70,6 @@ def test_a_zero_row_keeps_the_zero_rules() -> None:
     zero = np.zeros((1, 3))
     np.testing.assert_array_equal(make_model("true").score(zero, channels=True).angle, [[np.pi / 2, np.pi / 2]])
     np.testing.assert_array_equal(make_model("printed").score(zero, channels=True).angle, [[0.0, 0.0]])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_missing_number_is_named_by_row_and_column(bad: float) -> None:
-    X = np.ones((40_000, 3))
-    X[31_234, 2] = bad
-    for table in (X, list(X.T)):
-        with pytest.raises(DataError, match=rf"Row 31234 holds {bad} in column 2"):
-            make_model().labels(table)
-
-
-def test_number_of_columns_is_checked() -> None:
-    with pytest.raises(DataError, match="has 2 columns; the model was fitted on 3"):
-        make_model().labels(np.ones((5, 2)))
-
-
-def test_a_model_survives_pickling_after_use() -> None:
-    model, X = make_model(), np.random.default_rng(0).normal(size=(50, 3))
-    before = model.score(X).scores
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).score(X).scores, before)
 
 
 def test_a_changed_model_has_a_plan_of_its_own() -> None:

@@ -1,19 +1,15 @@
 """Neighbors of an evidence model: a sum over the nearest known records, measurable, explained, kept as it is."""
 
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
+from qmedoid import EvidenceClassifier, MedoidClassifier, load
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.neighbors import added, weights
-from qmedoid.methods.evidence.part import CLIP
+from qmedoid.methods.evidence.part import CLIP, added, weights
 from qmedoid.model.storage.archive import CARD
-from qmedoid.quantum.circuits.backends import StatevectorSwapTest
-from qmedoid.schema import renumbered
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 
@@ -53,26 +49,6 @@ def test_what_neighbors_add_is_the_sum_written_out_record_by_record(fitted):
     np.testing.assert_allclose(model.score(rows).scores, model.class_scores(expected), rtol=1e-9, atol=1e-9)
 
 
-def test_rows_are_judged_alike_alone_together_and_by_columns(fitted):
-    model, X, _ = fitted
-    whole = model.score(X).scores
-    np.testing.assert_array_equal(np.vstack([model.score(row[None]).scores for row in X[:20]]), whole[:20])
-    np.testing.assert_array_equal(model.score(list(X.T)).scores, whole)
-    np.testing.assert_array_equal(model.score(X).scores, whole)
-    assert model.score(X[:0]).scores.shape == (0, model.n_classes)
-
-
-@pytest.mark.parametrize("swap_test", [compact_swap_test, StatevectorSwapTest()])
-def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, swap_test):
-    model, X, _ = fitted
-    rows = X[:6] + 0.1
-    np.testing.assert_allclose(
-        model.score_measured(rows, swap_test).scores, model.score(rows).scores, rtol=1e-5, atol=1e-5
-    )
-    assert model.score_measured(rows[:0], swap_test).scores.shape == (0, model.n_classes)
-    assert model.facts["vector_length"] >= 2
-
-
 def test_far_from_all_that_is_known_nothing_is_added():
     distances = np.array([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1e3, 1e3, 1e3], [np.inf, np.inf, np.inf]])
     total = added(distances, np.zeros((4, 3), dtype=np.intp), 0.5, np.ones((3, 1)))[:, 0]
@@ -81,16 +57,6 @@ def test_far_from_all_that_is_known_nothing_is_added():
     assert 0 < total[2] < 1e-8
     assert total[3] == 0
     np.testing.assert_allclose(weights(distances[:1], 0.5).sum(), total[0])
-
-
-def test_rows_have_new_numbers_in_a_larger_table(fitted):
-    model, _, _ = fitted
-    rows = np.arange(500) * 3 + 7
-    other = renumbered(model, rows)
-    np.testing.assert_array_equal(other.medoid_rows, rows[model.medoid_rows])
-    np.testing.assert_array_equal(other.neighbors.rows, rows[model.neighbors.rows])
-    without = renumbered(replace(model, neighbors=None), rows)
-    assert without.neighbors is None
 
 
 def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
@@ -84,22 +83,6 @@ def test_distances_are_those_of_the_compact_swap_test(model, records):
         there = (np.arange(50), measured.nearest[:, c])
         np.testing.assert_allclose(measured.channels.distance[:, c], tested.distance[there], atol=1e-6)
         np.testing.assert_allclose(measured.channels.angle[:, c], tested.angle[there], atol=1e-6)
-
-
-def test_a_row_says_the_same_alone_in_a_long_table_and_on_two_threads(model):
-    X = np.random.default_rng(2).normal(size=(5000, 4)) * 10
-    whole = model.score(X, threads=2, channels=True)
-    one_thread = model.score(X, threads=1, channels=True)
-    columns = model.score([np.ascontiguousarray(column) for column in X.T], threads=1, channels=True)
-    for other in (one_thread, columns):
-        np.testing.assert_array_equal(whole.scores, other.scores)
-        np.testing.assert_array_equal(whole.features, other.features)
-        np.testing.assert_array_equal(whole.nearest, other.nearest)
-    for row in (0, 2047, 2048, 4999):
-        alone = model.score(X[row : row + 1], channels=True)
-        np.testing.assert_allclose(alone.scores[0], whole.scores[row], rtol=1e-12)
-        np.testing.assert_array_equal(alone.nearest[0], whole.nearest[row])
-    assert len(model.score(X[:0]).scores) == 0
 
 
 def test_contributions_add_up_to_the_logit(model, records):
@@ -200,19 +183,6 @@ def test_few_prototypes_and_constant_columns_are_measured_alike():
     np.testing.assert_allclose(model.measured_features(new, compact_swap_test), model.features(new), atol=1e-9)
 
 
-def test_a_table_is_read_alike_in_any_layout(model, records):
-    X = records[0]
-    whole = model.score(X, channels=True)
-    for table in (np.asfortranarray(X), [np.ascontiguousarray(column) for column in X.T]):
-        found = model.score(table, channels=True)
-        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
-            np.testing.assert_array_equal(one, other)
-    for rows in (slice(7, 8), slice(100, 113)):
-        found = model.score(np.asfortranarray(X)[rows], channels=True)
-        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
-            np.testing.assert_array_equal(one, other[rows])
-
-
 @pytest.mark.parametrize("signed_log", [True, False])
 def test_a_large_value_in_a_column_of_tiny_ones_is_far_from_all(records, signed_log):
     X, codes = records
@@ -220,17 +190,3 @@ def test_a_large_value_in_a_column_of_tiny_ones_is_far_from_all(records, signed_
     found = model.score(np.array([[1e150, 0.0, -1e150, 1e100]]), channels=True)
     assert np.isfinite(found.scores).all()
     np.testing.assert_array_equal(model.medoid_classes[found.nearest], [[0, 1]])
-
-
-def test_a_table_of_another_shape_is_refused(model):
-    with pytest.raises(DataError, match="has 3 columns; the model was fitted on 4"):
-        model.score(np.zeros((5, 3)), channels=True)
-    with pytest.raises(DataError, match="between 2 and 5 rows"):
-        model.features([np.zeros(5), np.zeros(2), np.zeros(5), np.zeros(5)])
-
-
-def test_a_bad_value_is_named(model):
-    X = np.zeros((3000, 4))
-    X[2500, 2] = np.nan
-    with pytest.raises(DataError, match="Row 2500 holds nan in column 2"):
-        model.score(X, channels=True)

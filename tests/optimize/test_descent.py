@@ -15,7 +15,6 @@ from qmedoid.optimize.descent import (
     DescentResult,
     DescentStep,
     Record,
-    _combination,
     candidate_subsets,
     coordinate_descent,
 )
@@ -367,15 +366,6 @@ def test_many_that_are_not_drawn_are_never_listed(n, size):
 def test_different_seeds_draw_differently():
     draws = {tuple(candidate_subsets(range(30), 5, budget=5, rng=np.random.default_rng(seed))) for seed in range(10)}
     assert len(draws) == 10
-
-
-@given(st.integers(0, 8), st.data())
-@settings(max_examples=30, deadline=None)
-def test_rank_names_its_combination_in_the_order_of_itertools(n, data):
-    chosen = data.draw(st.integers(0, n))
-    items = tuple(range(100, 100 + n))
-    ranked = [_combination(items, chosen, rank) for rank in range(math.comb(n, chosen))]
-    assert ranked == list(itertools.combinations(items, chosen))
 
 
 def test_members_named_twice_are_one_member():

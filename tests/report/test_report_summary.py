@@ -5,7 +5,6 @@ import math
 import re
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -14,30 +13,22 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
-from qmedoid.explain.effect import table_importances
+from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.contract import Levels
-from qmedoid.report.figures import directions
-from qmedoid.report.parts import (
-    MOST_BYTES,
-    ReportSettings,
-    _neighbor_rows,
-    effects,
-    importances,
-    medoid_rows,
-    start_record,
-    together,
-)
+from qmedoid.model.explanation import explain
+from qmedoid.model.training_summary import DayCounts
+from qmedoid.report.parts import together
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file
-from qmedoid.report.summary import summarize
+from qmedoid.report.summary import MOST_BYTES, ReportSettings, summarize
+from qmedoid.report.verdict import directions
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 
 KEYS = {
     "format", "made", "model", "columns", "n_columns", "left_out", "figures", "baselines", "confusion", "operating",
-    "calibration", "effects", "pairs", "groups", "medoids", "circuit", "stability", "findings", "live", "start_record",
+    "calibration", "effects", "pairs", "medoids", "circuit", "stability", "findings", "live", "start_record",
     "table", "expected", "opening", "squares", "errors", "slices",
 }  # fmt: skip
 
@@ -265,35 +256,16 @@ def test_the_sample_is_bounded_and_takes_every_row_alike(model):
 
 def test_importances_and_effects_are_those_of_their_commands(model):
     table = mixed_table(200, 8)
-    looked = look_at_data(model, table)
-    rows = looked.sample
-    found = importances(model, rows)
-    expected = table_importances(model, table, Issues())
-    assert dict(zip(model.contract.names, found.tolist(), strict=True)) == pytest.approx(expected)
-    from qmedoid.explain.effect import table_effect
-
-    for one in effects(model, rows, found):
-        other = table_effect(model, table, Issues(), one["column"], n_bins=20)
+    summary = of_table(model, table)
+    found = {one["name"]: one["importance"] for one in summary["columns"]}
+    assert found == pytest.approx(table_importances(model, table, Issues()))
+    for one in summary["effects"]:
+        expected = table_effect(model, table, Issues(), one["column"], n_bins=20).to_dict()
         assert one["toward"] == "yes"
-        assert [each["mean"] for each in one["bins"]] == pytest.approx([each.mean for each in other.bins])
-        assert [each["label"] for each in one["bins"]] == [each.value for each in other.bins]
-        assert (one["missing"] is None) == (other.missing is None)
-
-
-def test_neighbors_that_a_model_keeps_have_their_cells(model):
-    table = mixed_table(300, 0)
-    encoded = np.column_stack(look_at_data(model, table).sample.encoded)
-    about = SimpleNamespace(neighbors=encoded, contract=model.contract, encodings=model.encodings)
-    rows = _neighbor_rows(about)
-    for name in ("x1", "x3", "color", "member"):
-        assert rows.table.column(name).to_pylist() == table.column(name).to_pylist()
-    assert (np.column_stack(rows.encoded) == encoded).all()
-    # Encodings that give two levels the same numbers do not tell them apart.
-    about.encodings = [
-        replace(one, values=0.0 * one.values) if isinstance(one, Levels) else one for one in model.encodings
-    ]
-    assert _neighbor_rows(about) is None
-    assert _neighbor_rows(model) is None
+        for mine, other in zip(one.pop("bins"), expected.pop("bins"), strict=True):
+            assert (mine["value"], mine["mean"]) == (other["value"], pytest.approx(other["mean"]))
+        assert (one.pop("missing") is None) == (expected.pop("missing") is None)
+        assert one == expected
 
 
 def test_effects_of_three_classes_are_toward_one_of_them(three):
@@ -306,35 +278,26 @@ def test_effects_of_three_classes_are_toward_one_of_them(three):
 
 
 def test_sets_of_columns_are_those_of_explanations(model):
-    table = mixed_table(40, 10)
-    looked = look_at_data(model, table)
-    rows = looked.sample
-    from qmedoid.model.explanation import explain
-
-    sums = {}
+    rows, sums = look_at_data(model, mixed_table(40, 10)).sample, {}
     for row in range(40):
         why = explain(model, [column[row : row + 1] for column in rows.encoded])
         here = {}
         for group in why.groups:
-            found = frozenset(model.source[list(group.columns)].tolist())
-            if 1 < len(found) <= 6:
+            found = tuple(sorted(set(model.source[list(group.columns)].tolist())))
+            if len(found) in (2, 3):
                 here[found] = here.get(found, 0.0) + group.contribution
         for found, amount in here.items():
             sums[found] = sums.get(found, 0.0) + abs(amount) / 40
-    found = together(model, rows)
-    assert {*found} == {*sums}
-    for columns, amount in found.items():
-        assert amount == pytest.approx(sums[columns], rel=1e-9, abs=1e-12)
-
-
-def test_the_graph_has_columns_that_count_together(model):
-    groups = of_table(model, mixed_table(100, 11))["groups"]
-    n_nodes = len(groups["nodes"])
-    assert all(0 <= edge["a"] < n_nodes and 0 <= edge["b"] < n_nodes and edge["weight"] > 0 for edge in groups["edges"])
+    names = model.contract.names
+    found = {tuple(one["columns"]): one["importance"] for one in together(model, rows)}
+    expected = {tuple(names[place] for place in places): amount for places, amount in sums.items()}
+    assert {*found} <= {*expected}
+    assert found == pytest.approx({name: expected[name] for name in found}, rel=1e-9, abs=1e-12)
+    assert min(found.values()) >= max([amount for name, amount in expected.items() if name not in found], default=0.0)
 
 
 def test_medoids_are_real_rows(model):
-    shown = medoid_rows(model)
+    shown = summarize(model)["medoids"]
     table = mixed_table(300, 0)
     for row in shown["rows"][:10]:
         real = table.slice(row["training_row"], 1).to_pylist()[0]
@@ -362,18 +325,16 @@ def test_the_live_model_is_left_out_where_it_is_too_large(model):
 
 
 def test_the_start_record_is_a_medoid_of_the_positive_class_or_made_of_fills(model):
-    real = start_record(model, with_rows=True)
+    real = summarize(model)["start_record"]
     code = model.medoids.classes.tolist().index(1)
     assert real == {name: model.records[code].get(name) for name in real}
-    filled = start_record(model, with_rows=False)
+    filled = summarize(model, settings=ReportSettings(rows=False))["start_record"]
     assert {*filled} == {*real}
     assert filled["color"] in ("red", "green", "blue")
 
 
 def test_alerts_per_day_need_days(model):
     assert summarize(model)["operating"]["per_day"] is None
-    from qmedoid.model.training_summary import DayCounts
-
     days = DayCounts.of(np.repeat(np.arange(18_000, 18_010), 30))
     dated = replace(model, training=replace(model.training, days=days))
     point = summarize(dated)["operating"]
@@ -417,7 +378,7 @@ def test_kept_rows_of_spelt_columns_are_read_by_their_spelling():
     for record in made["live"]["document"]["medoids"]["records"]:
         assert record["amount"] in amounts
     (effect,) = (one for one in made["effects"] if one["column"] == "amount")
-    assert min(one["x"] for one in effect["bins"]) > 500
+    assert min(one["low"] for one in effect["bins"]) > 500
 
 
 def test_a_column_without_classes_is_refused_as_the_target(model):
@@ -427,7 +388,7 @@ def test_a_column_without_classes_is_refused_as_the_target(model):
 
 def test_effects_that_are_printed_as_1_point_000_direct_nothing():
     def effect(column, *values):
-        bins = [{"label": str(place), "count": 50, "mean": value} for place, value in enumerate(values)]
+        bins = [{"value": str(place), "rows": 50, "mean": value} for place, value in enumerate(values)]
         return {
             "column": column,
             "kind": "category",
@@ -439,4 +400,4 @@ def test_effects_that_are_printed_as_1_point_000_direct_nothing():
 
     assert directions([effect("a", -1e-4, 2e-4)])["rows"] == []
     (row,) = directions([effect("a", -1e-4, 0.4), effect("b", -1e-4, 1e-4)])["rows"]
-    assert (row["column"], row["lower"], row["raise"]["share"]) == ("a", None, 1.0)
+    assert (row["column"], row["down"], row["up"]["share"]) == ("a", None, 1.0)

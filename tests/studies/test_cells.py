@@ -4,15 +4,13 @@ import dataclasses
 import itertools
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from benchmarks.studies import baselines, code, ours, runner
+from benchmarks.studies import baselines, cells, ours, runner
 from benchmarks.studies.cells import FRAUD_SAMPLE, HEART_ORDINAL, Cell, load_data
-from benchmarks.studies.code import Project, reached, versions
 from benchmarks.studies.paper import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
+from benchmarks.studies.runner import versions
 
-ROOT = Path(__file__).parents[2]
 OURS = Cell("small", "wine", "random", 0, "printed")
 RIVAL = Cell("small", "wine", "random", 0, "LogReg")
 FRAUD_OURS = Cell("fraud", FRAUD_SAMPLE, "random", 0, "default")
@@ -21,51 +19,32 @@ CELLS = (OURS, RIVAL, FRAUD_OURS, FRAUD_RIVAL)
 
 
 class TestKey:
-    def test_it_is_a_digest(self):
-        assert len(STUDY.key(OURS)) == 64
-        assert int(STUDY.key(OURS), 16) > 0
-
     @pytest.mark.parametrize(
         "change",
-        [
-            {"data": "heart"},
-            {"split": "time"},
-            {"split": "grouped"},
-            {"seed": 1},
-            {"method": "default"},
-            {"method": "printed, true angle"},
-        ],
+        [{"data": "heart"}, {"split": "time"}, {"seed": 1}, {"method": "default"}, {"method": "printed, true angle"}],
         ids=str,
     )
     def test_every_field_changes_it(self, change):
         assert STUDY.key(dataclasses.replace(OURS, **change)) != STUDY.key(OURS)
 
-    def test_data_change_it(self):
-        other = dataclasses.replace(STUDY, digest=lambda _: "other data")
-        assert other.key(OURS) != STUDY.key(OURS)
-
-    def test_settings_change_it(self):
+    def test_data_and_settings_change_it(self):
         method = dataclasses.replace(SMALL_METHODS["printed"], settings={"angle": "true"})
-        other = dataclasses.replace(STUDY, methods={"small": {"printed": method}})
-        assert other.key(OURS) != STUDY.key(OURS)
+        for changed in ({"digest": lambda _: "other data"}, {"methods": {"small": {"printed": method}}}):
+            assert dataclasses.replace(STUDY, **changed).key(OURS) != STUDY.key(OURS)
 
-    @pytest.mark.parametrize("package", ["kernels", "python", "machine", "numpy", "scipy", "scikit-learn", "lightgbm"])
-    def test_versions_change_it(self, monkeypatch, package):
+    def test_a_number_of_the_code_changes_it(self, monkeypatch):
         before = {cell: STUDY.key(cell) for cell in CELLS}
-        monkeypatch.setattr(runner, "versions", lambda: versions() | {package: "0.0"})
-        assert all(STUDY.key(cell) != key for cell, key in before.items())
+        for module, changed in ((ours, {OURS, FRAUD_OURS}), (baselines, {RIVAL, FRAUD_RIVAL}), (cells, {*CELLS})):
+            with monkeypatch.context() as patched:
+                patched.setattr(module, "CODE", module.CODE + 1)
+                assert {cell for cell in CELLS if STUDY.key(cell) != before[cell]} == changed
 
-    def test_the_version_of_the_package_does_not_change_it(self, monkeypatch):
-        before = STUDY.key(OURS)
-        monkeypatch.setattr(runner, "versions", lambda: versions() | {"qmedoid": "0.0"})
-        assert STUDY.key(OURS) == before
-
-    def test_a_package_that_is_not_installed_has_no_version(self, monkeypatch):
-        def absent(package):
-            raise code.PackageNotFoundError(package)
-
-        monkeypatch.setattr(code, "version", absent)
-        assert versions.__wrapped__()["lightgbm"] == "none"
+    def test_versions_change_it_but_for_that_of_the_package(self, monkeypatch):
+        before = {cell: STUDY.key(cell) for cell in CELLS}
+        for package in ("kernels", "python", "machine", "numpy", "scipy", "scikit-learn", "lightgbm", "qmedoid"):
+            monkeypatch.setattr(runner, "versions", lambda package=package: versions() | {package: "0.0"})
+            assert all((STUDY.key(cell) == key) == (package == "qmedoid") for cell, key in before.items())
+        assert runner.version_of("no such package") == "none"
 
     def test_it_is_the_same_in_another_process(self):
         script = (
@@ -77,70 +56,15 @@ class TestKey:
 
     def test_all_cells_of_a_plan_have_keys_of_their_own(self):
         study = dataclasses.replace(STUDY, digest=str)
-        cells = Plan(PARTS).cells + Plan(["fraud"]).quick().cells
-        assert len({study.key(cell) for cell in cells}) == len(cells)
-
-
-@pytest.fixture(scope="module")
-def makes_old():
-    project = Project({"benchmarks": ROOT / "benchmarks", "qmedoid": ROOT / "src" / "qmedoid"})
-    found = {}
-    for name, module in {"ours": ours.__name__, "plain": baselines.__name__}.items():
-        modules, kernels = reached(project, [module])
-        found[name] = {project.file(one) for one in modules} | set(kernels)
-    return lambda path: {name for name, files in found.items() if ROOT / path in files}
-
-
-class TestReached:
-    """Which files of this package make which cells old; ``test_code.py`` has the tests of the rule itself."""
-
-    @pytest.mark.parametrize(
-        "path",
-        ["benchmarks/studies/cells.py", "src/qmedoid/metrics/classification.py"],
-    )
-    def test_splits_and_metrics_make_all_old(self, makes_old, path):
-        assert makes_old(path) == {"ours", "plain"}
-
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "benchmarks/studies/ours.py",
-            "src/qmedoid/estimators/nearest.py",
-            "src/qmedoid/estimators/evidence.py",
-            "src/qmedoid/methods/nearest/part.py",
-            "src/qmedoid/methods/nearest/fit.py",
-            "src/qmedoid/methods/evidence/fit.py",
-            "src/qmedoid/methods/rare/part.py",
-            "src/qmedoid/geometry/medoids.py",
-            "src/qmedoid/optimize/descent.py",
-            "src/qmedoid/methods/variational/ansatz.py",
-            "src/qmedoid/kernels/_search.pyx",
-            "src/qmedoid/kernels/_search_numpy.py",
-            "src/qmedoid/kernels/c/medoid.h",
-        ],
-    )
-    def test_ours_leaves_the_plain_classifiers_alone(self, makes_old, path):
-        assert makes_old(path) == {"ours"}
-
-    @pytest.mark.parametrize("path", ["benchmarks/studies/baselines.py"])
-    def test_plain_classifiers_leave_ours_alone(self, makes_old, path):
-        assert makes_old(path) == {"plain"}
-
-    @pytest.mark.parametrize(
-        "path",
-        [f"benchmarks/studies/{name}.py" for name in ("report", "runner", "paper", "command", "document")],
-    )
-    def test_what_only_runs_or_shows_makes_nothing_old(self, makes_old, path):
-        assert (ROOT / path).is_file()
-        assert makes_old(path) == set()
+        planned = Plan(PARTS).cells + Plan(["fraud"]).quick().cells
+        assert len({study.key(cell) for cell in planned}) == len(planned)
 
 
 class TestPlan:
     @pytest.mark.parametrize("plan", [Plan(PARTS), Plan(PARTS).quick(), Plan(PARTS, seed=7)], ids=["all", "quick", "7"])
     def test_every_cell_is_there_once_and_can_be_run(self, plan):
-        cells = plan.cells
-        assert len(set(cells)) == len(cells)
-        for cell in cells:
+        assert len(set(plan.cells)) == len(plan.cells)
+        for cell in plan.cells:
             assert cell.split in STUDY.method(cell).splits
             assert STUDY.seconds(cell) > 0
 

@@ -14,17 +14,17 @@ from benchmarks.studies.measured import chances_of, chosen_rows, drawn_counts, r
 from benchmarks.studies.results import StudyResults
 from made_up_devices import made_up
 
-from qmedoid.exceptions import MissingExtraError, ModelError, ParameterError
+from qmedoid.exceptions import ModelError, ParameterError
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs the runtime: pip install "qmedoid[ibm]"')
 from qiskit.primitives import StatevectorSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
 
-import qmedoid.quantum.devices
+import qmedoid.quantum
 from qmedoid import NearestMedoidClassifier
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement.running import run_jobs
+from qmedoid.quantum import Device
+from qmedoid.quantum.measurement.jobs import run_jobs
 
 N_QUBITS = 5
 CELL = Cell("devices", "wine", "random", 0, "a method")
@@ -54,7 +54,7 @@ def measured(name, **settings):
 def noisy(backend):
     """A cell on the small device, which has no name among those of the study."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(qmedoid.quantum.devices, "as_device", lambda _, **settings: Device(backend, **settings))
+        patch.setattr(qmedoid.quantum, "as_device", lambda _, **settings: Device(backend, **settings))
         return measured("fake")
 
 
@@ -115,27 +115,24 @@ class TestCells:
             scores = [(ones - 500 * p) / np.sqrt(500 * p * (1 - p)) for ones, p in pairs]
             assert rms(np.concatenate(scores)) == pytest.approx(1.0, abs=0.1)
 
-    def test_chances_of_other_circuits_are_refused(self, fitted):
+    def test_chances_of_other_circuits_and_of_samplers_are_refused(self, fitted):
         model, X = fitted
         one, other = (model.measurement_plan(X[[row]], Device(n_qubits=N_QUBITS)) for row in range(2))
         with pytest.raises(ModelError, match="different circuits"):
             drawn_counts(other, one, chances_of(one), np.random.default_rng(0))
-
-    def test_a_sampler_tells_no_chances(self, fitted):
-        model, X = fitted
-        one = model.measurement_plan(X, Device(sampler=StatevectorSampler(seed=np.random.default_rng(1)), n_qubits=2))
+        sampled = Device(sampler=StatevectorSampler(seed=np.random.default_rng(1)), n_qubits=2)
         with pytest.raises(ParameterError, match="shots alone"):
-            chances_of(one)
+            chances_of(model.measurement_plan(X, sampled))
 
     def test_calibration_can_be_left_out(self, backend, fitted):
         model, X = fitted
         one = model.measurement_plan(X, Device(backend, n_qubits=N_QUBITS, seed=1), shots=200, seed=1)
         result = one.run()
         raw = result.without_calibration()
-        np.testing.assert_array_equal(raw.estimates[0].overlaps, result.raw[0])
+        np.testing.assert_array_equal(raw.estimates[0].overlaps, result.estimates[0].raw)
         assert raw.estimates[0].lines is None is not result.estimates[0].lines
         # Shots alone: s(1 − s)/n, with half a count on each side.
-        share = (200 * result.raw[0] + 0.5) / 201
+        share = (200 * result.estimates[0].raw + 0.5) / 201
         np.testing.assert_allclose(raw.estimates[0].errors, np.sqrt(share * (1 - share) / 200))
         assert rms(raw.overlap_errors) > rms(result.overlap_errors)
 
@@ -182,12 +179,6 @@ class TestPlan:
         assert STUDY.key(cells[0]) != keys[0]
         assert paper.STUDY.key(cells[1]) == keys[1]
         assert STUDY.versions()["qiskit-aer"] == "another"
-
-    def test_missing_packages_are_told_before_work(self, monkeypatch):
-        devices.require_extras()
-        monkeypatch.setattr(devices, "find_spec", lambda name: None if name == "qiskit_ibm_runtime" else name)
-        with pytest.raises(MissingExtraError, match=r"qiskit_ibm_runtime.*qmedoid\[ibm\]"):
-            devices.require_extras()
 
 
 def report(results, asked):

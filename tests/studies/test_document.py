@@ -53,12 +53,7 @@ def test_tables_that_do_not_hold_together_are_refused() -> None:
 
 
 def test_errors_are_called_after_their_column() -> None:
-    columns = [
-        Heading("a"),
-        Heading("±", is_error=True),
-        Heading("a", "g"),
-        Heading("±", "g", is_error=True),
-    ]
+    columns = [Heading("a"), Heading("±", is_error=True), Heading("a", "g"), Heading("±", "g", is_error=True)]
     assert _table(columns=columns).labels == ["a", "a ±", "g: a", "g: a ±"]
 
 

@@ -4,10 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.datasets import load_creditcard
 from benchmarks.studies.cells import digest, duplicate_groups, grouped_split, paper_split, time_split
 from benchmarks.studies.paper import FRAUD
 
-from qmedoid.datasets import FEATURES, HOW_TO_GET, load_creditcard, load_creditcard_sample, locate
+from qmedoid.datasets import FEATURES, HOW_TO_GET, locate
 
 SIZES = (160_203, 53_402, 71_202)
 
@@ -31,20 +32,6 @@ def test_rows_and_frauds_are_those_of_the_paper(data):
     assert data.X[:, -1].sum() == pytest.approx(25_162_590.01, abs=0.005)
     assert data.X.flags.c_contiguous
     assert np.isfinite(data.X).all()
-
-
-def test_rows_are_in_the_order_of_time(data):
-    # So a copy without the seconds, whose times are the numbers of its rows, is split by time in the same way.
-    assert (np.diff(data.times) >= 0).all()
-    for by_seconds, by_rows in zip(time_split(data.times), time_split(np.arange(len(data.y))), strict=True):
-        np.testing.assert_array_equal(by_seconds, by_rows)
-
-
-def test_the_sample_is_made_of_rows_of_the_table(data):
-    sample = load_creditcard_sample()
-    rounded = data.X.astype(np.float32).astype(np.float64)
-    known = duplicate_groups(np.vstack([np.column_stack([rounded, data.y]), np.column_stack([sample.X, sample.y])]))
-    assert np.isin(known[len(data.y) :], known[: len(data.y)]).all()
 
 
 def test_the_random_split_tears_equal_rows_and_the_other_does_not(data, groups):

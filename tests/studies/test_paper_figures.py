@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.datasets import load_dataset
 from benchmarks.studies.cells import paper_split
 from benchmarks.studies.paper import (
     FRAUD,
@@ -16,7 +17,6 @@ from benchmarks.studies.paper import (
     printed_figure,
 )
 
-from qmedoid.datasets import load_dataset
 from qmedoid.metrics.classification import ClassMetrics
 
 TEST_FIGURES = {
@@ -105,13 +105,6 @@ def test_areas_are_printed_for_the_plain_classifiers_of_two_classes_alone():
             assert printed == (set() if name == "wine" else set(BASELINES))
 
 
-def test_figures_are_shares_and_no_error_is_no_error_by_any_of_them():
-    for figures in PAPER.values():
-        for figure in figures.values():
-            assert all(0.5 < value <= 1 for value in figure if value is not None)
-            assert (figure.accuracy == 1) == (figure.macro_f1 == 1) == (figure.weighted_f1 == 1)
-
-
 def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
     assert printed_figure("heart", "RBF-SVM", "weighted-F1") == PAPER["Heart disease"]["RBF-SVM"].weighted_f1
     assert printed_figure("wine", "LogReg", "accuracy") == 1
@@ -119,10 +112,15 @@ def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
     assert printed_figure("breast-cancer", "LightGBM", "PR-AUC") is None
 
 
-def test_a_plain_classifier_is_ahead_of_the_paper_s_own_on_every_small_set():
+def test_plain_classifiers_are_ahead_of_the_paper_s_own():
     for name in NAMES:
         own = printed_figure(name, "Fusion", "macro-F1")
         assert all(printed_figure(name, model, "macro-F1") > own for model in BASELINES)
+    for table, model in itertools.product(("fraud_matched", "fraud_matched_smote"), BASELINES):
+        if model in FRAUD[table]:
+            own, figures = FRAUD[table]["ours"], ("recall", "PR-AUC", "ROC-AUC")
+            assert all(FRAUD[table][model][figure] > own[figure] for figure in figures)
+    assert all(FRAUD[table]["ours"] == FRAUD["fraud_matched"]["ours"] for table in FRAUD)
 
 
 # --- the fraud tables -----------------------------------------------------------------------------------------------
@@ -146,10 +144,6 @@ def test_the_counts_give_the_printed_figures(table, model):
     wrong = {name: (value, printed[name]) for name, value in again.items() if not is_printed(value, printed[name])}
     assert not wrong
     assert (tp + fp + fn + tn, tp + fn) == (printed["rows"], 492) == (284_807, 492)
-
-
-def test_ours_is_the_same_in_all_four_tables():
-    assert all(FRAUD[table]["ours"] == FRAUD["fraud_matched"]["ours"] for table in FRAUD)
 
 
 @pytest.mark.parametrize("training", ["", "_smote"])
@@ -180,10 +174,3 @@ def test_one_matched_model_is_not_matched():
         if abs(figures["alert rate"] - ours) > 0.0005
     ]
     assert far == [UNMATCHED]
-
-
-def test_every_matched_baseline_finds_more_frauds_than_the_paper_s_own_model():
-    for table in ("fraud_matched", "fraud_matched_smote"):
-        own = FRAUD[table]["ours"]
-        for model in ("LogReg", "LinearSVM", "RandomForest"):
-            assert all(FRAUD[table][model][figure] > own[figure] for figure in ("recall", "PR-AUC", "ROC-AUC"))

@@ -67,12 +67,6 @@ def test_the_critical_difference_is_that_of_nemenyi():
         assert ranks.critical == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), abs=2e-3)
 
 
-def test_bars_join_the_ranks_that_are_level():
-    assert picture.level([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
-    assert picture.level([1.0, 1.5, 1.9, 4.0], 1.0) == [(1.0, 1.9)]
-    assert picture.level([1.0, 3.0], 1.0) == []
-
-
 def test_the_picture_has_every_method_and_is_the_same_again(tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("first", "second"):

@@ -65,9 +65,6 @@ def test_ours_gets_the_table_as_it_is():
     assert arrow["two"].to_pylist() == table.columns["two"][fit].tolist()
 
 
-# Rivals whose package is installed.
-
-
 def test_no_table_is_both_looked_at_and_never_seen():
     assert not set(LOOKED_AT) & set(NEVER_SEEN)
     assert len({*LOOKED_AT, *NEVER_SEEN}) == len(LOOKED_AT) + len(NEVER_SEEN)
@@ -78,8 +75,3 @@ def test_a_table_changes_its_digest_with_any_cell():
     assert table.digest == other.digest
     other.columns["two"][17] = "c"
     assert table.digest != other.digest
-
-
-def test_sets_of_scikit_learn_are_here():
-    wine = load_table("wine")
-    assert (len(wine), len(wine.columns), len(wine.class_names)) == (178, 13, 3)

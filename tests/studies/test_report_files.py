@@ -61,39 +61,33 @@ def test_any_text_comes_back_from_a_file(rows: list[list[str]]) -> None:
     assert list(csv.reader(csv_text(table, {}).split("\n")[1:-1])) == [["a", "b"], *rows]
 
 
-def test_comment_is_one_line_whatever_it_says() -> None:
-    comment, (header, *_) = _rows(csv_text(comparison(), {"command": "a\nb\r\nc\u2028d"}))
-    assert comment == "# command: a b c d"
-    assert header[0] == "method"
+def test_same_document_gives_the_same_bytes_beside_other_files(tmp_path: Path) -> None:
+    first = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
+    (tmp_path / "a" / "mine.csv").write_text("mine")
+    for folder in ("a", "b"):
+        assert [path.read_bytes() for path in write_report(report(), tmp_path / folder)] == first
+    assert (tmp_path / "a" / "mine.csv").read_text() == "mine"
+
+
+def test_comment_is_one_line_of_utf_8_whatever_it_says(tmp_path: Path) -> None:
+    made_by = {"command": "a\nb\r\nc\u2028d \udcff.csv"}
+    write_report(dataclasses.replace(report(), provenance=made_by), tmp_path)
+    comment, (header, *_) = _rows((tmp_path / "fraud.csv").read_text())
+    assert (comment, header[0]) == ("# command: a b c d ?.csv", "method")
     assert csv_text(comparison(), {}).startswith("#\nmethod,")
 
 
-def test_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
-    first = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
-    again = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
-    other = [path.read_bytes() for path in write_report(report(), tmp_path / "b")]
-    assert first == again == other
-
-
-def test_other_files_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("mine")
-    write_report(report(), tmp_path)
-    assert (tmp_path / "mine.csv").read_text() == "mine"
-
-
 @pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.svg", "index.html"])
-def test_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str) -> None:
+def test_file_that_no_report_wrote_or_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
         write_report(report(), tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+    if name == "index.html":
+        with pytest.raises(ParameterError, match="--force"):
+            check_replaceable(tmp_path)
     write_report(report(), tmp_path, force=True)
-    assert (tmp_path / name).read_bytes() != b"mine"
-
-
-@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.svg", "index.html"])
-def test_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
-    write_report(report(), tmp_path)
+    check_replaceable(tmp_path)
     (tmp_path / name).write_bytes(b"my note\n" + (tmp_path / name).read_bytes())
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
         write_report(dataclasses.replace(report(), title="Another"), tmp_path)
@@ -112,20 +106,6 @@ def test_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: Pa
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == again
 
 
-def test_foreign_page_is_found_out_before_long_work(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(ParameterError, match="--force"):
-        check_replaceable(tmp_path)
-    write_report(report(), tmp_path, force=True)
-    check_replaceable(tmp_path)
-
-
-def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None:
-    document = dataclasses.replace(report(), provenance={"command": "fit \udcff.csv"})
-    write_report(document, tmp_path)
-    assert (tmp_path / "fraud.csv").read_text().startswith("# command: fit ?.csv\n")
-
-
 def test_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
     good = Table("good", "T", [Heading("a")], [["b"]])
     broken = Table("broken", "T", [Heading("a", digits=-1)], [[0.5]])
@@ -134,26 +114,19 @@ def test_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_that_cannot_be_written_are_errors_of_output(tmp_path: Path) -> None:
+def test_places_that_cannot_be_written_are_errors_of_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_folder(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OutputError, match="Give another path"):
-            write_report(report(), folder)
+        for use in (check_folder, lambda folder: write_report(report(), folder)):
+            with pytest.raises(OutputError, match="Give another path"):
+                use(folder)
     (tmp_path / "out" / "fraud.csv").mkdir(parents=True)
     with pytest.raises(OutputError, match=r"fraud\.csv"):
         write_report(report(), tmp_path / "out")
     assert not (tmp_path / "out" / "index.html").exists()
 
-
-def test_folder_can_be_checked_before_long_work(tmp_path: Path) -> None:
-    check_folder(tmp_path / "a" / "b")
-    assert list((tmp_path / "a" / "b").iterdir()) == []
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="Give another path"):
-        check_folder(tmp_path / "file")
-
-
-def test_folder_that_takes_no_files_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 

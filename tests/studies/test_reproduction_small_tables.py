@@ -66,12 +66,6 @@ class TestComparison:
             for label in ("ours: default", "ours: default ±", "RBF-SVM: here", "LightGBM: here", "LightGBM: here ±"):
                 assert row[label] is None
 
-    def test_a_single_split_has_no_error(self):
-        table = small_tables.comparison_table(made_up(Plan(["wine"], splits=1)), {"wine": SETS["wine"]})
-        for row in rows_of(table, 2).values():
-            assert row["ours: default"] is not None
-            assert row["ours: default ±"] is None
-
 
 def test_classes_one_by_one(small):
     rows = rows_of(small_tables.class_table(small, SETS), 3)

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.datasets import Dataset, load_heart
 from benchmarks.studies import cells as study_data
 from benchmarks.studies.cells import digest, load_numbered_heart
-from benchmarks.studies.paper import PAPER
 
-from qmedoid.datasets import LOADERS, Dataset, load_dataset, load_heart, read_sample, read_shipped
+from qmedoid.datasets import HOW_TO_GET, read_sample, read_shipped
 from qmedoid.exceptions import DataError
 
 
@@ -45,22 +45,13 @@ class TestDigest:
         assert digest(dataclasses.replace(self.DATA, **change)) != digest(self.DATA)
 
 
-@pytest.mark.parametrize("name", LOADERS)
-def test_every_data_set_has_figures_of_the_paper_to_stand_beside(name):
-    assert "Fusion" in PAPER[load_dataset(name).name]
-
-
 def test_ordinal_numbers_the_categories_alphabetically():
     data, rows = load_numbered_heart(), list(csv.DictReader(read_shipped("heart.csv").decode().splitlines()))
-    assert data.X.shape == (918, 11)
     assert list(data.feature_names) == [name for name in rows[0] if name != "HeartDisease"]
-    slope = data.X[:, data.feature_names.index("ST_Slope")]
-    np.testing.assert_array_equal(slope, [["Down", "Flat", "Up"].index(row["ST_Slope"]) for row in rows])
-    sex = data.X[:, data.feature_names.index("Sex")]
-    np.testing.assert_array_equal(sex, [float(row["Sex"] == "M") for row in rows])
-    age = data.X[:, data.feature_names.index("Age")]
-    np.testing.assert_array_equal(age, [float(row["Age"]) for row in rows])
-
+    numbers = {"ST_Slope": ["Down", "Flat", "Up"].index, "Sex": ["F", "M"].index, "Age": float}
+    for name, number in numbers.items():
+        own = data.X[:, data.feature_names.index(name)]
+        np.testing.assert_array_equal(own, [number(row[name]) for row in rows])
     np.testing.assert_array_equal(data.y, load_heart().y)
 
 
@@ -72,12 +63,9 @@ def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
     assert pq.read_table(tmp_path / "a").equals(table)
 
 
-def test_sample_is_not_drawn_from_another_table():
+def test_sample_is_not_drawn_from_another_table(monkeypatch):
     with pytest.raises(DataError, match="lacks the numbers"):
         study_data.draw_sample(pa.table({"V1": [0.0, 1.0, 2.0, 3.0], "Class": [0, 0, 1, 0]}))
-
-
-def test_drawing_again_without_the_whole_table_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("QMEDOID_DATA", "no-such-folder")
     with pytest.raises(SystemExit, match=r"mlg-ulb/creditcardfraud.*set QMEDOID_DATA"):
         study_data.main()
@@ -86,9 +74,5 @@ def test_drawing_again_without_the_whole_table_says_how_to_get_it(monkeypatch):
 def test_the_sample_is_drawn_again_from_the_whole_table():
     path = Path(os.environ.get("QMEDOID_DATA", "")) / "creditcard.parquet"
     if not path.is_file():
-        pytest.skip(
-            "needs creditcard.parquet (the Kaggle set mlg-ulb/creditcardfraud as Parquet): "
-            "set QMEDOID_DATA to the folder that holds it"
-        )
-    whole = pq.read_table(path)
-    assert study_data.draw_sample(whole).equals(read_sample())
+        pytest.skip(f"needs the whole credit-card table. {HOW_TO_GET}")
+    assert study_data.draw_sample(pq.read_table(path)).equals(read_sample())

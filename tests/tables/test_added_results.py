@@ -9,11 +9,11 @@ import pytest
 from fitted_tables import fitted, score, with_column
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.explain.explaining import explain_record
-from qmedoid.explain.view import reason_text
+from qmedoid.explain.sentences import reason_text
 from qmedoid.saved import SavedModel
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ADDED, ScoreSettings
+from qmedoid.tables.results import ADDED, ResultColumns
+from qmedoid.tables.score_settings import ScoreSettings
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -90,7 +90,7 @@ def test_what_there_is_not_is_refused(case):
         model.score_table(table, add=["row", "prices"])
     with pytest.raises(ParameterError, match="'row' cannot be carried"):
         model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
-    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source")), ()).add == ("source", "row")
+    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source"))).add == ("source", "row")
 
 
 def test_models_without_probabilities_add_none():

@@ -224,7 +224,10 @@ def test_line_of_another_length_is_named(file, content, message):
             list(source.batches())
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,\x00\n", bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
+@pytest.mark.parametrize(
+    "content",
+    [b"a,b\n1,\x00\n", bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"],
+)
 def test_what_is_no_text_is_refused(file, content):
     with pytest.raises(DataError, match="zero bytes"):
         open_table(write(file, content))

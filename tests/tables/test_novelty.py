@@ -153,7 +153,7 @@ def test_novelty_is_saved_and_the_classifier_says_the_same(heart, tmp_path):
     odd = changed(new, Age=numbers(new, "Age") * 3)
     assert loaded.novelty_report(odd) == model.novelty_report(odd)
     np.testing.assert_array_equal(loaded.novelty(odd), classifier.novelty(odd))
-    assert ResultColumns(model.model, ScoreSettings(add=("novelty",)), ()).names[-1] == "novelty"
+    assert ResultColumns(model.model, ScoreSettings(add=("novelty",))).names[-1] == "novelty"
 
 
 def test_new_level_counts_as_new_as_often_as_it_should():

@@ -14,7 +14,7 @@ from few_trees import few_trees
 from outside import Outside
 from qmedoid import MedoidClassifier, load
 from qmedoid.datasets import shipped_path
-from qmedoid.explain.view import sentences
+from qmedoid.explain.sentences import sentences
 from qmedoid.metrics.texts import SMALLEST_FACTOR, column_text, odds_text
 
 TRAINING, RECORDS = 200, 20

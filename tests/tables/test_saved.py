@@ -73,13 +73,6 @@ def test_broken_contract_is_refused_or_warned_of(case):
             assert len(model.predict(broken, on_mismatch="warn")) == 80
 
 
-def test_renamed_columns_are_taken_with_a_warning(case):
-    table, _, model, _ = case
-    renamed = with_column(table, "x1", table["x1"], "X 1")
-    with pytest.warns(QMedoidWarning, match="'x1' is called 'X 1' here"):
-        np.testing.assert_array_equal(model.predict(renamed, on_mismatch="warn"), model.predict(table))
-
-
 def test_rows_are_explained_from_either_end(case):
     table, _, model, _ = case
     assert model.explain(table, -1) == model.explain(table, 79)

@@ -15,8 +15,8 @@ from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import decide_rows
 
 
-def columns(model, carried=(), names=None):
-    return ResultColumns(model, ScoreSettings(tuple(carried)), carried if names is None else names)
+def columns(model, carried=()):
+    return ResultColumns(model, ScoreSettings(tuple(carried)))
 
 
 def results(model, table, carried=()):
@@ -73,12 +73,13 @@ def test_carried_columns_come_first():
 
 def test_carried_columns_are_checked():
     model = fitted()[1].model_
-    columns(model, ["a", "b"], ["b", "a"])
+    given = pa.schema([("b", pa.int64()), ("a", pa.string())])
+    assert columns(model, ["a", "b"]).nothing(given).schema.names[:2] == ["a", "b"]
     with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: 'b', 'a'"):
-        columns(model, ["a", "c"], ["b", "a"])
+        columns(model, ["a", "c"]).nothing(given)
     for name in columns(model).names:
         with pytest.raises(ParameterError, match=f"'{name}' cannot be carried through"):
-            columns(model, [name])
+            columns(model, [name]).nothing(pa.schema([(name, pa.string())]))
 
 
 def test_operating_point_moves_margins_and_not_scores():

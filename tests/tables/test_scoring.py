@@ -8,7 +8,7 @@ import pytest
 from fitted_tables import fitted, raw_table, score, with_column
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.score_settings import ADDED
+from qmedoid.tables.results import ADDED
 from qmedoid.tables.scoring import TableReading
 
 

@@ -15,6 +15,7 @@ from qmedoid.model.contract import DATE_SPELLINGS, Contract, is_spelling
 from qmedoid.model.storage.forms import read
 from qmedoid.schema import RefusedError
 from qmedoid.tables import cells
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.numbers import find_spelling
@@ -207,12 +208,10 @@ NESTED = [
 
 @pytest.mark.parametrize("nested", NESTED, ids=lambda array: str(array.type).partition("<")[0])
 def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
-    from qmedoid.cli._training_rows import time_order
-
     with pytest.raises(DataError, match="holds no classes"):
         label_codes(pa.chunked_array([nested]), ("a", "b"))
     with pytest.raises(DataError, match="time column 't'"):
-        time_order(pa.chunked_array([nested]), "t")
+        in_time(tmp_path, nested)
     assert "are not read" in inferred(nested).left_out["a"]
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"a": nested}), path)
@@ -220,13 +219,18 @@ def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
         assert infer_columns(source.read(max_rows=5)[0]).left_out
 
 
-def test_time_column_may_hold_dates_with_the_day_first():
-    from qmedoid.cli._training_rows import time_order
+def in_time(folder, times):
+    """Rows of a table in the order of a time column."""
+    pq.write_table(pa.table({"t": times, "x": range(len(times)), "y": ["a", "b"] * 6}), folder / "times.parquet")
+    with open_table(folder / "times.parquet") as source:
+        settings = DatasetSettings(target="y", times="t")
+        return Dataset.read(source, settings, 100, np.random.default_rng(0)).time_order().tolist()
 
-    column = pa.chunked_array([["31.01.2024", "01.02.2023", "15.06.2023"]])
-    assert time_order(column, "t").tolist() == [1, 2, 0]
+
+def test_time_column_may_hold_dates_with_the_day_first(tmp_path):
+    assert in_time(tmp_path, ["31.01.2024", "01.02.2023", "15.06.2023"] * 4)[::4] == [1, 2, 0]
     with pytest.raises(DataError, match="ISO dates"):
-        time_order(pa.chunked_array([["soon", "later"]]), "t")
+        in_time(tmp_path, ["soon", "later"] * 6)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from qmedoid import MedoidClassifier
 from qmedoid.model.contract import Levels
-from qmedoid.tables.text_kinds import rows_per_day
+from qmedoid.tables.text_kinds import moments_of_text, rows_per_day
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,12 @@ def test_fit_of_arrays_and_of_three_classes_keeps_what_it_can():
 def test_rows_per_day_are_counted_from_dates_times_and_texts():
     days = [datetime.date(1969, 12, 31), datetime.date(2024, 2, 29), datetime.date(2024, 2, 29)]
     times = [datetime.datetime.combine(day, datetime.time(23, 59)) for day in days]
-    for column in (pa.array(days), pa.array(times), pa.array([str(day) for day in days])):
-        counted = rows_per_day(pa.chunked_array([column]), "when")
+    for column in (
+        pa.array(days),
+        pa.array(times),
+        moments_of_text(pa.array([str(day) for day in days]), "when", None),
+    ):
+        counted = rows_per_day(column)
         assert (counted.days.tolist(), counted.counts.tolist()) == ([-1, 19782], [1, 2])
     for column in (pa.array([1, 2, 2]), pa.array([1.5, 2.0]), pa.array([datetime.time(1, 2)])):
-        assert rows_per_day(pa.chunked_array([column]), "when") is None
+        assert rows_per_day(column) is None

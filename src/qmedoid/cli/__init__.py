@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from qmedoid.cli._output import (
+from qmedoid.cli.output import (
     DATA,
     FAILED,
     INTERRUPTED,

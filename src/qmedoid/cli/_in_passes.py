@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from qmedoid._version import __version__
-from qmedoid.cli._fitting import Fitting, share_or_file, with_time_limit
-from qmedoid.cli._output import keeps, note, progress_bar
-from qmedoid.cli._training_rows import (
-    Labeled,
-    asked_missing,
-    check_group_type,
-    check_names,
-    fit_roles,
-    takes_numbers,
-)
+from qmedoid.cli._fitting import fit_dataset, notes_of_fit, share_or_file, with_time_limit
+from qmedoid.cli._training_rows import dataset_settings
 from qmedoid.cli.documents import FitPassesDict
+from qmedoid.cli.output import keeps, note, progress_bar
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
 from qmedoid.spelling import number_of
+from qmedoid.tables.dataset import Dataset, DatasetSettings, check_group_type, check_names
 from qmedoid.tables.roles import Role
+from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import refuse_quantity
 
 if TYPE_CHECKING:
@@ -39,50 +34,57 @@ _MOST_NOTES = 10
 
 
 class Asked(NamedTuple):
-    """A fit in passes: who goes through the partitions, what was counted, and settings."""
+    """A fit in passes: who goes through the partitions, what was counted, and settings of the table and of the fit."""
 
     runner: Any
     counted: Any
-    settings: Any
+    settings: DatasetSettings
+    how: dict[str, Any]
     folder: Any
 
 
-@contextmanager
-def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
-    """What a fit in passes needs; None where the table is to be read as a whole."""
-    from qmedoid.large.fit_sample import PassSettings
-    from qmedoid.large.passes import count_rows
-    from qmedoid.large.runner import file_table
-    from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
+def memory_of(options: "FitOptions") -> int | None:
+    """Bytes beyond which a table is fitted in passes; None where it is read as a whole in any case."""
+    from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes
 
     memory = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory)
     is_asked = options.memory is not None or options.resume or options.dask is not None
-    if options.table == "-" or (options.max_rows is not None and not is_asked):
-        if is_asked:
-            raise ParameterError(
-                "A pipe can be read once, and a fit in passes reads its table several times: give files."
-            )
+    if options.table == "-" and is_asked:
+        raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
+    return None if options.table == "-" or (options.max_rows is not None and not is_asked) else memory
+
+
+@contextmanager
+def asked_passes(
+    options: "FitOptions", output: Path, source: TableSource, memory: int | None
+) -> Iterator[Asked | None]:
+    """What a fit in passes needs; None where the table is to be read as a whole."""
+    from qmedoid.large.passes import count_rows
+    from qmedoid.large.runner import file_table
+    from qmedoid.large.split import needed_bytes, sizes_for, width_of
+
+    if memory is None:
+        yield None
+        return
+    width = width_of(source.schema)
+    sizes_for(memory, width)  # too little memory is refused before anything is read
+    # How many rows a text has is not known before it is read.
+    is_small = (source.n_bytes or 0) <= _SMALL
+    if source.n_rows is not None:
+        is_small = needed_bytes(source.n_rows, width) <= memory
+    if not is_small and options.max_rows is not None and needed_bytes(options.max_rows, width) > memory:
+        raise ParameterError(
+            f"A fit of --max-rows {options.max_rows:,} rows needs about {needed_bytes(options.max_rows, width):,} "
+            "bytes: give more --memory or fewer rows, or leave --max-rows out for a fit in passes."
+        )
+    if is_small or options.max_rows is not None:
         yield None
         return
     table = file_table(options.table, delimiter=options.delimiter, decimal=options.decimal)
-    width = width_of(table.schema)
-    sizes_for(memory, width)  # too little memory is refused before anything is read
-    # How many rows a text has is not known before it is read.
-    if (table.n_bytes <= _SMALL) if table.n_rows is None else (needed_bytes(table.n_rows, width) <= memory):
-        yield None
-        return
-    if options.max_rows is not None:
-        if needed_bytes(options.max_rows, width) > memory:
-            raise ParameterError(
-                f"A fit of --max-rows {options.max_rows:,} rows needs about {needed_bytes(options.max_rows, width):,} "
-                "bytes: give more --memory or fewer rows, or leave --max-rows out for a fit in passes."
-            )
-        yield None
-        return
-    roles = fit_roles(options)
-    check_names(table.schema.names, table.description, [options.target, *roles])
-    if options.group_column is not None:
-        check_group_type(options.group_column, table.schema.field(options.group_column).type)
+    settings = dataset_settings(options, source.names)
+    check_names(source.names, source.description, [options.target, *settings.all_roles])
+    if settings.groups is not None:
+        check_group_type(settings.groups, source.schema.field(settings.groups).type)
     folder = None
     if options.resume:
         from qmedoid.large.runner import SummaryFolder
@@ -97,23 +99,13 @@ def asked_passes(options: "FitOptions", output: Path) -> Iterator[Asked | None]:
                 keeps("nothing was written")
             yield None
             return
-        if not takes_numbers(options):
+        if not settings.takes_numbers:
             _refuse_quantity(table, options.target, counted)
         test = _test_share(options)
-        _check_first_rows(table, counted.notes, roles)
-        settings = PassSettings(
-            options.target,
-            roles,
-            test,
-            options.test != type(options).test,
-            memory,
-            options.group_column,
-            options.time_column,
-            options.date_order,
-            options.seed,
-            asked_missing(options, table.schema.names),
-        )
-        yield Asked(runner, counted, settings, folder)
+        _check_first_rows(table, counted.notes, settings.all_roles)
+        is_asked = options.test != type(options).test
+        how = {"test": test, "is_asked": is_asked, "memory": memory, "seed": options.seed}
+        yield Asked(runner, counted, settings, how, folder)
 
 
 def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
@@ -180,10 +172,10 @@ def _runner(options: "FitOptions", table: Any, folder: Any, on_rows: Any) -> Ite
 
         require_dask("--dask")
         from qmedoid.large.runner import file_runner
-        from qmedoid.large.workers import connected, pass_workers
+        from qmedoid.large.workers import connected, results_by
 
         with connected(options.dask) as client:
-            yield file_runner(table, pass_workers(client).results, folder=folder, on_rows=on_rows)
+            yield file_runner(table, results_by(client), folder=folder, on_rows=on_rows)
         return
     from qmedoid.large.runner import file_runner
 
@@ -212,27 +204,21 @@ def _bar() -> Iterator[Any]:
 def run_passes(asked: Asked, classifier: Any, options: "FitOptions", limit: TimeLimit) -> Any:
     """Fit in passes; the fit of the sample is kept as well where passes are."""
     from qmedoid.large.fit import fit_in_passes
-    from qmedoid.large.fit_sample import Sampled
+    from qmedoid.large.fit_sample import dataset_digest
 
-    def fit_sample(sampled: Sampled) -> tuple[Any, list[str]]:
-        key = sampled.digest(__version__, _asked_of(options))
+    def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
+        key = dataset_digest(sampled, __version__, _asked_of(options))
         known = None if asked.folder is None else asked.folder.get_bytes(f"fit-{key}")
         if known is not None:
             head, _, content = known.partition(b"\n")
             return read_model(content).model, json.loads(head)
-        roles: dict[str, Role] = dict(asked.settings.roles)
-        train = Labeled(
-            sampled.table, pa.chunked_array([pa.array(sampled.labels.tolist())]), sampled.rows, roles, sampled.table
-        )
-        fitting = Fitting(options, roles, sampled.inferred, None, sampled.totals)
-        fitted, model = fitting.fit(classifier, train, sampled.groups, sampled.weights)
-        model = with_time_limit(model, limit)
-        notes = [one for one in fitted.notes_ if one not in fitted._left_out_notes]
+        fitted, model = fit_dataset(options, classifier, sampled)
+        model, notes = with_time_limit(model, limit), notes_of_fit(fitted)
         if asked.folder is not None:
             asked.folder.put_bytes(f"fit-{key}", json.dumps(notes).encode() + b"\n" + model_bytes(model))
         return model, notes
 
-    return fit_in_passes(classifier, asked.runner, asked.counted, asked.settings, fit_sample)
+    return fit_in_passes(classifier, asked.runner, asked.counted, asked.settings, fit_sample, **asked.how)
 
 
 def _asked_of(options: "FitOptions") -> str:

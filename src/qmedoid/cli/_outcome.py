@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.cli._fitting import Judged
-from qmedoid.cli._output import grid, plain_console, print_metrics, print_operating, shown
+from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating, shown
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
@@ -16,7 +16,8 @@ from qmedoid.report.verdict import alert_ceiling, verdict
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
-    from qmedoid.estimators.comparison import Comparison, Spread
+    from qmedoid.estimators.comparison import Comparison
+    from qmedoid.estimators.documents import ComparedMethodDict
 
 # Classes whose figures are shown one by one without --verbose.
 _FEW_CLASSES = range(3, 11)
@@ -270,7 +271,7 @@ def print_comparison(comparison: "Comparison", title: str, *, verbose: bool) -> 
     is_two = comparison.best("roc_auc") is not None
     shown = [name for name in _TITLES if verbose or not is_two or name != "macro_f1"]
     figures = [name for name in shown if comparison.best(name) is not None]
-    versus = any(one.difference is not None for one in comparison.methods)
+    versus = any(one["log_loss_difference"] is not None for one in comparison.methods)
     names = ["", _TITLES["log_loss"], *(["minus ours"] if versus else []), *(_TITLES[name] for name in figures[1:])]
     console.print(grid(names, list(_table_rows(comparison, figures, versus))))
     if versus:
@@ -284,18 +285,19 @@ def print_comparison(comparison: "Comparison", title: str, *, verbose: bool) -> 
 
 def _table_rows(comparison: "Comparison", figures: Sequence[str], versus: bool) -> Iterator[list[str]]:
     for one in comparison.methods:
-        cells = [_marked(comparison, name, one.figures[name]) for name in figures]
-        found = one.difference
+        cells = [_marked(comparison, one, name) for name in figures]
+        found = one["log_loss_difference"]
         if versus:
-            cells.insert(1, "" if found is None else f"{found.mean:+.4f} ± {found.error:.4f}")
-        yield [one.name, *cells]
+            cells.insert(1, "" if found is None else f"{found['mean']:+.4f} ± {found['error']:.4f}")
+        yield [one["name"], *cells]
 
 
-def _marked(comparison: "Comparison", name: str, spread: "Spread | None") -> str:
-    if spread is None:
+def _marked(comparison: "Comparison", method: "ComparedMethodDict", name: str) -> str:
+    mean, error = cast("float | None", method[name]), method["errors"][name]  # type: ignore[literal-required]
+    if mean is None:
         return "– "
-    text = f"{spread.mean:.4f}" + ("" if spread.error is None else f" ± {spread.error:.4f}")
+    text = f"{mean:.4f}" + ("" if error is None else f" ± {error:.4f}")
     if name == "fit_seconds":
-        text = f"{spread.mean:.{2 if spread.mean < 10 else 0}f}"
+        text = f"{mean:.{2 if mean < 10 else 0}f}"
     # Alone, ours is the best of every column, and that says nothing.
-    return text + ("*" if len(comparison.methods) > 1 and spread.mean == comparison.best(name) else " ")
+    return text + ("*" if len(comparison.methods) > 1 and mean == comparison.best(name) else " ")

@@ -302,15 +302,16 @@ def _write(formatter: Any, parts: dict[str, list[tuple[str, str]]]) -> None:
 
 
 def load_command(name: str) -> Any:
-    """A command with its options: those are the fields of what its function takes, and the docstring is the help."""
+    """A command with its options: parameters of its function, or fields of the class that it takes, with their help."""
     runs = next(commands[name][0] for commands in COMMANDS.values() if name in commands)
     module, function = runs.split(".")
     run = getattr(import_module(f"qmedoid.cli.{module}"), function)
-    (kind,) = (hint for key, hint in get_type_hints(run).items() if key != "return")
+    takes_class = [*inspect.signature(run).parameters] == ["options"]
+    kind = get_type_hints(run)["options"] if takes_class else run
 
     def call(**given: Any) -> Any:
         try:
-            return run(kind(**given))
+            return run(kind(**given)) if takes_class else run(**given)
         except ModelError:
             _refuse_swapped(given.get("model"), given.get("table"))
             raise

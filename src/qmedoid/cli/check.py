@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
-from qmedoid.cli._training_rows import asked_missing, asked_roles, read_rows
+import numpy as np
+
+from qmedoid.cli._training_rows import MOST_ROWS, dataset_settings, open_source
 from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, flag, option
+from qmedoid.cli.output import DATA, OK, grid, plain_console, print_json, shown
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
+from qmedoid.tables.dataset import read_rows
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
@@ -34,16 +37,18 @@ class CheckOptions(TableOptions):
 def run(options: CheckOptions) -> int:
     """Print the report, and give the exit code: with ``--strict`` that of unusable data if there are problems."""
     keep_pandas_away()
-    read = read_rows(options, asked_roles(options))
+    with open_source(options) as source:
+        settings, rng = dataset_settings(options, source.names), np.random.default_rng(options.seed)
+        table, _, notes = read_rows(source, settings, options.max_rows or MOST_ROWS, rng, tuple(settings.all_roles))
     checked = check_rows(
-        read.table,
+        table,
         options.target,
-        read.roles,
+        settings.all_roles,
         date_order=options.date_order,
-        first_row=read.first_row,
-        missing=asked_missing(options, read.table.column_names),
+        first_row=source.first_row,
+        missing=settings.missing,
     )
-    report = {"table": Path(options.table).name, "notes": read.notes, **checked}
+    report = {"table": Path(options.table).name, "notes": notes, **checked}
     if options.json:
         print_json(report)
     else:

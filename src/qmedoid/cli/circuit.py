@@ -9,18 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from qmedoid.cli._output import (
-    facts,
-    grid,
-    keeps,
-    note,
-    plain_console,
-    print_json,
-    progress_bar,
-    reading_bar,
-    shown,
-    tell,
-)
 from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
 from qmedoid.cli.options import (
     DEVICE,
@@ -36,21 +24,29 @@ from qmedoid.cli.options import (
     flag,
     option,
 )
+from qmedoid.cli.output import (
+    facts,
+    grid,
+    keeps,
+    note,
+    plain_console,
+    print_json,
+    progress_bar,
+    reading_bar,
+    shown,
+    tell,
+)
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.quantum.circuit_export import circuit_of_record, export_circuit
 from qmedoid.quantum.documents import CircuitRunDict
-from qmedoid.quantum.measuring import plan_measurement
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
-    from qmedoid.quantum.devices import Device
-    from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings
-    from qmedoid.quantum.measuring import Records
-    from qmedoid.quantum.runs.folder import RunFolder
+    from qmedoid.arrays import Array
+    from qmedoid.quantum import Device, MeasurementPlan, MeasurementSettings, RunFolder
 
 _SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
 _TRAINED = ("records", "circuits", "calibration_circuits", "jobs", *_SHAPE[2:])
@@ -103,7 +99,7 @@ class CircuitExportOptions(ReadingOptions):
 
 def export(options: CircuitExportOptions) -> None:
     """Write a circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
-    from qmedoid.quantum.circuits.export import METADATA, drawing, qasm2_text, qasm_text, qpy_bytes
+    from qmedoid.quantum import drawing, qasm2_text, qasm_text, qpy_bytes
 
     if (options.table is None) != (options.row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -120,7 +116,7 @@ def export(options: CircuitExportOptions) -> None:
             file.write(content)
     if options.json:
         text = base64.b64encode(content).decode() if options.format == "qpy" else content.decode()
-        document: CircuitExportDict = {"format": options.format, "description": circuit.metadata[METADATA]}
+        document: CircuitExportDict = {"format": options.format, "description": circuit.metadata["qmedoid"]}
         document |= {"content": text} if options.output == "-" else {"output": options.output}
         print_json(document)
     elif options.output == "-":
@@ -129,6 +125,8 @@ def export(options: CircuitExportOptions) -> None:
 
 
 def _exported(options: CircuitExportOptions) -> "QuantumCircuit":
+    from qmedoid.quantum import circuit_of_record, export_circuit
+
     keep_pandas_away()
     loaded = load_file(options.model)
     asked: dict[str, Any] = {
@@ -237,37 +235,35 @@ class CircuitRunOptions(MeasureOptions):
 
 def plan(options: CircuitPlanOptions) -> None:
     """Print what a measurement takes."""
-    from qmedoid.quantum.devices import as_device
+    from qmedoid.quantum import as_device
 
-    loaded, records, settings = _asked(options)
+    loaded, columns, settings = _asked(options)
     device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-    _tell_plan(options, _planned(loaded, records, settings, device))
+    _tell_plan(options, _planned(loaded, columns, settings, device))
 
 
 def run(options: CircuitRunOptions) -> None:
     """Measure, and print what was found; a finished run is printed again."""
-    from qmedoid.quantum.devices import as_device
-    from qmedoid.quantum.runs.folder import RunFolder, asked_for
+    from qmedoid.quantum import RunFolder, as_device, asked_for, records_digest
 
-    loaded, records, settings = _asked(options)
+    loaded, columns, settings = _asked(options)
     if options.dry_run:
         device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-        _tell_plan(options, _planned(loaded, records, settings, device), for_run=True)
+        _tell_plan(options, _planned(loaded, columns, settings, device), for_run=True)
         return
-    about = {"model": loaded.sha256, "records": records.sha256}
+    about = {"model": loaded.sha256, "records": records_digest(columns)}
     with RunFolder(options.output) as folder:
-        folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, records.n_rows, **about))
+        folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, len(columns[0]), **about))
         was_finished = folder.is_finished
         if not was_finished:
             device = folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-            _measure(options, _planned(loaded, records, settings, device), folder, about)
+            _measure(options, _planned(loaded, columns, settings, device), folder, about)
         _tell_run(options, folder, was_finished=was_finished)
 
 
-def _asked(options: MeasureOptions) -> tuple[ModelFile, "Records", "MeasurementSettings"]:
+def _asked(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "MeasurementSettings"]:
     """A model, the records that are measured, and how."""
-    from qmedoid.quantum.measurement import MeasurementSettings
-    from qmedoid.quantum.measuring import read_records
+    from qmedoid.quantum import MeasurementSettings, read_records
 
     if options.budget is not None and options.shots != "auto":
         raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
@@ -277,15 +273,17 @@ def _asked(options: MeasureOptions) -> tuple[ModelFile, "Records", "MeasurementS
     loaded = load_file(options.model)
     with reading_bar("reading") as progress:
         how: dict[str, Any] = {"limit": options.limit, "on_mismatch": options.on_mismatch, **options.dialect}
-        records = read_records(loaded.model, options.table, on_progress=progress, **how)
-    return loaded, records, settings
+        columns = read_records(loaded.model, options.table, on_progress=progress, **how)
+    return loaded, columns, settings
 
 
 def _planned(
-    loaded: ModelFile, records: "Records", settings: "MeasurementSettings", device: "Device"
+    loaded: ModelFile, columns: "list[Array]", settings: "MeasurementSettings", device: "Device"
 ) -> "MeasurementPlan":
+    from qmedoid.quantum import plan_measurement
+
     how = {name: one for name, one in vars(settings).items() if name != "seed"}
-    return plan_measurement(loaded.model, records.columns, device, seed=settings.seed, **how)
+    return plan_measurement(loaded.model, columns, device, seed=settings.seed, **how)
 
 
 def _measure(
@@ -306,7 +304,7 @@ def _measure(
 
 
 def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
-    from qmedoid.quantum.runs.writing import planned, where
+    from qmedoid.quantum.runs.page import planned, where
 
     for one in made.notes:
         note(one)
@@ -344,7 +342,7 @@ def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
-    from qmedoid.quantum.runs.writing import duration
+    from qmedoid.quantum.runs.page import duration
 
     found = document["plan"]
     expected, trained = found["expected"], found["trained_circuit"]

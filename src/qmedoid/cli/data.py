@@ -1,15 +1,15 @@
 """``qmedoid data``: the data sets of the paper."""
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
 import pyarrow as pa
 
-from qmedoid.cli._output import grid, note, plain_console, print_json, tell
 from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict, DataWhereDict
-from qmedoid.cli.options import OUTPUT, Force, Options, Text, argument, option
+from qmedoid.cli.options import OUTPUT, Force, Json, Text, argument, command, option
+from qmedoid.cli.output import grid, note, plain_console, print_json, tell
 from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage.atomic import check_unchanged
@@ -18,50 +18,11 @@ from qmedoid.tables.writing import check_output, open_sink
 _Name = Annotated[str, argument("NAME", "Name of the data set.")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataListOptions(Options):
+@command("qmedoid data list")
+def list_sets(*, json: Json = False) -> None:
     """List the data sets, and where each comes from."""
-
-    examples = ("qmedoid data list",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataWhereOptions(Options):
-    """Print the path of a data set's file on this machine."""
-
-    examples = ("qmedoid data where heart",)
-
-    name: _Name
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataFetchOptions(Options):
-    """Write a data set to a file.
-
-    One that is not on this machine is downloaded and checked first.
-    """
-
-    most_used = ("output", "force", "json")
-    examples = ("qmedoid data fetch heart -o heart.csv",)
-
-    name: _Name
-    output: Annotated[
-        Text,
-        option(
-            OUTPUT,
-            "FILE",
-            "File to write, CSV or Parquet. Default: NAME.csv, or NAME.parquet for a large one.",
-            "--output",
-            "-o",
-        ),
-    ] = None
-    force: Force = False
-
-
-def list_sets(options: DataListOptions) -> None:
-    """Print a line for every data set."""
     found = [(name, known, *status(name)) for name, known in CATALOG.items()]
-    if options.json:
+    if json:
         sets = {
             name: cast("DataSetDict", {**asdict(known), "here": word != "absent", "status": word, "problem": problem})
             for name, known, word, problem in found
@@ -83,9 +44,9 @@ def list_sets(options: DataListOptions) -> None:
             note(problem)
 
 
-def where(options: DataWhereOptions) -> None:
-    """Print the path of a data set's file."""
-    name = options.name
+@command("qmedoid data where heart")
+def where(name: _Name, *, json: Json = False) -> None:
+    """Print the path of a data set's file on this machine."""
     path, known = locate(name), entry(name)
     if path is None:
         hint = f"'qmedoid data fetch {name}' writes it to a file"
@@ -93,25 +54,41 @@ def where(options: DataWhereOptions) -> None:
             hint += ", after a download; or set QMEDOID_DATA to the folder that holds it"
         raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
     document: DataWhereDict = {"name": name, "path": str(path)}
-    print_json(document) if options.json else print(path)
+    print_json(document) if json else print(path)
 
 
-def fetch(options: DataFetchOptions) -> None:
-    """Write a data set to a file, by default NAME.csv (NAME.parquet for the large ones) in the current folder.
+@command("qmedoid data fetch heart -o heart.csv", most_used=("output", "force", "json"))
+def fetch(
+    name: _Name,
+    *,
+    json: Json = False,
+    output: Annotated[
+        Text,
+        option(
+            OUTPUT,
+            "FILE",
+            "File to write, CSV or Parquet. Default: NAME.csv, or NAME.parquet for a large one.",
+            "--output",
+            "-o",
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a data set to a file.
 
-    A file that is there already and holds something else is left as it is, and refused.
+    One that is not on this machine is downloaded and checked first.
     """
-    name, known = options.name, entry(options.name)
-    out = options.output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
+    known = entry(name)
+    out = output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
     check_output(out)
     table = table_of(name)
-    if not options.force and Path(out).is_file():
+    if not force and Path(out).is_file():
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / Path(out).name
             _write(table, str(again))
             check_unchanged(out, again.read_bytes())
     _write(table, out)
-    if options.json:
+    if json:
         document: DataFetchDict = {"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target}
         print_json(document)
     else:

@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,12 @@ import numpy as np
 from rich.text import Text
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.cli._fitting import Fitting, held_out_report, make_classifier, timed
-from qmedoid.cli._output import keeps, plain_console, print_json, shown, tell
-from qmedoid.cli._training_rows import read_labeled, split_table
+from qmedoid.cli._fitting import fit_dataset, held_out_report, make_classifier, timed
+from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
-from qmedoid.cli.options import EVALUATION, OUTPUT, Options, option
+from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
+from qmedoid.cli.output import keeps, plain_console, print_json, shown, tell
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text
@@ -28,7 +28,6 @@ from qmedoid.report.summary import check_output
 from qmedoid.report.verdict import verdict
 from qmedoid.saved import load
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.kinds import infer_columns
 
 NAME, OF_CLASS = "heart", ("has no heart disease", "has heart disease")
 """The table, and what its classes mean."""
@@ -40,37 +39,30 @@ _SQUARES, _LETTERS = "□■", ".#"
 _COLORS = ("#3b8fd6", "#d9602a")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DemoOptions(Options):
+@command("qmedoid demo", most_used=("output", "seed", "json"))
+def run(
+    *,
+    json: Json = False,
+    output: Annotated[
+        Path | None, option(OUTPUT, "FOLDER", "Folder of the files. Default: qmedoid-demo.", "--output", "-o")
+    ] = None,
+    seed: Annotated[int, option(EVALUATION, "N", "Seed of the split and of the fit.", min=0)] = 0,
+) -> None:
     """Fit a shipped table, explain a decision and write a report.
 
     918 patients, with and without heart disease.
     """
-
-    most_used = ("output", "seed", "json")
-    examples = ("qmedoid demo",)
-
-    output: Annotated[
-        Path | None, option(OUTPUT, "FOLDER", "Folder of the files. Default: qmedoid-demo.", "--output", "-o")
-    ] = None
-    seed: Annotated[int, option(EVALUATION, "N", "Seed of the split and of the fit.", min=0)] = 0
-
-
-def run(options: DemoOptions) -> None:
-    """Fit, say how good the model is, draw its test rows, explain one of them, and write the page."""
     keep_pandas_away()
-    began, files = time.perf_counter(), _write_table(options.output or Path(FOLDER))
-    if not options.json:
+    began, files = time.perf_counter(), _write_table(output or Path(FOLDER))
+    if not json:
         tell(f"A model learns from 3 of 4 patients in {shown(files['table'])}; the others are its test.")
     # What ``qmedoid fit heart.csv --target HeartDisease`` fits.
-    fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=options.seed)
-    data = read_labeled(fit, {})
-    inferred = infer_columns(data.table, skip={fit.target}, roles=data.roles)
-    learned = [column.name for column in inferred.columns]
-    train, _, test, groups = split_table(data, fit, learned, 0.0, float(fit.test))
+    fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=seed)
+    with open_source(fit) as source:
+        data = read_dataset(fit, source)
+    train, _, test = data.split(0.0, float(fit.test), fit.seed)
     assert test is not None
-    fitting = Fitting(fit, data.roles, inferred, None)
-    (_, model), fit_seconds = timed(lambda: fitting.fit(make_classifier(fit), train, groups))
+    (_, model), fit_seconds = timed(lambda: fit_dataset(fit, make_classifier(fit), train))
     report, _, judged = held_out_report(model, test)
     save_model(replace(model, metrics={"training_rows": len(train.table), "held_out": report}), files["model"])
     keeps(f"{files['model']} was written before")
@@ -83,7 +75,7 @@ def run(options: DemoOptions) -> None:
     saved.report(files["report"], data.table)
     seconds = round(time.perf_counter() - began, 1)
     strips = count_strips(is_positive, probability)
-    if options.json:
+    if json:
         table_file, model_file, report_file = (str(files[name]) for name in ("table", "model", "report"))
         document: DemoDict = {
             "rows": {"training": len(train.table), "test": len(test.rows)},

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
+from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
-from qmedoid.report.diff_documents import DiffDecisionsDict, DiffDict
+from qmedoid.report.documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
@@ -19,15 +19,15 @@ from qmedoid.tables.difference import BrokenContractError
 _VALUES, _NAMED = 40, 3
 # Of what models showed on held-out rows.
 _METRICS = (
-    "accuracy",
-    "macro_f1",
-    "log_loss",
-    "roc_auc",
-    "pr_auc",
-    "precision",
-    "recall",
-    "alert_rate",
-    "training_rows",
+    ".accuracy",
+    ".macro_f1",
+    ".log_loss",
+    ".roc_auc",
+    ".pr_auc",
+    ".precision",
+    ".recall",
+    ".alert_rate",
+    ".training_rows",
 )
 
 
@@ -118,18 +118,19 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         changes = [f"{what} {_names(part[what])}" for what in ("added", "removed") if part[what]]
         yield f"{title}: {'; '.join(changes) if changes else 'the same'}"
     for column in found.columns["changed"]:
-        yield f"~ {shown(column['name'])}: " + "; ".join(_column_changes(column))
+        said = []
+        for what, change in column.items():
+            if isinstance(change, list) and what.startswith("levels_"):
+                said.append(f"levels {what.removeprefix('levels_')}: {_names(change)}")
+            elif isinstance(change, list):
+                said.append(f"{what} was {_text(change[0])}, is {_text(change[1])}")
+        yield f"~ {shown(column['name'])}: {'; '.join(said)}"
     for one in found.columns["left_out"]:
-        was, now = (
-            "used, or not there" if why is None else f"left out ({shown(why)})" for why in (one["old"], one["new"])
-        )
+        pair = one["old"], one["new"]
+        was, now = ("used, or not there" if why is None else f"left out ({shown(why)})" for why in pair)
         yield f"~ {shown(one['name'])}: was {was}, is {now}"
-    medoids, groups = found.medoids, found.groups
-    yield (
-        f"medoids (by their {medoids['matched_by']}): {medoids['kept']:,} kept, {len(medoids['added']):,} added, "
-        f"{len(medoids['removed']):,} removed"
-    )
-    yield f"groups: {groups['kept']:,} kept, {len(groups['added']):,} added, {len(groups['removed']):,} removed"
+    for title, of in ((f"medoids (by their {found.medoids['matched_by']})", found.medoids), ("groups", found.groups)):
+        yield f"{title}: {of['kept']:,} kept, {len(of['added']):,} added, {len(of['removed']):,} removed"
     listed = [one for one in found.values if _is_listed(one["name"])]
     if listed:
         rows = [(shown(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
@@ -145,8 +146,7 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
 def _is_listed(name: str) -> bool:
     """Whether a value is printed: of what a model showed, the main figures."""
     if name.startswith("metrics."):
-        is_main = name.endswith(tuple(f".{one}" for one in _METRICS)) and ".classes." not in name
-        return is_main and not name.startswith("metrics.parent.")
+        return name.endswith(_METRICS) and ".classes." not in name and not name.startswith("metrics.parent.")
     return not name.startswith("operating.counts.")
 
 
@@ -170,14 +170,6 @@ def _record(one: Mapping[str, Any]) -> tuple[str, ...]:
     parts = sorted([*(one["columns"] or ()), *(one["terms"] or ())], key=lambda part: -abs(part["change"]))
     moved = ", ".join(f"{shown(part['name'])} {part['change']:+.3g}" for part in parts[:_NAMED] if part["change"])
     return f"{one['row']}", shown(one["old"]), shown(one["new"]), chances, moved
-
-
-def _column_changes(column: Mapping[str, Any]) -> Iterator[str]:
-    for what, change in column.items():
-        if what.startswith("levels_"):
-            yield f"levels {what.removeprefix('levels_')}: {_names(change)}"
-        elif what != "name":
-            yield f"{what} was {_text(change[0])}, is {_text(change[1])}"
 
 
 def _names(names: Any) -> str:

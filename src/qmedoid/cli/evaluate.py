@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from qmedoid.cli._output import (
+from qmedoid.cli.documents import EvaluateDict
+from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
+from qmedoid.cli.output import (
     note,
     plain_console,
     print_budgets,
@@ -15,8 +17,6 @@ from qmedoid.cli._output import (
     shown,
     tell_cut,
 )
-from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
@@ -82,7 +82,12 @@ def run(options: EvaluateOptions) -> None:
     is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None
     if isinstance(stored, Mapping):
-        report, said = cast("EvaluationDict", stored), [_all_seen(int((codes == SEEN).sum()), stored["rows"])]
+        report = cast("EvaluationDict", stored)
+        said = [
+            f"all {(codes == SEEN).sum():,} rows with a class were seen in fitting, so they do not show how good the "
+            f"model is on new rows: these figures are of the {stored['rows']:,} rows that the fit held out (--all-rows "
+            "counts the table)"
+        ]
     else:
         report = labeled_report(loaded, codes, decided, hashes)
         said = report_notes(loaded, report)
@@ -129,11 +134,3 @@ def run(options: EvaluateOptions) -> None:
         print_budgets(spent, "labeled rows")
     if point is not None:
         tell_cut(loaded)
-
-
-def _all_seen(seen: int, rows: int) -> str:
-    """That a table has no new row, and of which rows the figures are."""
-    return (
-        f"all {seen:,} rows with a class were seen in fitting, so they do not show how good the model is on new rows: "
-        f"these figures are of the {rows:,} rows that the fit held out (--all-rows counts the table)"
-    )

@@ -1,12 +1,11 @@
 """``qmedoid export``: a model in another language."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from qmedoid.cli._output import note, print_json, shown
 from qmedoid.cli.documents import ExportDict
-from qmedoid.cli.options import OUTPUT, Force, ModelPath, Options, Text, option
+from qmedoid.cli.options import OUTPUT, Force, Json, ModelPath, Text, command, option
+from qmedoid.cli.output import note, print_json, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load
@@ -15,50 +14,40 @@ LARGE = 5_000_000
 """Bytes of a file from which on its size is noted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions(Options):
+@command(
+    "qmedoid export patients.qmedoid --format sql --dialect postgres",
+    "qmedoid export patients.qmedoid --format onnx -o patients.onnx",
+    most_used=("format", "output", "dialect", "table", "force", "json"),
+)
+def run(
+    model: ModelPath,
+    *,
+    json: Json = False,
+    format: Annotated[
+        Literal["js", "sql", "onnx"],
+        option(OUTPUT, "FORMAT", "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph)."),
+    ],
+    dialect: Annotated[
+        Literal["duckdb", "sqlite", "postgres"] | None,
+        option(OUTPUT, "NAME", "Database that the SQL is for: duckdb, sqlite or postgres. Default: duckdb."),
+    ] = None,
+    table: Annotated[Text, option(OUTPUT, "NAME", "Table that the SQL selects from. Default: records.")] = None,
+    force: Force = False,
+    output: Annotated[
+        Path | None,
+        option(OUTPUT, "FILE", "File to write. Default: the model's name with the format's ending.", "--output", "-o"),
+    ] = None,
+) -> None:
     """Write a model as JavaScript, SQL or ONNX, to deploy it.
 
     What is written scores records without Python.
     """
-
-    most_used = ("format", "output", "dialect", "table", "force", "json")
-    examples = (
-        "qmedoid export patients.qmedoid --format sql --dialect postgres",
-        "qmedoid export patients.qmedoid --format onnx -o patients.onnx",
-    )
-
-    model: ModelPath
-    format: Annotated[
-        Literal["js", "sql", "onnx"],
-        option(OUTPUT, "FORMAT", "What to write: js (JavaScript), sql (one SELECT) or onnx (a graph)."),
-    ]
-    dialect: Annotated[
-        Literal["duckdb", "sqlite", "postgres"] | None,
-        option(OUTPUT, "NAME", "Database that the SQL is for: duckdb, sqlite or postgres. Default: duckdb."),
-    ] = None
-    table: Annotated[Text, option(OUTPUT, "NAME", "Table that the SQL selects from. Default: records.")] = None
-    force: Force = False
-    output: Annotated[
-        Path | None,
-        option(OUTPUT, "FILE", "File to write. Default: the model's name with the format's ending.", "--output", "-o"),
-    ] = None
-
-
-def run(options: ExportOptions) -> None:
-    """Write the export and say what was written."""
-    path = options.output or Path(options.model).with_suffix(f".{options.format}")
+    path = output or model.with_suffix(f".{format}")
     if str(path) == "-":
         raise ParameterError("The output of an export must be a file: give -o FILE.")
-    saved = load(options.model)
+    saved = load(model)
     written = export_model(
-        saved.model,
-        path,
-        format=options.format,
-        dialect=options.dialect,
-        table=options.table,
-        force=options.force,
-        sha256=saved.sha256,
+        saved.model, path, format=format, dialect=dialect, table=table, force=force, sha256=saved.sha256
     )
     if written.bytes > LARGE:
         note(
@@ -66,7 +55,7 @@ def run(options: ExportOptions) -> None:
             "many terms: what reads it will need time and memory for that. A model of fewer columns, or with fewer "
             "medoids (n_medoids), is smaller."
         )
-    if options.json:
+    if json:
         document: ExportDict = {
             "output": str(written.path),
             "format": written.format,
@@ -75,5 +64,5 @@ def run(options: ExportOptions) -> None:
             "model": saved.sha256,
         }
         print_json(document)
-        return
-    print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")
+    else:
+        print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")

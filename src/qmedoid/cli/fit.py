@@ -5,27 +5,25 @@ import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.arrays import Codes
 from qmedoid.cli._fitting import (
-    Fitting,
     Judged,
-    OneFit,
     cross_validate,
-    folds_of,
+    fit_dataset,
     held_out_report,
     judged_fold,
     make_classifier,
+    notes_of_fit,
     share_or_file,
     timed,
     with_time_limit,
 )
-from qmedoid.cli._in_passes import asked_passes, run_passes, tell_passes
+from qmedoid.cli._in_passes import asked_passes, memory_of, run_passes, tell_passes
 from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_comparison, print_outcome
-from qmedoid.cli._output import be_quiet, keeps, note, print_json, shown
-from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, read_labeled, row_weights, split_table
+from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import FitDict, TimeLimitDict
 from qmedoid.cli.options import (
     EVALUATION,
@@ -41,18 +39,17 @@ from qmedoid.cli.options import (
     flag,
     option,
 )
+from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli.report import report_fit
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, save_model
-from qmedoid.quantum.circuit_export import circuit_files
 from qmedoid.report.summary import check_output
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.cells import with_missing_values_out
+from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.evaluating import report_notes
-from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.novelty import NoveltyReport
 from qmedoid.tables.roles import IDENTIFIERS
 
@@ -165,41 +162,73 @@ def run(options: FitOptions) -> None:
         check_target(output)
         if options.report is not None:
             check_output(options.report)
-        with asked_passes(options, output) as passes:
+        shares = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
+        memory = memory_of(options)
+        with open_source(options) as source, asked_passes(options, output, source, memory) as passes:
             if passes is not None:
                 _fit_in_passes(passes, classifier, options, output, limit, began)
                 return
-        _fit_whole(classifier, options, output, limit, began)
+            parts = _split(options, read_dataset(options, source), *shares)
+        _fit_whole(classifier, options, output, limit, began, *parts)
 
 
-def _fit_whole(classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float) -> None:
+def _split(
+    options: FitOptions, data: Dataset, *asked: float | str
+) -> tuple[Dataset, Dataset | None, Dataset | None, Folds | None]:
+    """Training, validation and held-out rows, and folds; what is wrong with any of them shows before the fit.
+
+    Validation and held-out rows are shares of the rows, or another file.
+    """
+    valid, test = (share if isinstance(share, float) else 0.0 for share in asked)
+    train, *others = data.split(valid, test, options.seed)
+    for one in train.notes:
+        note(one)
+    for place, where in enumerate(asked):
+        if isinstance(where, str):
+            with open_source(options, where) as source:
+                others[place] = read_dataset(options, source, data)
+    folds = None if options.cv is None else train.folds(options.cv, options.seed)
+    if options.compare and others[1] is None and folds is None:
+        raise ParameterError("--compare judges by held-out rows, and --test 0 holds out none: add --cv 5.")
+    return train, others[0], others[1], folds
+
+
+def _fit_whole(
+    classifier: Any,
+    options: FitOptions,
+    output: Path,
+    limit: TimeLimit,
+    began: float,
+    train: Dataset,
+    validation: Dataset | None,
+    held_out: Dataset | None,
+    folds: Folds | None,
+) -> None:
     """Fit a table that fits in memory, and compare the model with others."""
-    fitting, train, held_out, groups, folds = _asked(options)
-    classifier.set_params(roles=fitting.roles, date_order=options.date_order)
-    (fitted, model), fit_seconds = timed(lambda: fitting.fit(classifier, train, groups))
+    (fitted, model), fit_seconds = timed(partial(fit_dataset, options, classifier, train, validation))
     # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     seconds = _seconds(began, limit)
     more: dict[str, Any] = {}
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     if held_out is not None:
-        judges = "The table of --test is" if _is_file(options.test) else "The held-out rows are"
+        is_other = held_out.whole is not train.whole
+        judges = "The table of --test is" if is_other else "The held-out rows are"
         metrics["held_out"], novelty, judged = held_out_report(model, held_out, judges)
         more["judged"] = judged
         # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
-        if _is_file(options.test) or options.time_column is not None:
+        if is_other or options.time_column is not None:
             more["novelty"] = novelty
     model = _saved(with_time_limit(model, limit), metrics, options, output)
     # The fit has noted a class that is hardly ever called.
-    notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
-    notes += _notes_of(model, options, seldom=False)
+    notes = [*notes_of_fit(fitted), *_notes_of(model, options, seldom=False)]
     if options.compare and "judged" in more:
         from qmedoid.estimators.comparison import compared
 
-        fold, lacking = judged_fold(OneFit(model, train, fit_seconds, more["judged"]), options, limit)
+        fold, lacking = judged_fold(model, train, fit_seconds, more["judged"], options, limit)
         more["comparison"] = compared([fold])
         notes += lacking
     if folds is not None:
-        more["crossed"], more["of_folds"], lacking = cross_validate(train, folds, fitting, limit)
+        more["crossed"], more["of_folds"], lacking = cross_validate(train, folds, validation, options, limit)
         notes += [note for note in lacking if note not in notes]
     _tell(model, options, output, limit, notes, seconds, None if held_out is None else held_out.table, **more)
 
@@ -208,7 +237,7 @@ def _fit_in_passes(
     passes: Any, classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float
 ) -> None:
     """Fit a table in passes."""
-    classifier.set_params(roles=dict(passes.settings.roles), date_order=options.date_order, positive=options.positive)
+    classifier.set_params(positive=options.positive)
     found = run_passes(passes, classifier, options, limit)
     _seconds(began, limit)
     report = {} if found.report is None else {"held_out": found.report}
@@ -230,8 +259,12 @@ def _seconds(began: float, limit: TimeLimit) -> float:
 
 def _saved(model: Model, metrics: dict[str, Any], options: FitOptions, output: Path) -> Model:
     """The model with its figures, written to its file."""
-    model = replace(model, metrics=metrics)
-    save_model(model, output, circuits=circuit_files(model) if options.circuits else None, raw_rows=options.raw_rows)
+    model, circuits = replace(model, metrics=metrics), None
+    if options.circuits:
+        from qmedoid.quantum import circuit_files
+
+        circuits = circuit_files(model)
+    save_model(model, output, circuits=circuits, raw_rows=options.raw_rows)
     keeps(f"{output} was written before")
     return model
 
@@ -320,39 +353,6 @@ def _tell_limit(limit: TimeLimit, model: Model) -> TimeLimitDict | None:
     known = model.parameters.get("time_limit", {}).get("left_out", [])
     left_out = list(dict.fromkeys([*known, *limit.left_out]))
     return {"seconds": limit.seconds, "left_out": left_out, "exceeded": limit.is_up}
-
-
-def _asked(
-    options: FitOptions,
-) -> tuple[Fitting, Labeled, Labeled | None, Any, list[tuple[Codes, Codes]] | None]:
-    """What is fitted, training rows, held-out rows, groups and folds.
-
-    What is wrong with any table, or with the folds, shows before the fit.
-    """
-    roles = asked_roles(options)
-    valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
-    data = read_labeled(options, roles)
-    if options.weight_column is not None:
-        row_weights(data, options.weight_column)  # what is wrong with it shows before the fit
-    # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    missing = asked_missing(options, data.table.column_names)
-    how: dict[str, Any] = {"roles": data.roles, "date_order": options.date_order, "missing": missing}
-    inferred = infer_columns(data.table, skip={options.target}, **how)
-    inferred.check_any()
-    table, read = (with_missing_values_out(one, inferred.columns) for one in (data.table, data.read))
-    learned = [column.name for column in inferred.columns]
-    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    train, validation, held_out, groups = split_table(data._replace(table=table, read=read), options, learned, *shares)
-    validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
-    held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
-    folds = None if options.cv is None else folds_of(train, learned, options)
-    if options.compare and held_out is None and folds is None:
-        raise ParameterError("--compare judges by held-out rows, and --test 0 holds out none: add --cv 5.")
-    return Fitting(options, roles, inferred, validation), train, held_out, groups, folds
-
-
-def _is_file(test: str) -> bool:
-    return isinstance(share_or_file("--test", test), str)
 
 
 def _notes_of(model: Model, options: FitOptions, *, seldom: bool) -> list[str]:

@@ -1,12 +1,13 @@
 """``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.cli.documents import ImportanceDict
 from qmedoid.cli.options import OUTPUT, RESULTS, Force, ModelPath, ReadingOptions, Table, Text, argument, option
+from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
@@ -59,123 +60,93 @@ def run(options: ImportanceOptions) -> None:
     keep_pandas_away()
     loaded = load_model(options.model)
     check_explained(loaded)
-    if options.table is None:
-        if loaded.importances is None:
-            raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
-        found, rows = loaded.importances, None
-    else:
-        found, rows = _of_table(loaded, options.table, options)
+    found, rows, of = loaded.importances, None, "training rows"
+    if options.table is not None:
+        tally: ImportanceTally = _tallied(
+            loaded,
+            options,
+            options.table,
+            lambda: ImportanceTally(loaded),
+            lambda tally, _, columns, decided: tally.add(columns, decided),
+        )
+        found, rows, of = tally.importances, tally.rows, f"{tally.rows:,} rows"
+    if found is None:
+        raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
     importances = by_importance(loaded.contract.names, found)
     if options.json:
         document: ImportanceDict = {"rows": rows, "importances": importances}
         print_json(document)
         return
-    of = "training rows" if rows is None else f"{rows:,} rows"
     unit = "log-odds" if loaded.decision.probabilistic else "units of the score"
-    console = plain_console()
+    console, total = plain_console(), sum(importances.values())
     console.print(f"Importance: the mean absolute contribution of each column to decisions about {of}, in {unit}.")
-    total = sum(importances.values())
-    parts = [
-        (shown(name), f"{one:.4f}", f"{100 * one / total:.1f} %" if total else "–") for name, one in importances.items()
-    ]
+    shares = [f"{100 * one / total:.1f} %" if total else "–" for one in importances.values()]
+    parts = [(shown(name), f"{one:.4f}", share) for (name, one), share in zip(importances.items(), shares, strict=True)]
     console.print(grid(("column", "importance", "share"), parts))
 
 
-def _of_table(model: Model, table: str, options: ImportanceOptions) -> Any:
-    with (
-        options.reading(model, table) as reading,
-        reading_bar("contributions") as progress,
-    ):
+def _tallied(
+    model: Model, options: ReadingOptions, table: str, start: Callable[[], Any], add: Callable[..., None], **how: Any
+) -> Any:
+    """A tally of the decisions about a table: `add` counts a batch in, its encoded columns and its decisions."""
+    with options.reading(model, table, **how) as reading, reading_bar("contributions") as progress:
 
-        def look() -> ImportanceTally:
-            tally = ImportanceTally(model)
+        def look() -> Any:
+            tally = start()
             for batch, _ in reading.batches(on_progress=progress):
                 decided, columns = decide_batch(model, batch, reading.issues)
-                tally.add(columns, decided)
+                add(tally, batch, columns, decided)
             return tally
 
-        found: ImportanceTally = reading.in_kind(look)
-        _check_rows(found.rows)
+        found = reading.in_kind(look)
+        if not found.rows:
+            raise DataError("The table has no rows: there is nothing that contributes.")
         reading.check()
-    return found.importances, found.rows
+    return found
 
 
 def effect(options: EffectOptions) -> None:
     """Print what the values of a column contribute, and draw it if asked for."""
     keep_pandas_away()
     plot = options.plot
-    _check_plot(plot)
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise ParameterError(f"--plot must be a file that ends in .svg. Got {str(plot)!r} instead.")
     loaded = load_model(options.model)
     check_explained(loaded)
     EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
-    with (
-        options.reading(loaded, options.table, all_columns=True) as reading,
-        reading_bar("contributions") as progress,
-    ):
-
-        def look() -> Effect:
-            tally = EffectTally(loaded, options.column, options.toward)
-            for batch, _ in reading.batches(on_progress=progress):
-                tally.add(batch, decide_batch(loaded, batch, reading.issues)[1])
-            return tally.report(options.bins)
-
-        found: Effect = reading.in_kind(look)
-        _check_rows(found.rows)
-        reading.check()
+    tally: EffectTally = _tallied(
+        loaded,
+        options,
+        options.table,
+        lambda: EffectTally(loaded, options.column, options.toward),
+        lambda tally, batch, columns, _: tally.add(batch, columns),
+        all_columns=True,
+    )
+    found: Effect = tally.report(options.bins)
     if plot is not None:
-        _write_plot(found, plot, force=options.force)
+        from qmedoid.markup import charts
+        from qmedoid.markup.page import picture_file
+
+        content = picture_file(charts.effect(found.to_dict())).encode()
+        if not options.force:
+            check_unchanged(str(plot), content)
+        with atomic_file(plot) as file:
+            file.write(content)
     if options.json:
         document: EffectDict = {**found.to_dict(), "plot": None if plot is None else str(plot)}
         print_json(document)
-    else:
-        _print(found, plot)
-
-
-def _check_rows(rows: int) -> None:
-    if not rows:
-        raise DataError("The table has no rows: there is nothing that contributes.")
-
-
-def _check_plot(plot: Path | None) -> None:
-    """Refuse a picture that cannot be drawn, before long work."""
-    if plot is not None and plot.suffix.lower() != ".svg":
-        raise ParameterError(f"--plot must be a file that ends in .svg. Got {str(plot)!r} instead.")
-
-
-def _write_plot(found: Effect, plot: Path, *, force: bool) -> None:
-    from qmedoid.markup import charts
-    from qmedoid.markup.page import picture_file
-
-    content = picture_file(charts.effect(found.drawn())).encode()
-    if not force:
-        check_unchanged(str(plot), content)
-    with atomic_file(plot) as file:
-        file.write(content)
-
-
-def _print(found: Effect, plot: Path | None) -> None:
-    console = plain_console()
+        return
     against = "all others" if found.against is None else shown(found.against)
+    console, odds = plain_console(), ("odds",) if found.unit == "log-odds" and found.against is not None else ()
     console.print(
         f"What the values of {shown(found.column)} contribute: above 0 toward {shown(found.toward)}, below 0 toward "
         f"{against}, in {found.unit}; 10 % of the rows are below the first bound, 10 % above the second."
     )
-    bins = [*found.bins, *([found.missing] if found.missing else [])]
-    odds = ("odds",) if found.unit == "log-odds" and found.against is not None else ()
-    console.print(
-        grid(
-            (shown(found.column), "rows", *odds, "mean", "10 %", "90 %"),
-            [
-                (
-                    shown(one.value),
-                    f"{one.rows:,}",
-                    *(odds_text(one.mean) for _ in odds),
-                    *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90)),
-                )
-                for one in bins
-            ],
-        )
-    )
+    rows = []
+    for one in (*found.bins, *([found.missing] if found.missing else [])):
+        numbers = [*(odds_text(one.mean) for _ in odds), *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))]
+        rows.append((shown(one.value), f"{one.rows:,}", *numbers))
+    console.print(grid((shown(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
     if plot is not None:

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from qmedoid.cli._output import grid, note, plain_console, print_budgets, print_json, shown
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, ModelPath, Options, listed
+from qmedoid.cli.output import note, plain_console, print_budgets, print_json, shown
 from qmedoid.model.contract import Levels
 from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
@@ -50,6 +49,8 @@ def run(options: InspectOptions) -> None:
     if spent is not None:
         print_budgets(spent, "rows, each scored by a model that had not seen it")
         return
+    from rich.markdown import Markdown
+
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
     console = plain_console(wide=False)
@@ -59,29 +60,9 @@ def run(options: InspectOptions) -> None:
         for sentence in verdict(held_out, alerts=operating is not None and operating.rule != "likeliest"):
             console.print(shown(sentence))
         console.print()
-    console.print(_markdown(card))
+    console.print(Markdown(card))
     if card != loaded.card:
         note("card.md in the file differs from this card: another version wrote it, or it was changed.")
-
-
-def _markdown(text: str) -> Any:
-    """A text with tables that are wrapped as all others."""
-    from rich.box import SIMPLE
-    from rich.markdown import Markdown, TableElement
-
-    class Cells(TableElement):
-        def __rich_console__(self, console: Any, options: Any) -> Any:
-            header: Any = self.header
-            body: Any = self.body
-            names, *rows = ([cell.content.plain for cell in row.cells] for row in (header.row, *body.rows))
-            made = grid(names, rows, left=range(len(names)))
-            made.box, made.pad_edge, made.collapse_padding = SIMPLE, False, True
-            yield made
-
-    class Card(Markdown):
-        elements: ClassVar = {**Markdown.elements, "table_open": Cells}
-
-    return Card(text)
 
 
 def _summary(loaded: ModelFile) -> InspectDict:
@@ -103,15 +84,15 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "target": model.contract.target,
         "columns": [
             {
-                "name": column.name,
-                "kind": column.kind,
-                "missing": column.missing,
-                "levels": list(column.levels),
-                "open": column.is_open,
-                "spelling": column.spelling,
-                "missing_values": list(column.missing_values),
+                "name": one.name,
+                "kind": one.kind,
+                "missing": one.missing,
+                "levels": list(one.levels),
+                "open": one.is_open,
+                "spelling": one.spelling,
+                "missing_values": list(one.missing_values),
             }
-            for column in model.contract.columns
+            for one in model.contract.columns
         ],
         "importances": None if model.importances is None else by_importance(model.contract.names, model.importances),
         "left_out": dict(model.contract.left_out),
@@ -133,12 +114,12 @@ def _training(model: Model) -> TrainingTableDict | None:
     training = model.training
     if training is None:
         return None
-    levels = {}
-    for name, encoding, shares in zip(model.contract.names, model.encodings, training.level_shares, strict=True):
+    names, levels, days = model.contract.names, {}, None
+    for name, encoding, shares in zip(names, model.encodings, training.level_shares, strict=True):
         if len(shares):
-            names = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
-            levels[name] = dict(zip(names, shares.tolist(), strict=True))
-    days, curve = None, cast("HeldOutCurveDict | None", None)
+            own = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
+            levels[name] = dict(zip(own, shares.tolist(), strict=True))
+    curve: HeldOutCurveDict | None = None
     if training.curve is not None:
         curve = {
             "log_odds": training.curve.thresholds.tolist(),
@@ -148,11 +129,11 @@ def _training(model: Model) -> TrainingTableDict | None:
             "negative": training.curve.n_negative,
         }
     if training.days is not None:
-        names = np.datetime_as_string(training.days.days.astype("M8[D]")).tolist()
-        days = dict(zip(names, training.days.counts.tolist(), strict=True))
+        dates = np.datetime_as_string(training.days.days.astype("M8[D]")).tolist()
+        days = dict(zip(dates, training.days.counts.tolist(), strict=True))
     return {
         "rows": training.n_rows,
-        "missing_shares": dict(zip(model.contract.names, training.missing_shares.tolist(), strict=True)),
+        "missing_shares": dict(zip(names, training.missing_shares.tolist(), strict=True)),
         "level_shares": levels,
         "curve": curve,
         "rows_per_day": days,

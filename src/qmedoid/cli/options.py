@@ -2,9 +2,10 @@
 
 import csv
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import typer
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from qmedoid.model.model import Model
     from qmedoid.tables.scoring import TableReading
 
+Run = TypeVar("Run", bound=Callable[..., None])
 LEARNED = "What is learned from"
 POINT = "Operating point (threshold)"
 MODEL = "Model"
@@ -86,6 +88,25 @@ def _names(part: str) -> list[str]:
         return [part]
 
 
+def command(*examples: str, most_used: tuple[str, ...] = ()) -> Callable[[Run], Run]:
+    """Mark a function as a command: calls that end its help, and options of the first panel there, eight at most."""
+
+    def mark(run: Run) -> Run:
+        vars(run).update(examples=examples, most_used=most_used)
+        return run
+
+    return mark
+
+
+def method_name(text: str) -> str:
+    """The name of a method, or auto: the parser of an option that takes one."""
+    from qmedoid.estimators.recipes import RECIPES
+
+    if text not in ("auto", *RECIPES):
+        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(RECIPES))}. Got {text!r} instead.")
+    return text
+
+
 Text = str | None
 Number = float | None
 Names = list[str] | None
@@ -97,6 +118,7 @@ Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", m
 Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]
 Delimiter = Annotated[Text, option(READING, "SIGN", "Sign between the cells of a CSV file (detected by default).")]
 Decimal = Annotated[Text, option(READING, "SIGN", "Decimal sign of a CSV file (detected by default).")]
+Json = Annotated[bool, flag(OUTPUT, "Print one JSON document instead of text.", "--json")]
 Force = Annotated[bool, flag(OUTPUT, "Overwrite a file that another program or command wrote.", "--force")]
 Seed = Annotated[int, option(MODEL, "N", "Seed of everything random.", min=0, max=2**31 - 1)]
 MaxRows = Annotated[
@@ -130,7 +152,7 @@ class Options:
     examples: ClassVar[tuple[str, ...]]
     """Calls that end the help."""
 
-    json: Annotated[bool, flag(OUTPUT, "Print one JSON document instead of text.", "--json")] = False
+    json: Json = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,12 +230,13 @@ class TrainingOptions(TableOptions):
         Text, option(EVALUATION, "COLUMN", "Rows with the same value here, such as a customer, are held out together.")
     ] = None
     method: Annotated[
-        Literal["auto", "evidence", "rare", "sum", "nearest"],
+        str,
         option(
             MODEL,
             "METHOD",
             "What decides: evidence (distances to medoids), rare (prototypes of a rare class), sum (these and boosted "
             "trees), nearest (the paper's rule), or auto, which chooses one for the table.",
+            parser=method_name,
         ),
     ] = "auto"
     medoids: Annotated[

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._fitting import asked_point
-from qmedoid.cli._output import (
-    figure_names,
+from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
+from qmedoid.cli.output import (
     grid,
     plain_console,
     print_json,
@@ -16,9 +16,9 @@ from qmedoid.cli._output import (
     reading_bar,
     shown,
 )
-from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean
@@ -104,7 +104,7 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
 
 
 def _rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for key, name in figure_names().items():
+    for key, name in (FIGURE_NAMES | CALIBRATION_NAMES).items():
         values = [one.get(key, one.get("calibration", {}).get(key)) for one in (before, after)]
         if key in before or key in before.get("calibration", {}):
             yield name, *("–" if value is None else f"{value:.4f}" for value in values)

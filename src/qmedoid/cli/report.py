@@ -1,11 +1,11 @@
 """``qmedoid report``: a model, and what it decides about a table, as one page."""
 
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from qmedoid.cli._output import note, print_json, reading_bar, shown
 from qmedoid.cli.options import (
     OUTPUT,
     POINT,
@@ -22,14 +22,14 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
+from qmedoid.cli.output import note, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.report.documents import ReportBaselinesDict, ReportDict
+from qmedoid.report.documents import ReportDict
 from qmedoid.report.findings import check_codes
-from qmedoid.report.parts import ReportSettings
-from qmedoid.report.reading import Looked, look_at_data, look_at_file
-from qmedoid.report.summary import Report, check_output, summarize, write_report
+from qmedoid.report.reading import MOST_SAMPLED, Looked, look_at_data, look_at_file
+from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ReportOptions(ReadingOptions):
         int | None,
         option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
     ] = None
-    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM103 (repeatable).")] = (
+    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     )
     max_size: Annotated[
@@ -89,49 +89,46 @@ def run(options: ReportOptions) -> None:
     output = options.output or (None if options.json else Path(options.model).with_suffix(".html"))
     if output is not None:
         check_output(output)
-    loaded = load_file(options.model)
-    looked = _looked(loaded.model, options)
+    loaded, looked, more = load_file(options.model), None, dict[str, Any]()
+    if options.table is not None:
+        with reading_bar("looking") as progress:
+            most = _COMPARED_ROWS if options.baselines else MOST_SAMPLED
+            how: dict[str, Any] = {"target": options.target, "on_mismatch": options.on_mismatch, **options.dialect}
+            looked = look_at_file(loaded.model, options.table, on_progress=progress, most=most, **how)
+        more = _fits(loaded.model, looked, options)
     names = {
         "model": Path(options.model).name,
         "sha256": loaded.sha256,
-        "command": _command(options, output),
+        "command": shlex.join(["qmedoid", *sys.argv[1:]]),
         "table": None if options.table is None else Path(options.table).name,
     }
-    baselines = _baselines(loaded.model, looked) if options.baselines else None
-    stability = _stability(loaded.model, looked, options.stability) if options.stability is not None else None
-    summary = summarize(loaded.model, looked, names=names, settings=settings, baselines=baselines, stability=stability)
+    summary = summarize(loaded.model, looked, names=names, settings=settings, **more)
     written = None if output is None else write_report(summary, output, max_bytes=settings.max_bytes)
     if options.json:
-        print_json(without_document(summary, written))
+        # Of the live model only whether it is in the page.
+        live = (summary if written is None else written.summary)["live"].get("absent")
+        page = None if written is None else {"path": str(written.path), "bytes": written.bytes}
+        print_json(cast("ReportDict", {**summary, "live": {"absent": live}, "page": page}))
     elif written is not None:
-        tell_written(written)
+        _tell(written)
 
 
-def tell_written(written: Report) -> None:
+def _tell(written: Report) -> None:
     """Say what was written, and what the findings are."""
-    found = [one["status"] for one in written.summary["findings"]]
-    problems, tips = found.count("problem"), found.count("tip")
-    opening, figures = written.summary["opening"], written.summary["figures"]
-    print(shown(opening["headline"]))
-    if figures is not None:
-        print(shown(figures["about"]))
-    absent = written.summary["live"].get("absent")
+    summary = written.summary
+    print(shown(summary["opening"]["headline"]))
+    if summary["figures"] is not None:
+        print(shown(summary["figures"]["about"]))
+    absent = summary["live"].get("absent")
     if absent is not None:
         note(absent[0].lower() + absent[1:])
-    for one in written.summary["findings"]:
-        if one["status"] == "problem":
+    counts = []
+    for status in ("problem", "tip"):
+        found = [one for one in summary["findings"] if one["status"] == status]
+        counts.append(f"{len(found)} {status}{'' if len(found) == 1 else 's'}")
+        for one in found if status == "problem" else ():
             print(f"{one['code']} {shown(one['title'])}: {shown(one['why'])}")
-    print(
-        f"report of {problems} problem{'' if problems == 1 else 's'} and {tips} tip{'' if tips == 1 else 's'} written "
-        f"to {shown(written.path)} ({written.bytes:,} bytes)."
-    )
-
-
-def without_document(summary: dict[str, Any], written: Report | None) -> ReportDict:
-    """A summary for JSON: of the live model only whether it is in the page."""
-    live = (summary if written is None else written.summary)["live"]
-    page = None if written is None else {"path": str(written.path), "bytes": written.bytes}
-    return cast("ReportDict", {**summary, "live": {"absent": live.get("absent")}, "page": page})
+    print(f"report of {' and '.join(counts)} written to {shown(written.path)} ({written.bytes:,} bytes).")
 
 
 def _settings(options: ReportOptions) -> ReportSettings:
@@ -139,10 +136,9 @@ def _settings(options: ReportOptions) -> ReportSettings:
         raise ParameterError(f"--cost must be a number above 0. Got {options.cost:g} instead.")
     if not 0 < options.max_size < float("inf"):
         raise ParameterError(f"--max-size must be a number of megabytes above 0. Got {options.max_size:g} instead.")
-    ignore = tuple(listed(options.ignore))
+    asked, ignore = _asked(options), tuple(listed(options.ignore))
     check_codes(ignore)
-    if options.table is None and (options.baselines or options.stability is not None):
-        asked = "--baselines" if options.baselines else "--stability"
+    if options.table is None and asked is not None:
         raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
     return ReportSettings(
         cost=options.cost,
@@ -154,71 +150,41 @@ def _settings(options: ReportOptions) -> ReportSettings:
     )
 
 
-def _looked(model: Model, options: ReportOptions) -> Looked | None:
-    if options.table is None:
-        return None
-    most = {"most": _COMPARED_ROWS} if options.baselines else {}
-    with reading_bar("looking") as progress:
-        return look_at_file(
-            model,
-            options.table,
-            target=options.target,
-            on_mismatch=options.on_mismatch,
-            on_progress=progress,
-            **options.dialect,
-            **most,
-        )
+def _asked(options: ReportOptions) -> str | None:
+    """The option that needs a table with classes."""
+    return "--baselines" if options.baselines else None if options.stability is None else "--stability"
 
 
-def _command(options: ReportOptions, output: Path | None) -> str:
-    more: list[str] = []
-    for name in ("target", "cost", "stability", "delimiter", "decimal"):
-        value = getattr(options, name)
-        more += [] if value is None else [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
-    more += ["--baselines"] if options.baselines else []
-    more += ["--all-rows"] if options.all_rows else []
-    more += [f"--no-{name}" for name in ("rows", "live") if not getattr(options, name)]
-    more += [part for code in listed(options.ignore) for part in ("--ignore", code)]
-    more += [] if options.on_mismatch == "error" else ["--on-mismatch", options.on_mismatch]
-    more += [] if options.max_size == 3.0 else ["--max-size", f"{options.max_size:g}"]
-    table = [] if options.table is None else [options.table]
-    return shlex.join(["qmedoid", "report", str(options.model), *table, "-o", str(output or "report.html"), *more])
+def _fits(model: Model, looked: Looked, options: ReportOptions) -> dict[str, Any]:
+    """Baselines and stability: what fits of the table show."""
+    asked, found = _asked(options), dict[str, Any]()
+    if asked is not None and not (looked.codes >= 0).any():
+        raise ParameterError(f"{asked} needs a table with classes: this one has none that the model knows.")
+    if options.baselines:
+        from qmedoid.estimators.report_fits import baselines_beside
 
+        found["baselines"], notes = baselines_beside(model, looked.sample, looked.rows)
+        for one in notes:
+            note(one)
+    if options.stability is not None:
+        from qmedoid.estimators.report_fits import stability_beside
 
-def _baselines(model: Model, looked: Looked | None) -> ReportBaselinesDict | None:
-    from qmedoid.estimators.report_fits import baselines_beside
-
-    if looked is None or not looked.is_labeled:
-        raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
-    found, notes = baselines_beside(model, looked.sample, looked.rows)
-    for one in notes:
-        note(one)
+        found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, options.stability)
     return found
-
-
-def _stability(model: Model, looked: Looked | None, n_bootstraps: int) -> dict[str, Any]:
-    from qmedoid.estimators.report_fits import stability_beside
-
-    if looked is None or not looked.is_labeled:
-        raise ParameterError("--stability needs a table with classes: this one has none that the model knows.")
-    return stability_beside(model, looked.sample.table, looked.sample.codes, n_bootstraps)
 
 
 def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "Comparison | None") -> Report:
     """The page of a model that was just fitted, on its held-out rows if there are some."""
     assert options.report is not None
-    loaded, looked, baselines = load_file(model), None, None
+    loaded, looked, baselines, table = load_file(model), None, None, None
     if held_out is not None:  # what differs from the training rows was said by the fit
         looked = look_at_data(loaded.model, held_out, target=options.target, on_mismatch="warn")
+        table = f"held-out rows of {Path(options.table).name}"
     if comparison is not None:
         from qmedoid.estimators.report_fits import comparison_table
 
         about = f"Fits of the same training rows, on the {comparison.n_rows:,} rows that were held out."
         baselines = comparison_table(comparison, about)
-    names = {
-        "model": model.name,
-        "sha256": loaded.sha256,
-        "table": None if looked is None else f"held-out rows of {Path(options.table).name}",
-        "command": f"qmedoid fit {options.table} --target {options.target} -o {model} --report {options.report}",
-    }
+    command = shlex.join(["qmedoid", *sys.argv[1:]])
+    names = {"model": model.name, "sha256": loaded.sha256, "table": table, "command": command}
     return write_report(summarize(loaded.model, looked, names=names, baselines=baselines), options.report)

@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from qmedoid.cli import documents
-from qmedoid.cli._output import grid, plain_console, print_json, shown
-from qmedoid.cli.options import Names, Options, argument
+from qmedoid.cli.options import Json, Names, argument, command
+from qmedoid.cli.output import grid, plain_console, print_json, shown
 from qmedoid.estimators.documents import RecalibrateDict, StabilityDict
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
 from qmedoid.model.documents import Notes
 from qmedoid.quantum.documents import CircuitRunDict
-from qmedoid.report.diff_documents import DiffDict
-from qmedoid.report.documents import ReportDict
+from qmedoid.report.documents import DiffDict, ReportDict
 from qmedoid.tables.documents import CheckDict
 
 DOCUMENTS: dict[str, Any] = {
@@ -48,28 +46,24 @@ DOCUMENTS: dict[str, Any] = {
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SchemaOptions(Options):
-    """Print the JSON Schema of what a command prints with --json.
-
-    Without a command, it lists the schemas.
-    """
-
-    examples = ("qmedoid schema score",)
-
-    command: Annotated[Names, argument("COMMAND", "Command, such as score or data list; or error.")] = None
-
-
 def names() -> list[str]:
     """Commands that have a schema, such as ``"data list"``, and ``"error"``."""
     return sorted(DOCUMENTS)
 
 
-def run(options: SchemaOptions) -> None:
-    """Print the schema of a command; without one what schemas there are, or in JSON all of them."""
-    if options.command:
-        print_json(schema_of(" ".join(options.command)), with_notes=False)
-    elif options.json:
+@command("qmedoid schema score")
+def run(
+    command: Annotated[Names, argument("COMMAND", "Command, such as score or data list; or error.")] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json.
+
+    Without a command, it lists the schemas.
+    """
+    if command:
+        print_json(schema_of(" ".join(command)), with_notes=False)
+    elif json:
         print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
         rows = [(name, shown(_about(name))) for name in names()]

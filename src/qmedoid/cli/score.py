@@ -1,12 +1,13 @@
 """``qmedoid score``: a table to a file of decisions, or its files to a folder of them."""
 
 import os
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell, tell_cut, tell_top
 from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
 from qmedoid.cli.options import (
     LARGE,
@@ -22,7 +23,9 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.exceptions import ParameterError, some_of, warn
+from qmedoid.cli.output import keeps, note, print_json, reading_bar, shown, tell, tell_cut, tell_top
+from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
+from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.cut import budget_dict
@@ -32,13 +35,14 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyReport
+from qmedoid.tables.novelty import ENOUGH_ROWS
 from qmedoid.tables.score_settings import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
 if TYPE_CHECKING:
-    from qmedoid.large.shards import PartTotals
+    from qmedoid.large.score_files import PartResult, PartTotals, ScoreTask
+    from qmedoid.tables.scoring import OnProgress
 
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
@@ -120,9 +124,7 @@ class ScoreOptions(CutOptions):
 def run(options: ScoreOptions) -> None:
     """Score a table, say how many records were called what, and whether that was to be expected."""
     if is_folder(options.output):
-        from qmedoid.cli.score_folder import run_folder
-
-        run_folder(options)
+        _score_folder(options)
         return
     into_folder = {"--resume": options.resume, "--shard": options.shard, "--dask": options.dask}
     given = next((name for name, value in into_folder.items() if value), None)
@@ -133,8 +135,8 @@ def run(options: ScoreOptions) -> None:
         )
     if options.json and options.output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
-    settings = replace(score_settings(options), bad_rows=_bad_rows_file(options))
-    file, _, estimate, expected = model_at_cut(options, settings)
+    settings = replace(_score_settings(options), bad_rows=_bad_rows_file(options))
+    file, _, estimate, expected = _model_at_cut(options, settings)
     check_output(options.output, options.table, force=options.force)
     if settings.bad_rows is not None:
         check_output(settings.bad_rows, options.table, force=options.force, columns=NAMES)
@@ -143,10 +145,120 @@ def run(options: ScoreOptions) -> None:
     with reading_bar("scoring") as progress:
         scored = score_file(file.model, options.table, options.output, settings, on_progress=progress)
     keeps(f"{options.output} was written before")
-    say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
+    _say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
 
 
-def say_scored(
+def _score_folder(options: ScoreOptions) -> None:
+    """Score the files of a table one by one into a folder, and say what they were called."""
+    from qmedoid.large.score_files import BAD_ROWS, PartTotals, ScoreTask, plan_scoring
+
+    shard, aside = _asked_shard(options), str(Path(options.output) / BAD_ROWS)
+    if options.bad_rows is not None:
+        raise ParameterError(
+            "--bad-rows is one file, and in a folder every input has its own: they are written to "
+            f"{aside}. Leave it out."
+        )
+    settings = _score_settings(options)
+    file, cut, estimate, expected = _model_at_cut(options, settings)
+    task = ScoreTask(str(options.model.absolute()), file.sha256, cut, settings)
+    how = {"resume": options.resume, "force": options.force}
+    tasks, finish = plan_scoring(task, options.table, options.output, shard=shard, **how)
+    totals, done = PartTotals.none(file.model), "no file is done"
+    try:
+        with reading_bar("scoring") as progress:
+            for part in (
+                _run_here(tasks, progress) if options.dask is None else _run_on_dask(options.dask, tasks, progress)
+            ):
+                totals.add(part)
+                n_done = totals.scored + totals.skipped
+                done = f"{n_done:,} of {len(tasks):,} files are done, and --resume goes on from there"
+                keeps(done)
+    except QMedoidError:
+        if totals.scored + totals.skipped:
+            note(f"{done}.")
+        raise
+    files: ScoreFilesDict = {"shard": options.shard, **finish(totals)}
+    keeps(f"{options.output} was written before")
+    totals.now.difference.raise_or_warn("warn")
+    bad_rows = aside if options.on_bad_row == "skip" else None
+    _say_scored(options, file.model, totals.now, totals, bad_rows, estimate, expected, files)
+    if options.json:
+        return
+    tell(
+        f"{files['scored']:,} {'file' if files['scored'] == 1 else 'files'} scored into {options.output}, "
+        f"{files['skipped']:,} were done before: {totals.rows:,} rows in all."
+    )
+    if files["removed"]:
+        tell(f"results removed that are of another content, model or option: {files['removed']:,}.")
+    if files["missing"]:
+        tell(f"inputs without results so far, of other shards: {files['missing']:,} of {files['inputs']:,}.")
+
+
+def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
+    """The shard K/N that is asked for; 1/1 is everything."""
+    if options.shard is None:
+        return 1, 1
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", options.shard)
+    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise ParameterError(
+            f"--shard must be K/N with K from 1 to N, such as 3/16: the third of 16 parts of the input files. Got "
+            f"{options.shard!r} instead."
+        )
+    whole = {"--top": options.top is not None, "--prevalence estimate": options.prevalence == "estimate"}
+    for name, is_given in whole.items():
+        if is_given:
+            raise ParameterError(
+                f"{name} is about the whole table, and --shard scores a part of it. Leave one of them out, or give the "
+                f"{'cut by --threshold or --alert-rate' if name == '--top' else 'prevalence as a number'}."
+            )
+    return number, count
+
+
+def _run_here(tasks: "Sequence[ScoreTask]", progress: "OnProgress | None") -> "Iterable[PartResult]":
+    """Run the tasks one after the other; the bar shows bytes of all of them."""
+    from qmedoid.large.score_files import score_part
+
+    sizes = [Path(task.input).stat().st_size for task in tasks]
+    total, rows, before = sum(sizes), 0, 0
+    for task, size in zip(tasks, sizes, strict=True):
+
+        def advance(more: int, read: int, _: int | None, rows: int = rows, before: int = before) -> None:
+            if progress is not None:
+                progress(rows + more, before + read, total)
+
+        part = score_part(task, advance)
+        rows, before = rows + (part[0].rows if part[1] else 0), before + size
+        advance(0, 0, None, rows, before)
+        yield part
+
+
+def _run_on_dask(where: str, tasks: "Sequence[ScoreTask]", progress: "OnProgress | None") -> "Iterable[PartResult]":
+    """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
+    require_dask("--dask")
+    from qmedoid.large.workers import connected, results_by
+
+    sizes = [Path(task.input).stat().st_size for task in tasks]
+    rows = read = n_given = 0
+    found: dict[int, PartResult] = {}
+    with connected(where) as client:
+        for place, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
+            found[place] = part
+            rows, read = rows + (part[0].rows if part[1] else 0), read + sizes[place]
+            if progress is not None:
+                progress(rows, read, sum(sizes))
+            while n_given in found:
+                yield found.pop(n_given)
+                n_given += 1
+
+
+def _score_on_worker(_: None, task: "ScoreTask") -> "PartResult":
+    from qmedoid.large.score_files import score_part
+
+    return score_part(task)
+
+
+def _say_scored(
     options: ScoreOptions,
     model: Model,
     scored: ScoredFile,
@@ -161,7 +273,11 @@ def say_scored(
     # How many of the highest scores there are says nothing of a drift.
     drift = None if options.top is not None else _warn_of_drift(model, scored)
     alerts = totals.predicted[str(decision.classes[1])]
-    _warn_of_ties(options.top, alerts, totals.rows)
+    if options.top is not None and alerts < min(options.top, totals.rows):
+        warn(
+            f"{alerts:,} records are alerts instead of {options.top:,}: those that come next have the same score, "
+            "and records of one score are all alerts or none is. A larger --top takes them all."
+        )
     novelty.warn()
     if options.json:
         document: ScoreDict = {
@@ -195,7 +311,9 @@ def say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, novelty, drift, estimate)
+        _tell_scored(model, scored, drift, estimate)
+        if novelty.status == "too few" and scored.rows:
+            tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
             tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)
         elif options.top is None and options.cut() is not None:
@@ -211,7 +329,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or (not is_file and Path(output).is_dir())
 
 
-def score_settings(options: ScoreOptions) -> ScoreSettings:
+def _score_settings(options: ScoreOptions) -> ScoreSettings:
     """The settings of a score: options of the same names; a number of reasons asks for reasons."""
     if options.reasons is not None and options.explain is not None:
         raise ParameterError("--reasons and --explain both say how many reasons are added: give one of them.")
@@ -226,7 +344,7 @@ def settings_of(options: Any, **settings: Any) -> ScoreSettings:
     return ScoreSettings(**{name: value for name, value in vars(options).items() if name in _SETTINGS} | settings)
 
 
-def model_at_cut(
+def _model_at_cut(
     options: ScoreOptions, settings: ScoreSettings
 ) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, tuple[str, OperatingSummary] | None]:
     """Load the model and cut where the options say, by what the table shows if need be.
@@ -234,53 +352,33 @@ def model_at_cut(
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
     the rate of the highest scores.
     """
-    point, prevalence = options.cut(), _asked_prevalence(options.prevalence)
+    point, asked = options.cut(), options.prevalence
+    prior = None if asked in (None, "estimate") else number_of(str(asked))
+    if asked not in (None, "estimate") and prior is None:
+        raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {asked!r} instead.")
     keep_pandas_away()
     file = load_file(options.model)
-    prior, estimate = _prior(file.model, prevalence, options, settings)
-    cut, expected = Cut(prior, point), None
-    if options.top is not None:
-        cut, expected = _top(file.model, prior, options.top, options, settings)
-    return file._replace(model=at(file.model, cut)), cut, estimate, expected
-
-
-def _asked_prevalence(text: str | None) -> float | str | None:
-    asked = text if text in (None, "estimate") else number_of(str(text))
-    if text is not None and asked is None:
-        raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {text!r} instead.")
-    return asked
-
-
-def _prior(
-    model: Model, prevalence: float | str | None, options: ScoreOptions, settings: ScoreSettings
-) -> tuple[float | None, PrevalenceEstimate | None]:
-    """The prevalence that is asked for, and the estimate of it, if that is."""
-    if prevalence is not None and len(model.decision.classes) != 2:
+    decision, estimate, expected = file.model.decision, None, None
+    if asked is not None and len(decision.classes) != 2:
         raise ParameterError(
             "--prevalence is the share of the second of two classes, and this model has "
-            f"{len(model.decision.classes)}: leave it out."
+            f"{len(decision.classes)}: leave it out."
         )
-    if not isinstance(prevalence, str):
-        return prevalence, None
-    with reading_bar("estimating") as progress:
-        found = estimate_in_file(model, options.table, settings, on_progress=progress)
-    # Half a record at least: a class that does not occur has no odds.
-    half = 0.5 / found.n_rows
-    return min(max(found.prevalence, half), 1.0 - half), found
-
-
-def _top(
-    model: Model, prior: float | None, count: int, options: ScoreOptions, settings: ScoreSettings
-) -> tuple[Cut, tuple[str, OperatingSummary] | None]:
-    """The cut above which the highest scores of the table lie, and what held-out rows show at this rate."""
-    model = at(model, Cut(prior))
-    with reading_bar("looking for the highest scores") as progress:
-        log_odds, rows = top_in_file(model, options.table, count, settings, on_progress=progress)
-    curve = None if model.training is None else model.training.curve
-    expected = None
-    if curve is not None and rows:
-        (expected,) = model.decision.budgets([f"{100 * min(count / rows, 1.0)}%"], curve)
-    return Cut(prior, log_odds=log_odds), expected
+    if asked == "estimate":
+        with reading_bar("estimating") as progress:
+            estimate = estimate_in_file(file.model, options.table, settings, on_progress=progress)
+        # Half a record at least: a class that does not occur has no odds.
+        half = 0.5 / estimate.n_rows
+        prior = min(max(estimate.prevalence, half), 1.0 - half)
+    cut = Cut(prior, point)
+    if options.top is not None:
+        model = at(file.model, Cut(prior))
+        with reading_bar("looking for the highest scores") as progress:
+            log_odds, rows = top_in_file(model, options.table, options.top, settings, on_progress=progress)
+        cut, curve = Cut(prior, log_odds=log_odds), None if model.training is None else model.training.curve
+        if curve is not None and rows:
+            (expected,) = model.decision.budgets([f"{100 * min(options.top / rows, 1.0)}%"], curve)
+    return file._replace(model=at(file.model, cut)), cut, estimate, expected
 
 
 def _bad_rows_file(options: ScoreOptions) -> str | None:
@@ -305,17 +403,16 @@ def _warn_of_drift(model: Model, scored: ScoredFile) -> Drift | None:
         return None
     drift = model.decision.operating.drift(scored.predicted[str(model.decision.classes[1])], scored.rows)
     if drift is not None and drift.direction != "none":
-        warn(_changed(model, drift))
-    return drift
-
-
-def _warn_of_ties(top: int | None, alerts: int, rows: int) -> None:
-    """Say why fewer records than asked for are alerts."""
-    if top is not None and alerts < min(top, rows):
+        hint = ""
+        if shows_prevalence(model) and model.decision.shift is None:
+            positive = shown(model.decision.classes[1])
+            hint = f" If {positive} has only become more or less frequent, score with --prevalence estimate."
         warn(
-            f"{alerts:,} records are alerts instead of {top:,}: those that come next have the same score, "
-            "and records of one score are all alerts or none is. A larger --top takes them all."
+            f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
+            f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
+            f"the model was fitted on.{hint}"
         )
+    return drift
 
 
 def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePrevalenceDict | None:
@@ -332,44 +429,23 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
     }
 
 
-def _tell_scored(
-    model: Model,
-    scored: ScoredFile,
-    novelty: NoveltyReport,
-    drift: Drift | None,
-    found: PrevalenceEstimate | None,
-) -> None:
+def _tell_scored(model: Model, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
     """Say how many records were called what, and how that compares with what was expected."""
-    most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
-    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in most or scored.predicted.items()], _MANY)
+    counts = list(scored.predicted.items())
+    if len(counts) > _MANY:
+        counts.sort(key=lambda item: -item[1])
+    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in counts], _MANY)
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
-    if not scored.rows:
-        tell("the table has a header and no rows, and so have the results.")
+    positive = shown(model.decision.classes[1])
     if drift is not None and drift.direction == "none":
         tell(
-            f"{percent_text(drift.alert_rate, 3)} are called {shown(model.decision.classes[1])}, as expected "
+            f"{percent_text(drift.alert_rate, 3)} are called {positive}, as expected "
             f"({percent_text(drift.low)} to {percent_text(drift.high)})."
         )
-    if novelty.status == "too few" and scored.rows:
-        tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
     if found is not None and (priors := model.decision.expected_priors) is not None:
         # What probabilities are for is within half a record of what was estimated.
         used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
         tell(
-            f"prevalence of {shown(model.decision.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
-            f"{found.high[1]:.4g}); probabilities are for "
-            f"{'that' if used == estimate else f'{used}, which is half a record'}."
+            f"prevalence of {positive} estimated as {estimate} (95 %: {found.low[1]:.4g} to {found.high[1]:.4g}); "
+            f"probabilities are for {'that' if used == estimate else f'{used}, which is half a record'}."
         )
-
-
-def _changed(model: Model, drift: Drift) -> str:
-    """What is said of an alert rate that was not to be expected."""
-    hint = ""
-    if shows_prevalence(model) and model.decision.shift is None:
-        positive = shown(model.decision.classes[1])
-        hint = f" If {positive} has only become more or less frequent, score with --prevalence estimate."
-    return (
-        f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
-        f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
-        f"the model was fitted on.{hint}"
-    )

@@ -1,23 +1,22 @@
 """``qmedoid stability``: how much a model changes when the rows change."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
-
 from qmedoid.cli._fitting import asked_method
-from qmedoid.cli._output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
-from qmedoid.cli._training_rows import Labeled, asked_missing, asked_roles, given_row_groups, read_labeled
+from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
-from qmedoid.estimators.stability_report import (
-    DecisionStability,
-    GroupStability,
-    MedoidStability,
-    StabilityReport,
-    UnstableRow,
+from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.estimators.documents import (
+    DecisionStabilityDict,
+    GroupStabilityDict,
+    MedoidStabilityDict,
+    UnstableRowDict,
 )
+from qmedoid.estimators.stability_report import StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.dataset import Dataset
 
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
@@ -45,8 +44,9 @@ def run(options: StabilityOptions) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    data = read_labeled(options, asked_roles(options))
-    report = _numbered_as_in(data.rows, _stability(options, method, data))
+    with open_source(options) as source:
+        data = read_dataset(options, source)
+    report = _stability(options, method, data)
     if options.json:
         print_json(report.as_dict())
         return
@@ -56,114 +56,101 @@ def run(options: StabilityOptions) -> None:
         console.print(part)
 
 
-def _stability(options: StabilityOptions, method: Any, data: Labeled) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, data: Dataset) -> StabilityReport:
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
 
-    groups = None if options.group_column is None else given_row_groups(data, options.group_column)
-    classifier = MedoidClassifier(
-        method=method,
-        positive=options.positive,
-        roles=data.roles,
-        date_order=options.date_order,
-        missing=asked_missing(options, data.table.column_names),
-        random_state=options.seed,
-    )
+    classifier = MedoidClassifier(method=method, positive=options.positive, random_state=options.seed)
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
             classifier,
-            data.table.drop_columns([options.target]),
-            np.array(data.target.to_pylist()),
-            groups=groups,
+            data,
             n_bootstraps=options.bootstraps,
             random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )
 
 
-def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: StabilityReport) -> StabilityReport:
-    """The report with rows by their numbers in the file."""
-    unstable = tuple(replace(one, row=int(rows[one.row])) for one in report.decisions.least_stable)
-    medoids = None
-    if report.medoids is not None:
-        medoids = replace(report.medoids, rows=rows[report.medoids.rows].astype(np.intp))
-    return replace(report, decisions=replace(report.decisions, least_stable=unstable), medoids=medoids)
-
-
-def _decisions(found: DecisionStability) -> Iterator[Any]:
+def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
     yield "\nDecisions: a refit decides about rows that it did not have, and is compared with the fit of all rows."
-    spread = None if found.mean_spread is None else f"{found.mean_spread:.3f}"
     figures = {
-        "decisions that change": with_error(found.flip_rate, found.flip_error),
-        "rows that every refit decides alike": f"{found.never_flipped:.3f}",
-        "spread of the probability (mean standard deviation)": spread,
+        "decisions that change": with_error(_nan(found["flip_rate"]), found["flip_error"]),
+        "rows that every refit decides alike": f"{_nan(found['never_flipped']):.3f}",
+        "spread of the probability (mean standard deviation)": _known(found["mean_spread"]) or None,
     }
     yield facts(figures)
-    if found.by_margin:
-        fifths = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
+    if found["by_margin"]:
+        parts = found["by_margin"]
+        fifths = _FIFTHS if len(parts) == len(_FIFTHS) else [""] * len(parts)
         rows = [
-            (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
-            for name, part in zip(fifths, found.by_margin, strict=True)
+            (name, f"{part['low']:.3g}", f"{part['high']:.3g}", f"{part['n_rows']:,}", _known(part["flip_rate"]))
+            for name, part in zip(fifths, parts, strict=True)
         ]
         yield grid(("margin", "from", "to", "rows", "decisions that change"), rows)
-    if found.least_stable:
+    if found["least_stable"]:
         yield "The least stable rows:"
         names = ("row", "class", "decision", "else", "share of refits", "refits", "margin")
-        yield grid(names, [_unstable(one) for one in found.least_stable])
+        yield grid(names, [_unstable(one) for one in found["least_stable"]])
 
 
-def _unstable(one: UnstableRow) -> tuple[str, ...]:
-    margin = "" if one.margin is None else f"{one.margin:.3g}"
-    labels = (shown(label) for label in (one.label, one.decided, one.otherwise))
-    return f"{one.row}", *labels, f"{one.flip_rate:.2f}", f"{one.n_votes}", margin
+def _unstable(one: UnstableRowDict) -> tuple[str, ...]:
+    margin = "" if one["margin"] is None else f"{one['margin']:.3g}"
+    labels = (shown(label) for label in (one["label"], one["decided"], one["otherwise"]))
+    return f"{one['row']}", *labels, f"{one['flip_rate']:.2f}", f"{one['n_votes']}", margin
 
 
-def _groups(found: GroupStability | None) -> Iterator[Any]:
+def _groups(found: GroupStabilityDict | None) -> Iterator[Any]:
     if found is None:
         return
     yield "\nGroups of columns (1: the same groups; 0: no column in common)."
     figures = {
-        "agreement of a refit with the fit of all rows": found.with_full_fit,
-        "agreement of two refits": found.between_refits,
-        "pairs of one group that stay together": found.pairs_kept,
-        "the same by chance": found.pairs_by_chance,
+        "agreement of a refit with the fit of all rows": found["with_full_fit"],
+        "agreement of two refits": found["between_refits"],
+        "pairs of one group that stay together": found["pairs_kept"],
+        "the same by chance": found["pairs_by_chance"],
     }
-    yield facts({name: f"{value:.3f}" for name, value in figures.items()})
-    order = np.argsort(-found.best_match, kind="stable")
-    named = [(shown(", ".join(found.names(found.groups[place]))), place) for place in order[:_LISTED]]
-    rows = [(name, f"{found.kept[place]:.2f}", f"{found.best_match[place]:.2f}") for name, place in named]
+    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
+    best = sorted(found["groups"], key=lambda one: -one["best_match"])
+    rows = [
+        (shown(", ".join(one["columns"])), f"{one['kept']:.2f}", f"{one['best_match']:.2f}") for one in best[:_LISTED]
+    ]
     yield grid(("group", "found again", "best match"), rows)
-    if len(order) > _LISTED:
-        yield f"{len(order) - _LISTED:,} more groups are less alike."
+    if len(best) > _LISTED:
+        yield f"{len(best) - _LISTED:,} more groups are less alike."
 
 
-def _medoids(found: MedoidStability | None) -> Iterator[Any]:
+def _medoids(found: MedoidStabilityDict | None) -> Iterator[Any]:
     if found is None:
         return
-    yield f"\nMedoids: {found.n_medoids:,} (a distance of 1 is that between two rows of the class)."
+    yield f"\nMedoids: {found['medoids']:,} (a distance of 1 is that between two rows of the class)."
     figures = {
-        "chosen again, if the sample has the row": found.mean_kept,
-        "if not, distance to the nearest new medoid": found.mean_moved,
-        "the same if medoids were drawn at random": found.by_chance.mean(),
+        "chosen again, if the sample has the row": found["kept"],
+        "if not, distance to the nearest new medoid": found["moved"],
+        "the same if medoids were drawn at random": found["by_chance"],
     }
-    yield facts({name: f"{value:.3f}" for name, value in figures.items()})
-    order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")
+    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
+    each = sorted(found.get("each", []), key=lambda one: -1.0 if one["kept"] is None else one["kept"], reverse=True)
     rows = [
         (
-            f"{found.rows[place]}",
-            shown(found.classes[place]),
-            f"{found.present[place]}",
-            _known(found.kept[place], 2),
-            _known(found.moved[place]),
-            f"{found.by_chance[place]:.3f}",
+            f"{one['row']}",
+            shown(one["class"]),
+            f"{one['present']}",
+            _known(one["kept"], 2),
+            _known(one["moved"]),
+            f"{one['by_chance']:.3f}",
         )
-        for place in order[:_LISTED]
+        for one in each[:_LISTED]
     ]
-    yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), rows)
-    if len(order) > _LISTED:
-        yield f"{len(order) - _LISTED:,} more medoids are chosen again less often."
+    if rows:
+        yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), rows)
+    if len(each) > _LISTED:
+        yield f"{len(each) - _LISTED:,} more medoids are chosen again less often."
 
 
-def _known(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}" if np.isfinite(value) else ""
+def _nan(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _known(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

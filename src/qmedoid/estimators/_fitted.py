@@ -32,7 +32,7 @@ from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
     from qmedoid.explain.explanation import Explanation
-    from qmedoid.quantum.measurement.plan import MeasurementPlan
+    from qmedoid.quantum import MeasurementPlan
     from qmedoid.saved import SavedModel
 
 # Longest parameter that is saved value by value.

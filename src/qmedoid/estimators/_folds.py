@@ -46,6 +46,8 @@ class TrainingTable:
     cells : tuple of an ndarray of shape (n, m) and a list of m truth values, or None
         Raw cells that rows are ordered by, and which columns of them have levels; None where it is X. Validation rows
         at the end have none.
+    totals : ndarray of shape (C,) or None
+        Rows of every class in the whole table, where these are a sample of it.
     fold_rows : callable or None
         The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
         no number is made with labels.
@@ -62,6 +64,7 @@ class TrainingTable:
     n_given: int | None = None
     weights: Array | None = None
     cells: tuple[Codes, list[bool]] | None = None
+    totals: Codes | None = None
 
     def part(self, rows: Codes) -> "TrainingTable":
         """Some of the rows."""

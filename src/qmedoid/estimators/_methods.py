@@ -265,7 +265,7 @@ def fit_model(
 
     n_classes = len(data.classes)
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
-    counts = owner._counts_of(data.classes, np.bincount(draws, minlength=n_classes))
+    counts = np.bincount(draws, minlength=n_classes) if data.totals is None else data.totals
     recipe = _prepared(owner, counts, splits)
     recipe.check_factors(data)
     policy: Any = recipe.auto_refine(counts) if owner.refine == "auto" else owner.refine

@@ -26,8 +26,19 @@ from qmedoid.geometry.groups import (
 )
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
-from qmedoid.methods.nearest.fit import SELECTIONS, SearchSettings, Selected, search_configurations, select_models
-from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
+from qmedoid.kernels.search import is_built
+from qmedoid.methods.nearest.fit import Selected, select_models
+from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective
+from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.nearest.problem import (
+    SELECTIONS,
+    Fold,
+    NearestSettings,
+    TrainingRows,
+    prepare_folds,
+    prepare_rows,
+)
+from qmedoid.optimize.descent import coordinate_descent
 from qmedoid.optimize.sweep import ALPHA_GRID
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
@@ -171,17 +182,18 @@ def multiplier_options(score_weight: Any, codes: Codes, classes: npt.NDArray[Any
 
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
-) -> tuple[list[Selected], list[Codes]]:
+) -> tuple[list[tuple[NearestPart, Selected]], list[Codes]]:
     """Search configurations and α by the parameters of a `NearestMedoidClassifier`, in folds or on validation rows.
 
-    Returns the best models, best first, and the rows that each fold held out. Groups and the course of the search are
-    kept by the estimator.
+    Returns the best models with their choices, best first, and the rows that each fold held out. Groups and the course
+    of the search are kept by the estimator.
     """
     _refuse_many_columns(data.X)  # before every fold correlates them
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
     _warn_of_few_rows(data.codes, data.classes, data.X.shape[1])
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31, size=4))
+    alphas = ALPHA_GRID if estimator.alpha is None else (float(estimator.alpha),)
     settings = NearestSettings(
         kind=estimator.kind,
         input_scaling=estimator.input_scaling,
@@ -189,30 +201,27 @@ def search_models(
         angle=estimator.angle,
         n_medoids=estimator.n_medoids,
         max_medoid_rows=estimator.max_medoid_rows,
-    )
-    train, folds = _training_data(estimator, data, validation, settings, rng)
-    groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)
-    alphas = ALPHA_GRID if estimator.alpha is None else (float(estimator.alpha),)
-    search = SearchSettings(
-        sizes=_sizes_within(groups, estimator.subset_sizes),
-        max_passes=estimator.max_passes,
-        candidate_budget=estimator.candidate_budget,
         search_alpha=float(estimator.search_alpha),
         alphas=alphas if estimator.use_angular else (1.0,),
         n_models=estimator.n_models,
         selection=estimator.selection,
     )
+    train, folds = _training_data(estimator, data, validation, settings, rng)
+    groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)
+    sizes, passes = _sizes_within(groups, estimator.subset_sizes), estimator.max_passes
     options = multiplier_options(estimator.score_weight, train.codes, data.classes)
-    report.begin(len(search.sizes) * search.max_passes * len(groups.anchors))
-    found = search_configurations(
-        folds, groups, settings, search, options[0], rng,
+    report.begin(len(sizes) * passes * len(groups.anchors))
+    objective = IncrementalObjective if is_built() else RebuildObjective
+    found = coordinate_descent(
+        objective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
+        groups.members, sizes, max_passes=passes, candidate_budget=estimator.candidate_budget, rng=rng,
         progress=lambda progress: report.step(f"k={progress.size}, pass {progress.sweep}"),
     )  # fmt: skip
     if found.interrupted:
         message = f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used."
         warn(message, InterruptedWarning)
-    selected = select_models(train, folds, found, settings, search, options)
-    counts = np.bincount(selected[0].model.medoid_classes)
+    selected = select_models(train, folds, found, settings, options)
+    counts = np.bincount(selected[0][0].medoid_classes)
     if counts.min() < estimator.n_medoids:
         warn(
             f"n_medoids={estimator.n_medoids} is more than the {counts.min()} rows of class "

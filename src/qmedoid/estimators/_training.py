@@ -14,21 +14,21 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._time_limit import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
-from qmedoid.methods.variational.batches import SAMPLINGS
 from qmedoid.methods.variational.model import PRECISIONS
 from qmedoid.methods.variational.readout import READOUT_KINDS
 from qmedoid.methods.variational.selection import Candidate, Selection, Split, select_variational, train_candidate
 from qmedoid.methods.variational.training import (
     OPTIMIZERS,
+    SAMPLINGS,
     CircuitSettings,
-    Report,
     Trained,
     TrainingData,
     TrainingSettings,
+    TrainingStep,
     Watch,
 )
 from qmedoid.model.storage.checkpoints import CheckpointFolder
-from qmedoid.optimize.training import Stopping
+from qmedoid.optimize.minimizers import Stopping
 
 if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier
@@ -164,13 +164,11 @@ def _candidate(parameters: Mapping[str, Any]) -> Candidate:
         span=float(parameters["span"]),
         precision=parameters["precision"],
     )
-    average = float(parameters["average"])
     stopping = Stopping(
         steps=parameters["n_steps"],
         patience=parameters["patience"],
         tolerance=float(parameters["tolerance"]),
-        keep="average" if average > 0 else "last",
-        average=average if average > 0 else 1.0,
+        average=float(parameters["average"]),
     )
     a, c, alpha, gamma = parameters["spsa_gains"]
     training = TrainingSettings(
@@ -191,7 +189,7 @@ def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -
     A callback may ask to stop, or the time be up; the trainings then keep their best.
     """
 
-    def on_step(report: Report) -> bool:
+    def on_step(report: TrainingStep) -> bool:
         if report.step % _stride(report.steps):
             return False
         task = context.subcontext(task_name=f"seed {report.seed}, step {report.step}")

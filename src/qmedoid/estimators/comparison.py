@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_target
-from qmedoid.estimators._raw_reading import read_table
-from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict
+from qmedoid.estimators._rows import read_table
+from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict, LossDifferenceDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
@@ -47,45 +47,8 @@ Outcome = tuple[Array, float]
 """A method on the evaluated rows of one fold: its probabilities, shape (m, C), and how long its fit took."""
 
 
-class ComparedFold(NamedTuple):
-    """The methods by name on some judged rows, their class codes, and which of them are one draw."""
-
-    outcomes: Mapping[str, Outcome]
-    codes: Codes
-    groups: Codes | None = None
-
-
-class Spread(NamedTuple):
-    """Mean of a figure over folds, with its standard error; None for that of one fold."""
-
-    mean: float
-    error: float | None
-
-
-class PairedDifference(NamedTuple):
-    """How much larger the log-loss of a baseline is than ours: mean over rows, standard error, and 95 % interval."""
-
-    mean: float
-    error: float
-    low: float
-    high: float
-
-
-class MethodFigures(NamedTuple):
-    """A method, its figures by name (None where one is not defined), and its difference from ours."""
-
-    name: str
-    figures: Mapping[str, Spread | None]
-    difference: PairedDifference | None
-
-    def as_dict(self) -> ComparedMethodDict:
-        """The figures as plain values."""
-        means = {name: None if spread is None else spread.mean for name, spread in self.figures.items()}
-        errors = {name: None if spread is None else spread.error for name, spread in self.figures.items()}
-        difference = None if self.difference is None else self.difference._asdict()
-        return cast(
-            "ComparedMethodDict", {"name": self.name, **means, "errors": errors, "log_loss_difference": difference}
-        )
+ComparedFold = tuple[Mapping[str, Outcome], Codes, Codes | None]
+"""The methods by name on some judged rows, their class codes, and which of them are one draw."""
 
 
 @dataclass(frozen=True)
@@ -94,43 +57,50 @@ class Comparison:
 
     Attributes
     ----------
-    methods : tuple of MethodFigures
+    methods : tuple of dict
+        Each with its ``name``, its figures (the mean over folds; None where one is not defined), their standard
+        ``errors``, and ``log_loss_difference``: log-loss minus ours, with its standard error and 95 % interval.
     n_rows : int
         Rows that judge.
     n_folds : int
     """
 
-    methods: tuple[MethodFigures, ...]
+    methods: tuple[ComparedMethodDict, ...]
     n_rows: int
     n_folds: int
 
     def best(self, figure: str) -> float | None:
         """The best mean of a figure; None where it is not defined."""
-        means = [spread.mean for one in self.methods if (spread := one.figures[figure]) is not None]
+        means = [mean for one in self.methods if (mean := figure_of(one, figure)) is not None]
         return (min if figure in _SMALL_IS_GOOD else max)(means, default=None)
 
     def verdict(self) -> str:
         """One sentence: whether a plain baseline is better, by log-loss, and whether that may be luck."""
-        baselines = [(one, one.difference) for one in self.methods if one.difference is not None]
+        baselines = [(one["name"], found) for one in self.methods if (found := one["log_loss_difference"]) is not None]
         if not baselines:
             return "No baseline was fitted."
-        best, found = min(baselines, key=lambda pair: pair[1].mean)
-        by = f"by {abs(found.mean):.4f} (95 %: {found.low:+.4f} to {found.high:+.4f})"
-        if found.high < 0:
-            return f"A plain baseline wins: the log-loss of {best.name} is lower than ours {by}."
-        if found.low > 0:
-            return f"No plain baseline wins: the log-loss of the best, {best.name}, is higher than ours {by}."
-        side = "lower" if found.mean < 0 else "higher"
-        return f"The log-loss of the best plain baseline, {best.name}, is {side} than ours {by}: that may be luck."
+        name, found = min(baselines, key=lambda pair: pair[1]["mean"])
+        by = f"by {abs(found['mean']):.4f} (95 %: {found['low']:+.4f} to {found['high']:+.4f})"
+        if found["high"] < 0:
+            return f"A plain baseline wins: the log-loss of {name} is lower than ours {by}."
+        if found["low"] > 0:
+            return f"No plain baseline wins: the log-loss of the best, {name}, is higher than ours {by}."
+        side = "lower" if found["mean"] < 0 else "higher"
+        return f"The log-loss of the best plain baseline, {name}, is {side} than ours {by}: that may be luck."
 
     def to_dict(self) -> ComparisonDict:
         """The comparison as plain values."""
         return {
             "rows": self.n_rows,
             "folds": self.n_folds,
-            "methods": [one.as_dict() for one in self.methods],
+            "methods": list(self.methods),
             "verdict": self.verdict(),
         }
+
+
+def figure_of(method: ComparedMethodDict, figure: str) -> float | None:
+    """A figure of a method by its name."""
+    return cast("float | None", method[figure])  # type: ignore[literal-required]
 
 
 def compare(
@@ -166,7 +136,7 @@ def compare(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> classifier = qmedoid.MedoidClassifier(method="evidence", random_state=0)
     >>> found = qmedoid.compare(classifier, X[::2], y[::2], X[1::2], y[1::2])
-    >>> found.methods[0].name, found.n_rows
+    >>> found.methods[0]["name"], found.n_rows
     ('qmedoid', 75)
 
     See Also
@@ -190,8 +160,8 @@ def compare(
     for note in notes:
         warn(note)
     outcomes = {OURS: (fitted.predict_proba(X_test)[:, order], seconds), **baselines}
-    groups = row_groups(cells.cell_codes(tables[1], [column.name for column in columns]), judged)
-    return compared([ComparedFold(outcomes, judged, groups)])
+    groups = row_groups(cells.cell_ranks(tables[1], columns)[0], judged)
+    return compared([(outcomes, judged, groups)])
 
 
 def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) -> Codes:
@@ -206,16 +176,20 @@ def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) 
 
 def compared(folds: Sequence[ComparedFold]) -> Comparison:
     """Figures of one fold, or their means over several, and differences over the rows of all."""
-    names = [name for name in folds[0].outcomes if all(name in fold.outcomes for fold in folds)]
-    losses = {name: np.concatenate([row_losses(fold.outcomes[name], fold.codes) for fold in folds]) for name in names}
-    draws = _draws(folds)
-    methods = []
+    names = [name for name in folds[0][0] if all(name in outcomes for outcomes, _, _ in folds)]
+    losses = {name: np.concatenate([row_losses(outcomes[name], codes) for outcomes, codes, _ in folds])
+              for name in names}  # fmt: skip
+    draws, methods = _draws(folds), list[ComparedMethodDict]()
     for name in names:
-        by_fold = [_figures(fold.outcomes[name], fold.codes) for fold in folds]
-        figures = {figure: _spread([one[figure] for one in by_fold]) for figure in FIGURES}
+        by_fold = [_figures(outcomes[name], codes) for outcomes, codes, _ in folds]
+        means, errors = dict[str, float | None](), dict[str, float | None]()
+        for figure in FIGURES:
+            known = [one[figure] for one in by_fold if not math.isnan(one[figure])]
+            means[figure], errors[figure] = mean_and_error(known) if known else (None, None)
         difference = None if name == OURS else paired_difference(losses[name], losses[OURS], draws)
-        methods.append(MethodFigures(name, figures, difference))
-    return Comparison(tuple(methods), sum(len(fold.codes) for fold in folds), len(folds))
+        found = {"name": name, **means, "errors": errors, "log_loss_difference": difference}
+        methods.append(cast("ComparedMethodDict", found))
+    return Comparison(tuple(methods), sum(len(codes) for _, codes, _ in folds), len(folds))
 
 
 def row_losses(outcome: Outcome, codes: Codes) -> Array:
@@ -224,8 +198,8 @@ def row_losses(outcome: Outcome, codes: Codes) -> Array:
     return np.asarray(-np.log(np.maximum(of_true_class, _SMALLEST)))
 
 
-def paired_difference(losses: Array, ours: Array, groups: Codes | None = None) -> PairedDifference:
-    r"""Mean difference of two losses of the same rows, with the standard error of the mean.
+def paired_difference(losses: Array, ours: Array, groups: Codes | None = None) -> LossDifferenceDict:
+    r"""Mean difference of two losses of the same rows, with the standard error of the mean and a 95 % interval.
 
     Rows of one group are one draw: with sums :math:`D_g` over the :math:`n_g` rows of each of G groups and the mean
     :math:`\bar d`,
@@ -240,24 +214,19 @@ def paired_difference(losses: Array, ours: Array, groups: Codes | None = None) -
     n_groups = len(by_group)
     spread = n_groups / (n_groups - 1) * float(by_group @ by_group) if n_groups > 1 else math.inf
     error = math.sqrt(spread) / len(differences)
-    return PairedDifference(mean, error, mean - _WIDTH * error, mean + _WIDTH * error)
+    return {"mean": mean, "error": error, "low": mean - _WIDTH * error, "high": mean + _WIDTH * error}
 
 
 def _draws(folds: Sequence[ComparedFold]) -> Codes | None:
     """Groups of the rows of all folds; those of two folds are never one."""
-    if all(fold.groups is None for fold in folds):
+    if all(groups is None for _, _, groups in folds):
         return None
     labels, begin = [], 0
-    for fold in folds:
-        own = np.arange(len(fold.codes)) if fold.groups is None else numbered(fold.groups)
+    for _, codes, groups in folds:
+        own = np.arange(len(codes)) if groups is None else numbered(groups)
         labels.append(own + begin)
         begin += len(own)
     return numbered(np.concatenate(labels))
-
-
-def _spread(values: Sequence[float]) -> Spread | None:
-    known = [value for value in values if not math.isnan(value)]
-    return Spread(*mean_and_error(known)) if known else None
 
 
 def _figures(outcome: Outcome, codes: Codes) -> dict[str, float]:

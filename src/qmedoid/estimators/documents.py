@@ -2,6 +2,7 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
+from qmedoid.metrics.agreement import MarginBinDict
 from qmedoid.metrics.intervals import IntervalDict
 from qmedoid.model.documents import Label, Notes, OfClassDict, OperatingDict
 from qmedoid.tables.documents import CalibrationErrorDict, NoveltyDict
@@ -13,18 +14,12 @@ class StableGroupDict(TypedDict):
     best_match: Annotated[float, "Mean agreement with the most similar group."]
 
 
-class StablePairDict(TypedDict):
-    columns: Annotated[list[str], "Two encoded columns."]
-    frequency: Annotated[float, "Share of the refits that have them in one group."]
-
-
 class GroupStabilityDict(TypedDict):
     with_full_fit: Annotated[float, "Agreement of a refit with the fit of all rows."]
     between_refits: Annotated[float, "Agreement of two refits."]
     pairs_kept: Annotated[float | None, "Pairs of columns in one group that are so again."]
     pairs_by_chance: Annotated[float, "The same for any two columns."]
     groups: Annotated[list[StableGroupDict], "Each group."]
-    pairs: Annotated[list[StablePairDict], "Pairs, the most frequent first."]
 
 
 class StableMedoidDict(OfClassDict):
@@ -41,13 +36,6 @@ class MedoidStabilityDict(TypedDict):
     moved: Annotated[float | None, "Distance to the nearest new one otherwise; 1 is that of two rows of the class."]
     by_chance: Annotated[float | None, "The same for medoids drawn at random."]
     each: NotRequired[Annotated[list[StableMedoidDict], "Each medoid, unless they are many."]]
-
-
-class MarginBinDict(TypedDict):
-    low: Annotated[float, "Smallest margin."]
-    high: Annotated[float, "Largest margin."]
-    n_rows: Annotated[int, "Rows."]
-    flip_rate: Annotated[float | None, "Their mean flip rate."]
 
 
 class UnstableRowDict(TypedDict):

@@ -58,7 +58,7 @@ class EvidenceClassifier(MethodClassifier):
     regularization_ : float
         The λ that was chosen.
     path_ : RidgePath
-        Leave-one-out errors along the λ that were tried, with standard errors.
+        Leave-one-out errors along the λ that were tried.
     threshold_ : float
         Probability of the second of two classes above which a record is called so.
     expected_ : OperatingSummary or None

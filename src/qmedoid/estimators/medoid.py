@@ -13,6 +13,7 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
 from qmedoid.estimators._raw_tables import RawTableClassifier
+from qmedoid.estimators._rows import dataset_of, validation_of
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
@@ -22,8 +23,10 @@ from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
+from qmedoid.tables.targets import meant_labels
 
 
 class MedoidClassifier(RawTableClassifier):
@@ -282,7 +285,7 @@ class MedoidClassifier(RawTableClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         *,
@@ -297,7 +300,8 @@ class MedoidClassifier(RawTableClassifier):
         X : data frame, Arrow table, dict of columns, array or sparse matrix of shape (n, M)
             A sparse table of at most 2²⁷ cells (1 GiB) is made dense. A Dask data frame or array is fitted as a whole
             if `memory` allows, else in passes over its partitions: a sample of the rows is fitted, and all rows are
-            counted, or calibrate it.
+            counted, or calibrate it. A `qmedoid.tables.dataset.Dataset` is fitted as it is, and has all but the
+            parameters of the classifier; so may validation rows be one.
         y : array-like of shape (n,)
             Class labels, numbers or strings. Of a Dask collection a Dask series or array, or the name of a column.
         X_val, y_val : optional
@@ -321,14 +325,15 @@ class MedoidClassifier(RawTableClassifier):
             return self
         if memory is not None:
             raise ParameterError("memory= is for Dask collections: a table in memory is fitted as it is.")
-        if (X_val is None) != (y_val is None):
+        if (X_val is None) != (y_val is None) and not isinstance(X_val, Dataset):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
-        if X_val is not None and (sample_weight is not None or self.class_weight is not None):
+        data = dataset_of(self, X, y, groups, sample_weight)
+        if X_val is not None and (data.weights is not None or self.class_weight is not None):
             raise ParameterError(
                 "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
                 "by weighted rows."
             )
-        rows = self._read_rows(X, y, X_val, y_val, groups, sample_weight)
+        rows = self._read_rows(data, None if X_val is None else validation_of(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
         self._keep(recipe, fits, scores, rows)
@@ -364,5 +369,6 @@ class MedoidClassifier(RawTableClassifier):
         if is_collection(X):
             return score_collection(self, X, y, sample_weight)
         predicted = self.predict(X)
-        meant = self._meant(check_target(y, len(predicted)))
+        meant = check_target(y, len(predicted))
+        meant = meant if self.positive is None else meant_labels(meant, self.classes_)
         return float(np.average(predicted == meant, weights=sample_weight))

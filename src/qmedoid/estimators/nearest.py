@@ -1,7 +1,6 @@
 """The nearest-medoid method: distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,8 +25,9 @@ from qmedoid.geometry.groups import Configuration, FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.nearest.fit import Best, Selected, Selection
+from qmedoid.methods.nearest.fit import Best, Selected
 from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.methods.nearest.problem import Selection
 from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
@@ -96,7 +96,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     classes_ : ndarray of shape (C,)
     model_ : Model
         Its only part is the best `NearestPart`.
-    candidates_ : tuple of Selected
+    candidates_ : list of (NearestPart, Selected)
         The best `n_models` with the record of their choice, best first.
     medoids_ : ndarray of shape (P, M)
         The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_`
@@ -135,7 +135,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     groups_: Groups
     search_trace_: list[Any]
     search_records_: list[Any]
-    candidates_: tuple[Selected, ...]
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False
@@ -273,21 +272,21 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         """The best models, best first, with their channels of held-out rows."""
         selected, folds = search_models(self, data, report, validation)
         rows, fits = np.concatenate(folds), []
-        for chosen in selected:
-            found = chosen.model.score(data.X, channels=True)
+        for part, chosen in selected:
+            found = part.score(data.X, channels=True)
             if chosen.out_of_fold is not None and validation is None:
                 channels = Channels(found.channels.distance.copy(), found.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
-                found = Scored(chosen.model.fuse(channels), found.nearest, *channels)
-            details = replace(chosen, model=data.as_given(chosen.model)), data.X[chosen.model.medoid_rows]
-            fits.append(FittedParts.of_one(chosen.model, found, folds, details=details))
+                found = Scored(part.fuse(channels), found.nearest, *channels)
+            details = data.as_given(part), chosen, data.X[part.medoid_rows]
+            fits.append(FittedParts.of_one(part, found, folds, details=details))
         return fits
 
     def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
         """Set the fitted attributes: the model of the first of the fits, and how it was found."""
         super().keep(model, fits)
-        self.candidates_, tables = zip(*(fit.details for fit in fits), strict=True)
-        self.medoids_: Array = tables[0]
+        self.candidates_: list[tuple[NearestPart, Selected]] = [fit.details[:2] for fit in fits]
+        self.medoids_: Array = fits[0].details[2]
 
     @property
     def _part(self) -> NearestPart:
@@ -303,12 +302,12 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     @property
     def alpha_sweep_(self) -> Sweep:
         """Validation macro-F1 along α."""
-        return self.candidates_[0].sweep
+        return self.candidates_[0][1].sweep
 
     @property
     def one_se_(self) -> Best | None:
         """The best held-out macro-F1 and its standard error, where the one-standard-error rule chose."""
-        return self.candidates_[0].best
+        return self.candidates_[0][1].best
 
     @property
     def class_multipliers_(self) -> Array:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Codes
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
@@ -15,6 +14,8 @@ from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.part import FittedParts, Scored
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings

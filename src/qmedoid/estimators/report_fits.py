@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators.comparison import OURS, ComparedFold, Comparison, Spread, compared, run_baselines
+from qmedoid.estimators.comparison import OURS, ComparedFold, Comparison, compared, figure_of, run_baselines
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError
@@ -17,7 +17,7 @@ from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.roles import Role
 from qmedoid.tables.row_hashes import row_hashes
 
@@ -81,9 +81,8 @@ def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | N
     `own` are our figures where those of the folds do not count; nothing is the best of a figure that ours lacks.
     """
     names = [name for name in TITLES if found.best(name) is not None]
-    spreads = [[one.figures[name] for name in names] for one in found.methods]
-    texts = [[_text(spread) for spread in row] for row in spreads]
-    means = [[None if spread is None else spread.mean for spread in row] for row in spreads]
+    means = [[figure_of(one, name) for name in names] for one in found.methods]
+    texts = [[_text(figure_of(one, name), one["errors"][name]) for name in names] for one in found.methods]
     if own is not None:
         means[0] = [own.get(name) for name in names]
         texts[0] = ["–" if mean is None else f"{mean:.4f}" for mean in means[0]]
@@ -94,26 +93,26 @@ def comparison_table(found: Comparison, about: str, own: Mapping[str, float] | N
         best.append((min if name == "log_loss" else max)(known) if is_compared else None)
     rows: list[BaselineDict] = [
         {
-            "name": one.name,
+            "name": one["name"],
             "values": own_texts,
             "best": [mean is not None and mean == most for mean, most in zip(row, best, strict=True)],
         }
         for one, own_texts, row in zip(found.methods, texts, means, strict=True)
     ]
-    differences = [one.difference for one in found.methods if one.difference is not None]
+    differences = [one["log_loss_difference"] for one in found.methods]
     return {
         "about": about,
         "figures": [TITLES[name] for name in names],
         "rows": rows,
         "verdict": found.verdict(),
-        "better": any(one.high < 0 for one in differences) if differences else None,
+        "better": any(one["high"] < 0 for one in differences if one) if any(differences) else None,
     }
 
 
-def _text(spread: Spread | None) -> str:
-    if spread is None:
+def _text(mean: float | None, error: float | None) -> str:
+    if mean is None:
         return "–"
-    return f"{spread.mean:.4f}" + ("" if spread.error is None else f" ± {spread.error:.4f}")
+    return f"{mean:.4f}" + ("" if error is None else f" ± {error:.4f}")
 
 
 def _seen(model: Model, table: pa.Table) -> Flags | None:
@@ -133,8 +132,8 @@ def _folds(
     model: Model, ours: Array, table: pa.Table, codes: Codes, judges: Flags
 ) -> tuple[list[ComparedFold], list[str]]:
     columns = [model.contract.columns[place] for place in model.layout.used]
-    names = [column.name for column in columns if column.name in table.column_names]
-    equal = row_groups(cell_codes(table, names), codes)
+    here = [column for column in columns if column.name in table.column_names]
+    equal = row_groups(cell_ranks(table, here)[0], codes)
     groups = np.arange(len(codes)) if equal is None else equal
     fold = group_folds(groups, codes, N_FOLDS, np.random.default_rng(0))
     made, notes = list[ComparedFold](), list[str]()
@@ -144,7 +143,7 @@ def _folds(
             continue
         found, lacking = run_baselines(columns, table.take(pa.array(fit)), table.take(pa.array(judged)), codes[fit], 0)
         notes += lacking if not made else []
-        made.append(ComparedFold({OURS: (ours[judged], 0.0), **found}, codes[judged], groups[judged]))
+        made.append(({OURS: (ours[judged], 0.0), **found}, codes[judged], groups[judged]))
     if not made:
         raise DataError("No fold of the table has rows of every class: baselines cannot be fitted to it.")
     return made, notes
@@ -169,7 +168,7 @@ def _of_seen_rows(model: Model, found: Comparison, about: str) -> ReportBaseline
     table["rows"][0]["name"] = f"{OURS} (out-of-fold)"
     largest: dict[str, float] = {}
     for name in areas:
-        values = [spread.mean for one in found.methods[1:] if (spread := one.figures[name]) is not None]
+        values = [mean for one in found.methods[1:] if (mean := figure_of(one, name)) is not None]
         largest |= {name: max(values)} if values else {}
     parts = [f"{TITLES[name]} {areas[name]:.4f}, the best baseline {largest[name]:.4f}" for name in largest]
     verdict = f"Out of fold ours has {'; '.join(parts)}. Folds differ, so that small differences may be luck."
@@ -208,4 +207,4 @@ def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: 
         f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
         "with the method of this model. It is about such fits, not about this model file."
     )
-    return {**found.as_dict(), "about": about, "text": f"{about}\n\n{found}"}
+    return {**found.as_dict(), "about": about}

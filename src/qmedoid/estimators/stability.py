@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import signature
 from typing import Any, cast
 
@@ -15,15 +16,26 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import sampled_rows
 from qmedoid.estimators._inputs import check_table, class_codes
 from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
-from qmedoid.estimators._raw_reading import read_table
+from qmedoid.estimators._rows import dataset_of, group_codes
+from qmedoid.estimators.documents import DecisionStabilityDict, MedoidStabilityDict
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.estimators.stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
+from qmedoid.estimators.stability_report import (
+    NO_GROUPS,
+    NO_MARGINS,
+    NO_MEDOIDS,
+    NO_SPREAD,
+    NO_VOTES,
+    StabilityReport,
+    decision_stability,
+    group_stability,
+    number,
+)
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import given_groups, row_groups
+from qmedoid.geometry.row_groups import row_groups
 from qmedoid.methods.part import Part
 from qmedoid.metrics.agreement import nearest_distance, typical_distance
-from qmedoid.tables.cells import cell_codes
-from qmedoid.tables.kinds import Inferred
+from qmedoid.tables.dataset import Dataset
+from qmedoid.tables.targets import meant_labels
 
 
 class Subject:
@@ -44,45 +56,44 @@ class Subject:
                 f"Stability is that of a classifier, such as MedoidClassifier(). Got {estimator!r} instead."
             )
         self._estimator = clone(estimator)
-        self._is_raw = isinstance(estimator, MedoidClassifier)
-        self._settled: Inferred | None = None
+        self._data: Dataset | None = None
         shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
-        self._table: Any = read_table(shell, X, reset=True) if self._is_raw else check_table(shell, X, reset=True)
+        self.columns = list[str]()
+        if isinstance(estimator, MedoidClassifier):
+            self._data = dataset_of(self._estimator, X, y, groups)
+            target, self._groups = self._data.target, self._data.groups
+            self.strata, self.labels, self.rows = target.codes, target.classes[target.codes], self._data.rows
+            self._data = replace(self._data, rows=np.arange(len(self.rows)), n_source=len(self.rows))
+            self._table: Any = self._data.table
+        else:
+            self._table = check_table(shell, X, reset=True)
+            classes, self.strata = class_codes(y, len(self._table))
+            self.labels, self.rows = classes[self.strata], np.arange(len(self._table))
+            self._groups = group_codes(groups, len(self._table))
+            self.columns = [str(one) for one in getattr(shell, "feature_names_in_", range(self._table.shape[1]))]
         self.n_rows = len(self._table)
-        classes, self.strata = class_codes(y, self.n_rows)
-        self.labels = classes[self.strata]
-        found = None if groups is None else given_groups(groups, self.n_rows)
-        self._given = np.arange(self.n_rows) if groups is not None and found is None else found
-        self._takes_groups = self._given is not None and "groups" in signature(cast("Any", estimator).fit).parameters
-        given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
-        self.columns = [str(name) for name in given]
+        self._takes_groups = self._groups is not None and "groups" in signature(cast("Any", estimator).fit).parameters
 
-    def fit(self, rows: Codes, seed: int) -> Any:
-        """A clone fitted on some rows; the seed is used where the classifier has none."""
+    def fit(self, rows: Codes | None, seed: int) -> Any:
+        """A clone fitted on some rows, or on all; the seed is used where the classifier has none."""
         fresh = clone(self._estimator)
         if fresh.get_params(deep=False).get("random_state", 0) is None:
             fresh.set_params(random_state=seed)
-        if self._settled is not None:
-            fresh._settled = self._settled
-        groups = {"groups": self._given[rows]} if self._takes_groups and self._given is not None else {}
+        if self._data is not None:
+            fitted = fresh.fit(self._data if rows is None else self._data.take(rows))
+            if rows is None:
+                # A sample may not choose another class of interest where two are about as frequent.
+                self._estimator.set_params(positive=fitted.positive_)
+            return fitted
+        rows = np.arange(self.n_rows) if rows is None else rows
+        groups = {"groups": self._groups[rows]} if self._takes_groups and self._groups is not None else {}
         return fresh.fit(self.part(rows), self.labels[rows], **groups)
 
-    def row_groups(self, full: Any) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in the columns of the fit of all rows."""
-        if self._given is not None:
-            return self._given
-        cells = cell_codes(self._table, full.contract_.names) if self._is_raw else self._table
-        return row_groups(cells, self.strata)
-
-    def fix_columns(self, full: Any) -> None:
-        """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
-
-        A column of row numbers has no value twice, but some twice in a sample.
-        """
-        if self._is_raw:
-            self._settled = full._inferred
-            # Nor may a sample choose another class of interest where two are about as frequent.
-            self._estimator.set_params(positive=full.positive_)
+    def together(self) -> Codes | None:
+        """Groups of the rows: those that were given, or rows that are equal in all columns that are learnt from."""
+        if self._groups is not None:
+            return self._groups
+        return row_groups(self._table, self.strata) if self._data is None else self._data.together()
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
@@ -101,15 +112,21 @@ class Subject:
 
     def part(self, rows: Codes) -> Any:
         """Some rows of the table."""
-        return self._table.take(pa.array(rows)) if self._is_raw else self._table[rows]
+        return self._table[rows] if self._data is None else self._table.take(pa.array(rows))
+
+    def medoid_rows(self, part: Part, sample: Codes | None = None) -> Codes:
+        """The rows of the table that are medoids of a fit to a sample."""
+        numbers = part.rows.numbers if sample is None or self._data is not None else sample[part.rows.numbers]
+        return np.unique(numbers)
 
     def classes_of_rows(self, full: Any) -> Codes:
         """Code, in `classes_` of the fit of all rows, of the class that every label stands for."""
-        return codes_of(full, full._meant(self.labels) if self._is_raw else self.labels)
+        is_plain = self._data is None or full.positive is None
+        return codes_of(full, self.labels if is_plain else meant_labels(self.labels, full.classes_))
 
     def numbers(self, full: Any) -> Array:
         """The rows as numbers, standardized; columns that are the same everywhere are left out."""
-        matrix = full._encoded(self._table) if self._is_raw else self._table
+        matrix = self._table if self._data is None else full._encoded(self._table)
         deviation = matrix.std(axis=0)
         varied = deviation > 0
         numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
@@ -121,7 +138,7 @@ class Subject:
         if part is None:
             return None
         places = list(range(len(self.columns)))
-        if self._is_raw:
+        if self._data is not None:
             self.columns = list(dict.fromkeys([*self.columns, *fitted.encoded_names_]))
             places = [self.columns.index(name) for name in fitted.encoded_names_]
         several = (set(group) for group in part.facts["groups"] if 1 < len(set(group)) < len(places))
@@ -162,7 +179,7 @@ _SAMPLED_ROWS = 2000
 def stability(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     groups: Any = None,
     n_bootstraps: int = 20,
@@ -182,6 +199,7 @@ def stability(
         alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
         fits, so that only the rows differ; where it is None, every fit has another seed.
     X : array-like or data frame of shape (n, M)
+        For a `MedoidClassifier` also a `qmedoid.tables.dataset.Dataset`, which has y and groups.
     y : array-like of shape (n,)
     groups : array-like of shape (n,), optional
         Rows with the same label belong together: a sample has all of them or none. None takes equal rows as groups.
@@ -216,29 +234,32 @@ def stability(
     entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
     rng = np.random.default_rng(entropy)
     everything = np.arange(subject.n_rows)
-    full = subject.fit(everything, int(rng.integers(2**31)))
-    subject.fix_columns(full)
-    together = subject.row_groups(full)
+    full = subject.fit(None, int(rng.integers(2**31)))
+    together = subject.together()
     found, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
-    for number in range(1, n_bootstraps + 1):
+    for place in range(1, n_bootstraps + 1):
         if progress is not None:
-            progress(number, n_bootstraps + 1)
-        own = np.random.default_rng([*entropy, number])
+            progress(place, n_bootstraps + 1)
+        own = np.random.default_rng([*entropy, place])
         sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap", groups=together)
-        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {number} of {n_bootstraps}")
+        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {place} of {n_bootstraps}")
         found.append(subject.groups(fitted))
         medoids.add(fitted, sample)
         decisions.add(fitted, np.setdiff1d(everything, sample))
     if progress is not None:
         progress(n_bootstraps + 1, n_bootstraps + 1)
-    return StabilityReport(
-        n_rows=subject.n_rows,
-        n_bootstraps=int(n_bootstraps),
-        classes=tuple(full.classes_.tolist()),
-        groups=GroupStability.of(found, subject.columns),
-        medoids=medoids.result(),
-        decisions=decisions.result(),
-    )
+    groups, moved = group_stability(found, subject.columns), medoids.result()
+    decided, rates = decisions.result()
+    missing = {
+        NO_GROUPS: groups is None,
+        NO_MEDOIDS: moved is None,
+        NO_MARGINS: decided["by_margin"] is None,
+        NO_SPREAD: not hasattr(full, "predict_proba"),
+        NO_VOTES: decided["rows_without_votes"] == subject.n_rows,
+    }
+    notes = tuple(sentence for sentence, is_missing in missing.items() if is_missing)
+    classes = tuple(full.classes_.tolist())
+    return StabilityReport(subject.n_rows, int(n_bootstraps), classes, decided, groups, moved, rates, notes)
 
 
 class _Medoids:
@@ -246,19 +267,19 @@ class _Medoids:
 
     def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
         method = part_of_medoids(full)
-        self._known = method is not None
+        self._known, self._subject = method is not None, subject
         if method is None:
             return
         self._labels, self._classes = full.classes_, subject.classes_of_rows(full)
         self._numbers = subject.numbers(full)
-        every = np.unique(method.rows.numbers)
+        every = subject.medoid_rows(method)
         self._n_medoids = len(every)
+        per_class = np.bincount(self._classes[every], minlength=len(full.classes_))
         if len(every) > LISTED_MEDOIDS:
             every = np.sort(rng.choice(every, size=LISTED_MEDOIDS, replace=False))
         self._rows = every
         self._present, self._kept = np.zeros((2, len(every)), dtype=np.int64)
         self._moved = np.zeros(len(every))
-        per_class = np.bincount(self._classes[np.unique(method.rows.numbers)], minlength=len(full.classes_))
         self._typical, self._by_chance = np.zeros(len(full.classes_)), np.zeros(len(every))
         for code in np.unique(self._classes[every]):
             rows = np.flatnonzero(self._classes == code)
@@ -282,7 +303,7 @@ class _Medoids:
         method = part_of_medoids(fitted)
         if not self._known or method is None:
             return
-        chosen = np.unique(sample[method.rows.numbers])
+        chosen = self._subject.medoid_rows(method, sample)
         present, kept = np.isin(self._rows, sample), np.isin(self._rows, chosen)
         self._present += present
         self._kept += kept
@@ -292,21 +313,45 @@ class _Medoids:
             alike = self._numbers[chosen[self._classes[chosen] == code]]
             self._moved[place] += self._relative(nearest_distance(self._numbers[row], alike), code)
 
-    def result(self) -> MedoidStability | None:
-        """What came of it."""
+    def result(self) -> MedoidStabilityDict | None:
+        """How often medoids are chosen again, and how far the nearest one is if not, all of them and each."""
         if not self._known:
             return None
-        absent = np.full((2, len(self._rows)), np.nan)
         gone = self._present - self._kept
-        return MedoidStability(
-            n_medoids=self._n_medoids,
-            rows=self._rows,
-            classes=self._labels[self._classes[self._rows]],
-            present=self._present,
-            kept=np.divide(self._kept, self._present, out=absent[0], where=self._present > 0),
-            moved=np.divide(self._moved, gone, out=absent[1], where=gone > 0),
-            by_chance=self._by_chance,
-        )
+        whole: MedoidStabilityDict = {
+            "medoids": self._n_medoids,
+            "kept": _ratio(self._kept.sum(), self._present.sum()),
+            "moved": _ratio(self._moved.sum(), gone.sum()),
+            "by_chance": number(self._by_chance.mean()),
+        }
+        if len(self._rows) < self._n_medoids:
+            return whole
+        labels = self._labels[self._classes[self._rows]].tolist()
+        whole["each"] = [
+            {
+                "row": row,
+                "class": label,
+                "present": int(present),
+                "kept": _ratio(kept, present),
+                "moved": _ratio(moved, present - kept),
+                "by_chance": float(chance),
+            }
+            for row, label, present, kept, moved, chance in zip(
+                self._subject.rows[self._rows].tolist(),
+                labels,
+                self._present,
+                self._kept,
+                self._moved,
+                self._by_chance,
+                strict=True,
+            )
+        ]
+        return whole
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    """A mean from a sum and a count; None where there is nothing."""
+    return float(part / whole) if whole else None
 
 
 class _Decisions:
@@ -339,11 +384,11 @@ class _Decisions:
             self._mean[rows] += away / self._votes[rows].sum(axis=1)
             self._squares[rows] += away * (probability - self._mean[rows])
 
-    def result(self) -> DecisionStability:
-        """What came of it."""
+    def result(self) -> tuple[DecisionStabilityDict, Array]:
+        """What came of it, with the flip rate of every row."""
         n_votes, spread = self._votes.sum(axis=1), None
         if self._probable:
             absent = np.full(len(n_votes), np.nan)
             spread = np.sqrt(np.divide(self._squares, n_votes - 1, out=absent, where=n_votes > 1))
-        classes, labels = self._full.classes_.tolist(), self._subject.labels
-        return DecisionStability.of(self._votes, self._rates, self._decided, classes, labels, self._margins, spread)
+        classes, labels, rows = self._full.classes_.tolist(), self._subject.labels, self._subject.rows
+        return decision_stability(self._votes, self._rates, self._decided, classes, labels, rows, self._margins, spread)

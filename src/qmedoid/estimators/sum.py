@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators._time_limit import Progress, is_time_for, part_in_time
@@ -16,6 +15,8 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.comparisons.fit import fit_comparisons
+from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
@@ -189,10 +190,10 @@ class SumClassifier(EvidenceClassifier):
                 lambda done: progress(_LEARNT_SHARE + (1.0 - _LEARNT_SHARE) * done),
             )  # fmt: skip
             if rows is not None:
-                learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
+                learnt = fit_sum([evidence.without_neighbors, *added, rows[1]], codes, data.groups)
                 if learnt.loss < fitted.loss:
                     fitted, model = learnt, replace(model, neighbors=None)
-                    parts.append(rows.model.with_columns(order))
+                    parts.append(rows[0].with_columns(order))
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         progress(1.0)
         return FittedParts(

@@ -22,11 +22,10 @@ from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.part import CLOSED_FORM
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
-from qmedoid.methods.variational.batches import Sampling
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
 from qmedoid.methods.variational.selection import OutOfFold, Selection
-from qmedoid.methods.variational.training import Optimizer, Trained, TrainingData
+from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions
@@ -282,7 +281,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         `model_.circuit.encoded(features)` are the values of x for given records.
         """
         check_is_fitted(self)
-        from qmedoid.quantum.circuits import variational_circuit
+        from qmedoid.quantum import variational_circuit
 
         model = self._circuit
         return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
@@ -295,7 +294,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         Parameters
         ----------
         backend : callable (ansatz, rotations, inputs, observables) -> expectation values
-            One of the variational backends of :mod:`qmedoid.quantum.circuits`, or anything with the same call.
+            One of the variational backends of :mod:`qmedoid.quantum`, or anything with the same call.
 
         Returns
         -------

@@ -35,30 +35,6 @@ class EffectDict(ColumnEffectDict):
     plot: Annotated[str | None, "File of the picture; null if none was asked for."]
 
 
-class DrawnBinDict(TypedDict):
-    """Some values of a column, as charts draw them."""
-
-    label: Annotated[str, "Value, level or range."]
-    x: Annotated[float | None, "Middle of the range; null for levels."]
-    x_low: Annotated[float | None, "Its lowest value."]
-    x_high: Annotated[float | None, "Its highest value."]
-    mean: Annotated[float, "Mean contribution."]
-    low: Annotated[float, "What 10 % of the rows stay below."]
-    high: Annotated[float, "What 90 % of the rows stay below."]
-    count: Annotated[int, "Rows."]
-
-
-class DrawnEffectDict(TypedDict):
-    column: Annotated[str, "Its name."]
-    kind: Annotated[str, "Its kind."]
-    unit: Annotated[str, "Unit of contributions."]
-    toward: Annotated[str, "The class that contributions above 0 are for."]
-    against: Annotated[str | None, "The other of two classes."]
-    rows: Annotated[int, "Rows that were looked at."]
-    bins: Annotated[list[DrawnBinDict], "Values."]
-    missing: Annotated[DrawnBinDict | None, "Missing cells; null where there are none."]
-
-
 class RestDict(TypedDict):
     """Parts that are not listed."""
 
@@ -161,17 +137,10 @@ class KnownNearestDict(OfAnyClassDict):
     record: Annotated[dict[str, Cell], "Its cells."]
 
 
-class KnownSimilarDict(OfAnyClassDict):
-    difference: Annotated[float, "Mean difference, weighted by contributions."]
-    row: Annotated[int, "Row of that table, from 0."]
-    record: Annotated[dict[str, Cell], "Its cells."]
-
-
 class KnownRowsDict(TypedDict):
     distance: Annotated[str, "What distances are measured over."]
     rows: Annotated[int, "Rows of the other table."]
     nearest: Annotated[list[KnownNearestDict], "The nearest rows, the nearest first."]
-    similar: Annotated[list[KnownSimilarDict], "The most similar row of each class by the columns that decide."]
 
 
 class ExplainDict(TypedDict):

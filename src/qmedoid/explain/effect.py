@@ -1,6 +1,7 @@
 """What columns contribute to the decisions about the rows of a table: effects of values, and importances."""
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
@@ -9,8 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.explain.documents import ColumnEffectDict, DrawnBinDict, DrawnEffectDict, EffectBinDict
-from qmedoid.markup.html import shortened
+from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.markup.page import render
 from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
@@ -54,24 +54,6 @@ class EffectBin(NamedTuple):
     mean: float
     p10: float
     p90: float
-
-    def as_dict(self) -> EffectBinDict:
-        """The bin as plain values, fit for JSON."""
-        return cast("EffectBinDict", self._asdict())
-
-    def drawn(self) -> DrawnBinDict:
-        """The bin as charts draw it: ``x`` is the middle of numbers, and days since 1970 of dates."""
-        low, high = (_axis_place(end) for end in (self.low, self.high))
-        middle = None if low is None or high is None else low / 2 + high / 2
-        return {"label": shortened(self.value), "x": middle, "x_low": low, "x_high": high,
-                "mean": self.mean, "low": self.p10, "high": self.p90, "count": self.rows}  # fmt: skip
-
-
-def _axis_place(end: float | str | None) -> float | None:
-    """A bound of a bin on an axis: of dates, days since 1970."""
-    if end is None or isinstance(end, float):
-        return end
-    return float(np.datetime64(end, "s").astype(np.int64)) / 86_400.0
 
 
 @dataclass(frozen=True)
@@ -121,35 +103,13 @@ class Effect:
 
     def to_dict(self) -> ColumnEffectDict:
         """The effect as plain values, fit for JSON."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "toward": self.toward,
-            "against": self.against,
-            "unit": self.unit,
-            "rows": self.rows,
-            "kept": self.kept,
-            "bins": [one.as_dict() for one in self.bins],
-            "missing": None if self.missing is None else self.missing.as_dict(),
-        }
-
-    def drawn(self) -> DrawnEffectDict:
-        """The effect as charts draw it: the bins have places on an axis, labels and counts."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "unit": self.unit,
-            "toward": str(self.toward),
-            "against": None if self.against is None else str(self.against),
-            "rows": self.rows,
-            "bins": [one.drawn() for one in self.bins],
-            "missing": None if self.missing is None else self.missing.drawn(),
-        }
+        found = {name: getattr(self, name) for name in ("column", "kind", "toward", "against", "unit", "rows", "kept")}
+        bins, missing = [one._asdict() for one in self.bins], self.missing and self.missing._asdict()
+        return cast("ColumnEffectDict", {**found, "bins": bins, "missing": missing})
 
     def _repr_html_(self) -> str:
-        made = self.to_dict()
         title = f"What {self.column} contributes toward {self.toward}"
-        return render("notebook/effect.html", title=title, shape=self.drawn(), **made)
+        return render("notebook/effect.html", title=title, shape=self.to_dict())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
@@ -166,7 +126,7 @@ class EffectTally:
         self._rng = np.random.default_rng(0)
         # Value (NaN where missing), contribution and a random number of every row that is kept.
         self._parts: list[Array] = []
-        self._rows = self._kept = 0
+        self.rows = self._kept = 0
 
     def add(self, batch: pa.RecordBatch | pa.Table, columns: list[Array]) -> None:
         """Look at a batch and its encoded columns."""
@@ -180,7 +140,7 @@ class EffectTally:
         """Look at a batch whose contributions (n,) toward the class are known."""
         chance = self._rng.random(len(batch))
         self._parts.append(np.column_stack([column_values(batch, self._column, self._encoding), added, chance]))
-        self._rows, self._kept = self._rows + len(batch), self._kept + len(batch)
+        self.rows, self._kept = self.rows + len(batch), self._kept + len(batch)
         if self._kept > 2 * MOST_ROWS:
             self._parts = [self._drawn()]
             self._kept = len(self._parts[0])
@@ -197,7 +157,7 @@ class EffectTally:
         against = labels[1 - self._code] if len(labels) == 2 else None
         return Effect(
             self._column.name, self._column.kind, labels[self._code], against,
-            "log-odds" if self._model.decision.probabilistic else "score", self._rows, len(kept), bins, missing,
+            "log-odds" if self._model.decision.probabilistic else "score", self.rows, len(kept), bins, missing,
         )  # fmt: skip
 
     def _drawn(self) -> Array:
@@ -288,6 +248,18 @@ def table_effect(
         batch = table.slice(start, BATCH_ROWS)
         tally.add(batch, decide_batch(model, batch, issues)[1])
     return tally.report(n_bins)
+
+
+def column_effects(
+    model: Model, table: pa.Table, added: Array, places: Sequence[int], code: int, n_bins: int
+) -> list[ColumnEffectDict]:
+    """The effects of the columns at some places, from what all columns add toward a class, shape (n, columns)."""
+    found = []
+    for place in places:
+        tally = EffectTally(model, model.contract.names[place], model.decision.classes[code])
+        tally.add_contributions(table, added[:, place])
+        found.append(tally.report(n_bins).to_dict())
+    return found
 
 
 def check_bins(n_bins: int) -> None:

@@ -1,21 +1,15 @@
 """One decision as a plain dictionary: contributions by column and group, and the rows that are near or similar."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.explain.documents import (
-    ContributingRowDict,
-    ContributionDict,
-    GroupContributionDict,
-    KnownNearestDict,
-    KnownRowsDict,
-    KnownSimilarDict,
-)
+from qmedoid.explain.documents import ContributingRowDict, ContributionDict, GroupContributionDict
+from qmedoid.explain.flips import sizes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.contract import Dates, Levels
@@ -29,47 +23,10 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
 
-OTHER_LEVEL = 0.5
-"""What another level or truth value counts, in shares of the training rows that a number passes."""
-
-
-def known_values(model: Model, encoded: int) -> Array | None:
-    """Smallest and largest training value of an encoded column, and the edges of its bins; None where not known."""
-    novelty = model.novelty
-    if novelty is None or encoded not in novelty.limited:
-        return None
-    limited = int(np.searchsorted(novelty.limited, encoded))
-    values = [np.array([novelty.lowest[limited], novelty.highest[limited]])]
-    if encoded in novelty.binned:
-        values.append(novelty.bin_edges(int(np.searchsorted(novelty.binned, encoded))))
-    held = np.clip(np.concatenate(values), novelty.lowest[limited], novelty.highest[limited])
-    return np.asarray(np.unique(held))
-
-
-def sizes(model: Model, encoded: int, start: float | None, values: Array) -> Array:
-    """Shares of the training rows between the start and each value; one half where the start is missing."""
-    known = known_values(model, encoded)
-    novelty = model.novelty
-    if start is None or known is None or novelty is None:
-        return np.full(len(values), OTHER_LEVEL)
-    if encoded not in novelty.binned:
-        return np.minimum(_in_widths(known, start, values), 1.0)
-    place = int(np.searchsorted(novelty.binned, encoded))
-    edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
-    counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
-    shares = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
-    # The first edge may be the smallest value itself: its bin below is empty then.
-    heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
-    between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
-    # Within one bin, and beyond the outer values, the distance breaks ties, however far a cell lies outside.
-    away = _in_widths(known, start, values)
-    return np.asarray(between + 1e-6 * away / (1.0 + away))
-
-
-def _in_widths(known: Array, start: float, values: Array) -> Array:
-    """Distances in units of the width of the training values."""
-    width = float(known[-1] - known[0])
-    return np.asarray(np.abs(values - start) / (width if width > 0 else 1.0))
+N_DECIDING = 5
+"""Columns that similar rows are compared in, those that contribute most."""
+# Share of the training rows between two numbers that are close.
+_CLOSE = 0.05
 
 
 class SimilarRows:
@@ -102,15 +59,30 @@ class SimilarRows:
         """Differences of records as plain values, shape (n,)."""
         return self.of_encoded(self._encoded(records))
 
-    def is_ordered(self, name: str) -> bool:
-        """Whether cells of a column can be close to each other: numbers and dates."""
-        kind = self._model.contract.columns[self._model.contract.names.index(name)].kind
-        return kind in ("number", "date")
+    def compared(self, report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The row of the predicted class, and that of the next one, with the columns that decide.
 
-    def by_column(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """What one record as plain values differs by in every column that contributes."""
-        columns, names = self._encoded([record]), self._model.contract.names
-        return {names[place]: float(self._in_column(place, columns)[0]) for place in self._used}
+        In each it is the same, close or another cell.
+        """
+        contract, own, first = self._model.contract, report["record"], [report["prediction"], report["against"], None]
+        found = []
+        for row in sorted((one for one in rows if one["class"] in first), key=lambda one: first.index(one["class"])):
+            made: dict[str, Any] = {
+                key: row[key] for key in ("class", "training_row", "row", "difference") if key in row
+            }
+            made |= {"is_equal": False, "same": [], "close": [], "differs": []}
+            if row["difference"] is not None:
+                cells, columns = row["record"], self._encoded([row["record"]])
+                made["is_equal"] = all(_alike(cells.get(name), own.get(name)) for name in contract.names)
+                for name in [column["name"] for column in report["columns"][:N_DECIDING]]:
+                    place = contract.names.index(name)
+                    if place in self._used:
+                        cell, is_ordered = cells.get(name), contract.columns[place].kind in ("number", "date")
+                        is_close = is_ordered and self._in_column(place, columns)[0] <= _CLOSE
+                        how = "same" if _alike(cell, own.get(name)) else "close" if is_close else "differs"
+                        made[how].append({"name": name, "cell": cell, "own": own.get(name)})
+            found.append(made)
+        return found
 
     def _encoded(self, records: Sequence[Mapping[str, Any]]) -> list[Array]:
         contract = self._model.contract
@@ -142,6 +114,16 @@ class SimilarRows:
             return differs.astype(np.float64)
         between = sizes(self._model, value, self._record[value], np.nan_to_num(np.asarray(columns[value], np.float64)))
         return np.where(differs, 1.0, np.minimum(between, 1.0))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two cells are the same; those of a file may be texts where those of the record are numbers."""
+    if one is None or other is None or one == other:
+        return bool(one == other)
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return str(one) == str(other)
 
 
 def _column(cells: list[Any]) -> pa.Array:
@@ -186,11 +168,11 @@ def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, 
         "record": cells,
         "columns": _columns(model, why, cells),
         "medoids": _medoids(model, why, (winner, other)),
-        "similar": similar_medoids(model, record, by_column(model, why)),
         "groups": _largest_first([_group(model, share) for share in why.groups]),
         "terms": dict(why.terms),
         "varying": dict(why.varying),
     }
+    report["similar"] = _similar_medoids(model, record, report)
     if why.neighbors:
         report["neighbors"] = [_record(model, one) for one in why.neighbors]
     if decision.probabilistic:
@@ -230,8 +212,9 @@ def _largest_first(parts: list[Part]) -> list[Part]:
 
 def _medoids(model: Model, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
     """The nearest medoid of each class, those of the predicted class and of the next one first."""
-    medoids, records = model.medoids, model.records or ()
+    medoids = model.medoids
     assert medoids is not None, "explain() refuses models without medoids"
+    records = model.records or ()
     order = sorted(range(len(model.decision.classes)), key=lambda code: (code != first[0], code != first[1], code))
     return [
         {
@@ -270,15 +253,8 @@ def _record(model: Model, share: RowContribution) -> ContributingRowDict:
 
 N_SHOWN = 5
 """Rows that are shown at most."""
-
-
-class Found(NamedTuple):
-    """A row that was found: how far it is from the record, where it stands, its class and its cells."""
-
-    size: float
-    row: int
-    label: Any
-    record: dict[str, Any]
+Found = tuple[float, int, Any, dict[str, Any]]
+"""A row: how far it is from the record, where it stands, its class and its cells."""
 
 
 class NearestRows:
@@ -292,8 +268,8 @@ class NearestRows:
     ----------
     model : Model
     record : pyarrow.Table
-    contributions : mapping of str to float
-        What every column contributes to the decision about the record.
+    report : mapping
+        The explanation of the decision about the record, by `explain_record`.
     n_shown : int
         Nearest rows that are kept at most.
     skip : int or None
@@ -304,7 +280,7 @@ class NearestRows:
         self,
         model: Model,
         record: pa.Table,
-        contributions: Mapping[str, float],
+        report: Mapping[str, Any],
         n_shown: int = N_SHOWN,
         skip: int | None = None,
     ) -> None:
@@ -313,6 +289,7 @@ class NearestRows:
             raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
         self._model, self._part, self._n_shown, self._skip = model, part, n_shown, skip
         self._at = self._places(encode_batch(record, model.contract, model.encodings))
+        self._report, contributions = report, {one["name"]: one["contribution"] for one in report["columns"]}
         self._similar = SimilarRows(model, record, contributions)
         self._kept: list[Found] = []
         self._of_class: dict[int, Found] = {}
@@ -335,7 +312,7 @@ class NearestRows:
             rows = rows[np.isfinite(measured[rows])]
             records = plain_records(part.take(pa.array(rows)))
             return [
-                Found(float(measured[row]), self._rows + row, self._label(int(codes[row])), one)
+                (float(measured[row]), self._rows + row, self._label(int(codes[row])), one)
                 for row, one in zip(rows.tolist(), records, strict=True)
             ]
 
@@ -348,18 +325,17 @@ class NearestRows:
                 self._of_class[code] = min(self._of_class.get(code, one), one, key=lambda either: either[:2])
         self._rows += len(batch)
 
-    def report(self) -> KnownRowsDict:
-        """The nearest rows and the most similar of each class, fit for JSON; the nearest first."""
+    def found(self) -> dict[str, Any]:
+        """What takes the place of the ``"similar"`` medoids in the explanation, and the ``"known"`` rows."""
         if not self._kept:
             raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
-        nearest: list[KnownNearestDict] = [
-            {"distance": far, "row": row, "class": label, "record": cells} for far, row, label, cells in self._kept
-        ]
-        similar: list[KnownSimilarDict] = [
+        nearest = [{"distance": far, "row": row, "class": label, "record": one} for far, row, label, one in self._kept]
+        similar = [
             {"difference": far, "row": row, "class": label, "record": cells}
             for _, (far, row, label, cells) in sorted(self._of_class.items())
         ]
-        return {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest, "similar": similar}
+        known = {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest}
+        return {"known": known, "similar": self._similar.compared(self._report, similar)}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
@@ -368,12 +344,16 @@ class NearestRows:
         return self._part.rows.usable_points(np.column_stack(columns).astype(np.float64), self._part.columns)
 
 
-def similar_medoids(model: Model, record: pa.Table, contributions: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The medoid of each class that is most similar by the columns that decide; empty without their cells."""
-    medoids, records = model.medoids, model.records
+def _similar_medoids(model: Model, record: pa.Table, report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The medoids of the predicted class and of the next one that are most similar by the columns that decide.
+
+    They are the nearest ones where the model keeps no cells of its medoids.
+    """
+    medoids, records = model.medoids, model.records or ()
+    measure = SimilarRows(model, record, {one["name"]: one["contribution"] for one in report["columns"]})
     if medoids is None or not records:
-        return []
-    differences, found = SimilarRows(model, record, contributions).of_records(records), []
+        return measure.compared(report, [{**one, "difference": None} for one in report["medoids"]])
+    differences, found = measure.of_records(records), []
     for code, label in enumerate(model.decision.classes):
         of_class = np.flatnonzero(medoids.classes == code)
         if len(of_class):
@@ -382,4 +362,4 @@ def similar_medoids(model: Model, record: pa.Table, contributions: Mapping[str, 
             found.append(
                 {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
             )
-    return found
+    return measure.compared(report, found)

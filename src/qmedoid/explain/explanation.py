@@ -1,15 +1,14 @@
-"""The explanation of one decision, as an object to look at."""
+"""The explanation of one decision, as an object to look at: a dictionary, a picture, a page, a view in a notebook."""
 
 import datetime
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from qmedoid._version import __version__
-from qmedoid.explain import view
 from qmedoid.explain.documents import (
     ContributingRowDict,
     ContributionDict,
@@ -17,17 +16,17 @@ from qmedoid.explain.documents import (
     FlipDict,
     GroupContributionDict,
     NearestMedoidDict,
-    ReasonDict,
     RestDict,
     RowTotalDict,
     SimilarRowDict,
 )
-from qmedoid.explain.explaining import SimilarRows
 from qmedoid.explain.flips import check_fixed, nearest_flips
-from qmedoid.explain.view import reason_text, reasons, sentences, similar_text
-from qmedoid.markup.page import picture_file
+from qmedoid.explain.sentences import change_texts, reasons, sentences, similar_text, term_text, toward_text
+from qmedoid.markup import charts
+from qmedoid.markup.html import Html, element
+from qmedoid.markup.page import picture_file, render
 from qmedoid.markup.plots import draw_waterfall
-from qmedoid.metrics.texts import class_name
+from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 
@@ -35,13 +34,15 @@ TOP = 10
 """Columns, groups and rows that are shown one by one."""
 N_MEDOIDS = 5
 """Classes whose nearest medoids are shown."""
-N_DECIDING = 5
-"""Columns that similar rows are compared in, those that contribute most."""
-# Share of the training rows between two numbers that are close.
-_CLOSE = 0.05
+PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
+"""How the titles of every page and picture begin."""
+DIGITS = 3
+"""Decimals of contributions in print."""
+_PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 # Rows of a group that are listed.
 _RECORDS = 3
 
+Made = Mapping[str, Any]
 Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
 
 
@@ -114,35 +115,11 @@ class Explanation(Mapping[str, Any]):
         """The decision in sentences, the reason first; every number of them is in the dictionary."""
         return sentences(self._report, self.flips)
 
-    @cached_property
+    @property
     def similar(self) -> list[SimilarRowDict]:
         """The most similar row of either class by the columns that decide, that of the predicted class first."""
-        report = self._report
-        found = report["known"]["similar"] if "known" in report else report["similar"]
-        if not found:  # the model keeps no cells of its medoids
-            found = [{**one, "difference": None} for one in report["medoids"]]
-        first = [report["prediction"], report["against"], None]
-        found = sorted((one for one in found if one["class"] in first), key=lambda one: first.index(one["class"]))
-        contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-        measure = SimilarRows(self._model, self._record, contributions)
-        return [self._compared(one, measure) for one in found]
-
-    def _compared(self, similar: Mapping[str, Any], measure: SimilarRows) -> SimilarRowDict:
-        """A similar row, and in which of the columns that decide it is the same, close or another."""
-        keys = ("class", "training_row", "row", "difference")
-        made: dict[str, Any] = {key: similar[key] for key in keys if key in similar}
-        made |= {"is_equal": False, "same": [], "close": [], "differs": []}
-        if similar["difference"] is not None:
-            cells, differences = similar["record"], measure.by_column(similar["record"])
-            own_cells = self._report["record"]
-            made["is_equal"] = all(_alike(cells.get(name), own_cells.get(name)) for name in self._model.contract.names)
-            for column in self._report["columns"][:N_DECIDING]:
-                name, own = column["name"], column["cell"]
-                if differences.get(name) is not None:
-                    is_close = differences[name] <= _CLOSE and measure.is_ordered(name)
-                    how = "same" if _alike(cells.get(name), own) else "close" if is_close else "differs"
-                    made[how].append({"name": name, "cell": cells.get(name), "own": own})
-        return cast("SimilarRowDict", {**made, "sentence": similar_text(made, self._report)})
+        found = [{**one, "sentence": similar_text(one, self._report)} for one in self._report["similar"]]
+        return cast("list[SimilarRowDict]", found)
 
     def to_dict(self, top: int | None = None) -> ExplainDict:
         """The explanation as plain values, fit for JSON.
@@ -160,28 +137,18 @@ class Explanation(Mapping[str, Any]):
         names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
-        report, has_odds = self._report, "probabilities" in self._report
-        made: ExplainDict = {
+        report, mine = self._report, ("sentences", "similar", "medoids", "groups", "columns", "record")
+        made = {name: value for name, value in report.items() if name not in mine}
+        made |= {
             "row": report.get("row"),
             "sentences": list(self.sentences),
-            "prediction": report["prediction"],
-            "against": report["against"],
-            "toward": report["toward"],
-            "target": report["target"],
-            "margin": report["margin"],
-            "start": report["start"],
-            "threshold": report["threshold"],
-            "is_alert": report["is_alert"],
-            "decided_by": report["decided_by"],
-            "start_probability": probability(report["start"]) if has_odds else None,
+            "start_probability": probability(report["start"]) if "probabilities" in report else None,
             "record": shown,
             "columns": columns,
-            "reasons": [_reason(one, odds=has_odds) for one in reasons(report)],
+            "reasons": reasons(report),
             "groups": [_short_group(group, most) for group in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
-            "terms": dict(report["terms"]),
-            "varying": dict(report["varying"]),
             "similar": self.similar,
             "medoids": self._medoids(most, shown),
             "flips": self.flips,
@@ -190,10 +157,7 @@ class Explanation(Mapping[str, Any]):
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
         }
-        known = {
-            name: report[name] for name in ("probability", "probabilities", "neighbors", "known") if name in report
-        }
-        return cast("ExplainDict", {**made, **known})
+        return cast("ExplainDict", made)
 
     @cached_property
     def _rows(self) -> list[RowTotalDict] | None:
@@ -226,38 +190,24 @@ class Explanation(Mapping[str, Any]):
 
     def to_svg(self) -> str:
         """A picture of the contributions, from the starting point of every record to the margin of this one."""
-        return picture_file(view.picture(self.to_dict()))
+        return picture_file(_picture(self.to_dict()))
 
     def to_html(self) -> str:
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
         made = self.to_dict()
-        title = f"{view.PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
-        return view.as_html(made, "explanation.html", title, is_open=True)
+        title = f"{PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
+        return _page(made, "explanation.html", title, is_open=True)
 
     def _repr_html_(self) -> str:
-        return view.as_html(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
+        return _page(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
         made = self.to_dict()
-        return draw_waterfall(view.title(made), view.bars(made), made["margin"], ax)
+        return draw_waterfall(_title(made), _bars(made), made["margin"], ax)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two cells are the same; those of a file may be texts where those of the record are numbers."""
-    if one is None or other is None or one == other:
-        return bool(one == other)
-    try:
-        return float(one) == float(other)
-    except ValueError:
-        return str(one) == str(other)
-
-
-def _reason(reason: Mapping[str, Any], *, odds: bool) -> ReasonDict:
-    return cast("ReasonDict", {**reason, "text": reason_text(reason, odds=odds)})
 
 
 def _short_group(group: GroupContributionDict, most: int | None) -> GroupContributionDict:
@@ -273,3 +223,141 @@ def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], RestDict]:
     rest = [] if most is None else parts[most:]
     added = math.fsum(part["contribution"] for part in rest)
     return parts if most is None else parts[:most], {"count": len(rest), "contribution": added}
+
+
+def steps(made: Made) -> list[dict[str, Any]]:
+    """The bars from 0 to the margin, the start first: label, ends, value in print and what it does.
+
+    Their printed values add up to the printed margin.
+    """
+    has_odds = made.get("probabilities") is not None
+    parts = [("every record starts at", made["start"])]
+    parts += [
+        (column_text(cell_text(one["name"]), cell_text(one["cell"])), one["contribution"]) for one in made["columns"]
+    ]
+    rest, cut = made["rest"]["columns"], made["terms"].get("operating point", 0.0)
+    parts += [(_counted(rest["count"], "other column"), rest["contribution"])] if rest["count"] else []
+    parts += [(term_text(name), value) for name, value in made["varying"].items() if value]
+    is_pair = made["threshold"] is not None
+    parts += [("the threshold, taken off" if is_pair else term_text("operating point"), cut)] if cut else []
+    found, at = [], 0.0
+    printed = rounded_to_sum([value for _, value in parts], DIGITS)
+    for (label, value), text in zip(parts, printed, strict=True):
+        effect = effect_text(value, odds=has_odds)
+        found.append({"label": label, "start": at, "end": at + value, "text": signed(text, DIGITS), "effect": effect})
+        at += value
+    if has_odds:
+        found[0]["effect"] = chance_texts(made["start_probability"])[0]
+    return found
+
+
+def _title(made: Made) -> str:
+    """What the picture shows."""
+    return f"{PICTURE_TITLE} {class_name(made['prediction'], made['target'])} is made of"
+
+
+def _bars(made: Made) -> list[tuple[str, float, float, str]]:
+    """What is drawn, from the start that every record has to this one; 0 is the threshold, or level classes."""
+    first, *others = steps(made)
+    cut = 0.0
+    if made["threshold"] is not None and made["terms"].get("operating point"):
+        others, cut = others[:-1], made["terms"]["operating point"]
+    moved = [(one["label"], one["start"] + cut, one["end"] + cut, one["effect"]) for one in others]
+    return [(first["label"], first["end"] + cut, first["end"] + cut, first["effect"]), *moved]
+
+
+def _picture(made: Made) -> Html:
+    """The picture: a bar for each contribution, with scales of log-odds and of probabilities."""
+    margin, chances, is_pair = made["margin"], made.get("probabilities"), made["threshold"] is not None
+    about, said, drawn = _title(made), " ".join(made["sentences"]), _bars(made)
+    unit = ("log-odds" if chances else "score") + (" above the threshold" if is_pair else "")
+    if chances is None:
+        total = "this record", margin, signed(float(f"{margin:.{DIGITS}f}"), DIGITS)
+        return charts.waterfall(about, said, drawn, total, unit)
+    moved = made["terms"].get("operating point", 0.0)
+    # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
+    against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
+    above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
+    marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
+    if is_pair:
+        ends = [0.0, margin, *(end for _, *both, _ in drawn for end in both)]
+        near = 0.1 * (max(ends) - min(ends))
+        marks = sorted([one for one in marks if abs(one[0]) > near] + [(0.0, percent_text(made["threshold"]))])
+    held = min(max(margin - moved, -50.0), 50.0)
+    total = "this record", margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
+    return charts.waterfall(about, said, drawn, total, unit, above, marks)
+
+
+def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
+    """A page that loads nothing and runs nothing, or a view within a notebook, whose tables are folded."""
+    medoids, record = made["medoids"], made["record"]
+    groups = [(_group_name(one),) for one in made["groups"]]
+    rows = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
+    return render(
+        template, title=title, is_open=is_open, drawing=_picture(made), toward=toward_text(made), parts=steps(made),
+        is_pair=made["threshold"] is not None, has_odds=made.get("probabilities") is not None,
+        margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
+        flips=[_flip(one) for one in made["flips"]],
+        classes=[cell_text(one["class"]) for one in medoids],
+        cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
+        groups=_level(made, "groups", groups, "other group"), rows=_level(made, "rows", rows, "other row"),
+        **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
+    )  # fmt: skip
+
+
+def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
+    changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
+    chance = "" if flip["probability"] is None else percent_text(flip["probability"])
+    return " and ".join(changes), cell_text(flip["prediction"]), chance
+
+
+def _cell(medoid: Mapping[str, Any], name: str) -> str:
+    """The cell of a medoid, marked where it differs from that of the record."""
+    if medoid["record"] is None:
+        return "not kept"
+    text = cell_text(medoid["record"][name])
+    return element("span", text, class_="differs") if name in medoid["differs"] else text
+
+
+def _group_name(group: Mapping[str, Any]) -> str:
+    more = len(group["columns"]) - 4
+    names = ", ".join(cell_text(name) for name in group["columns"][:4]) + (f" and {more} more" if more > 0 else "")
+    return f"{names}: {group['name']}" if "name" in group else names
+
+
+def _level(made: Made, level: str, names: Sequence[tuple[str, ...]], rest: str) -> list[tuple[str, ...]]:
+    """Contributions of one level, whose printed digits add up."""
+    if not names:
+        return []
+    others = made["rest"][level]
+    values = [*(one["contribution"] for one in made[level]), others["contribution"]]
+    printed = [signed(value, DIGITS) for value in rounded_to_sum(values, DIGITS)]
+    rows = [(*name, text) for name, text in zip(names, printed, strict=False)]
+    if others["count"]:
+        rows.append((_counted(others["count"], rest), *[""] * (len(names[0]) - 1), printed[-1]))
+    return rows
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def rounded_to_sum(values: Sequence[float], digits: int) -> list[float]:
+    """Values with so many decimals that add up to their sum with so many decimals, exactly in print.
+
+    Each is its value rounded down or up: those whose fractions are largest are rounded up.
+    """
+    unit = 10.0**digits
+    scaled = [value * unit for value in values]
+    low = [math.floor(value) for value in scaled]
+    missing = round(math.fsum(scaled)) - sum(low)
+    by_fraction = sorted(range(len(values)), key=lambda place: (low[place] - scaled[place], place))
+    for place in by_fraction[: max(0, missing)]:
+        low[place] += 1
+    return [whole / unit for whole in low]
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign and so many decimals; a zero has none."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")

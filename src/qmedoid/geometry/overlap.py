@@ -263,7 +263,7 @@ class SwapTestFunction(Protocol):
     """Protocol of a SWAP test of every row of X with every row of Y: closed form, simulator or quantum computer.
 
     :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of
-    :mod:`qmedoid.quantum.circuits` are others.
+    :mod:`qmedoid.quantum` are others.
     """
 
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
@@ -283,7 +283,7 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
     if not hasattr(returned, "overlap"):
         raise ModelError(
             f"The SWAP test returned {type(returned).__name__} without an overlap: return a SwapTest, as "
-            "compact_swap_test and the backends of qmedoid.quantum.circuits do."
+            "compact_swap_test and the backends of qmedoid.quantum do."
         )
     overlap = np.asarray(returned.overlap, dtype=np.float64)
     if overlap.shape != (len(X), len(Y)):

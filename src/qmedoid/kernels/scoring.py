@@ -11,7 +11,8 @@ array of rows in either order, or a sequence of 1-D columns. No copy of it is ma
 result depends on that row alone, bit for bit: not on its position, the rows beside it or the number of threads.
 
 A row is left *undecided* (label −1, numbers NaN) when its feature vector is zero, not finite, or so large or small
-that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them.
+that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them: the
+definition. Where the kernel is not built, all rows are left to it.
 """
 
 from collections.abc import Sequence
@@ -181,23 +182,16 @@ def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Co
 
 def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, **results: NDArray[Any]) -> None:
     """Fill the results that are given; without channels, no angle is computed where it does not count."""
-    if not plan.measurable:
+    kernel = compiled("scoring")
+    if kernel is None or not plan.measurable:
         for whole in results.values():
             whole[...] = -1 if whole.dtype == np.intp else np.nan
         return
-    kernel = compiled("scoring")
+    angle = plan.angle if channels or plan.alpha != 1.0 else "none"
     in_chunks(
-        partial(
-            numpy_score if kernel is None else kernel.score,
-            plan=plan,
-            angle=plan.angle if channels or plan.alpha != 1.0 else "none",
-        ),
-        table,
-        chunk_rows=_CHUNK_ROWS,
-        rows_per_thread=_ROWS_PER_THREAD,
-        threads=threads,
-        **results,
-    )
+        partial(kernel.score, plan=plan, angle=angle), table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD,
+        threads=threads, **results,
+    )  # fmt: skip
 
 
 def _numbers(values: Array) -> Array:
@@ -206,94 +200,3 @@ def _numbers(values: Array) -> Array:
 
 def _codes(values: NDArray[Any]) -> Codes:
     return np.ascontiguousarray(values, dtype=np.intp)
-
-
-EPSILON = 1e-12
-# Squared norms outside these bounds may have lost digits or overflowed.
-_SMALLEST, _LARGEST = 2.0**-960, 2.0**960
-
-
-def numpy_score(columns: Table, plan: ScoringPlan, angle: str, **results: NDArray[Any]) -> None:
-    """Fill the results that are given, as the compiled kernel does."""
-    with np.errstate(all="ignore"):  # rows that leave the range are marked as undecided below
-        features = _features(columns, plan)
-        square = np.einsum("ij,ij->i", features, features)
-        undecided = ~((square >= _SMALLEST) & (square <= _LARGEST))
-        features[undecided] = 1.0
-        square[undecided] = features.shape[1]
-        distance, theta, nearest = _channels(features, np.sqrt(square), plan, angle)
-        scores = _shares(distance)
-        if angle != "none":
-            scores = plan.alpha * scores + (1.0 - plan.alpha) * _shares(theta)
-        scores *= plan.multipliers
-    found: dict[str, NDArray[Any]] = {
-        "distance": distance,
-        "theta": theta,
-        "nearest": nearest,
-        "scores": scores,
-        "labels": np.argmin(scores, axis=1),
-    }
-    for name, whole in results.items():
-        whole[...] = found[name]
-        whole[undecided] = -1 if whole.dtype == np.intp else np.nan
-
-
-def _features(columns: Table, plan: ScoringPlan) -> Array:
-    """Standardized anchor features (u_a − center) / scale with u_a = ±√Σ(w·(x − c))², shape (n, A)."""
-    raw = columns.T if isinstance(columns, np.ndarray) else columns
-    centered = [np.asarray(raw[j], dtype=np.float64) - center for j, center in zip(plan.used, plan.center, strict=True)]
-    features = np.empty((len(centered[0]), len(plan.feature_center)))
-    for a in range(features.shape[1]):
-        own = slice(plan.offsets[a], plan.offsets[a + 1])
-        terms = [w * centered[j] for j, w in zip(plan.members[own], plan.weights[own], strict=True)]
-        norm = np.sqrt(sum(term * term for term in terms))
-        if plan.signed:
-            norm = np.where(sum(terms) < 0, -norm, norm)
-        features[:, a] = (norm - plan.feature_center[a]) * plan.feature_inverse_scale[a]
-    return features
-
-
-def _channels(features: Array, norms: Array, plan: ScoringPlan, angle: str) -> tuple[Array, Array, Codes]:
-    """Distance and angle to the nearest medoid of each class, and which one that is, each of shape (n, C)."""
-    n_classes = len(plan.multipliers)
-    best = np.full((len(features), n_classes), np.inf)
-    theta = np.zeros_like(best)
-    nearest = np.zeros(best.shape, dtype=np.intp)
-    classes = np.repeat(np.arange(n_classes), np.diff(plan.class_offsets))
-    for c, index, mu, norm in zip(classes, plan.medoid_indices, plan.medoids, plan.medoid_norms, strict=True):
-        difference = features - mu
-        squared = np.einsum("ij,ij->i", difference, difference)
-        nearer = squared < best[:, c]
-        best[nearer, c] = squared[nearer]
-        nearest[nearer, c] = index
-        if angle == "printed":
-            theta[nearer, c] = _printed_angle(squared[nearer], norms[nearer], norm)
-        elif angle == "true":
-            theta[nearer, c] = _true_angle(features[nearer], norms[nearer], mu, norm)
-    return np.sqrt(best), theta, nearest
-
-
-def _printed_angle(squared: Array, norms: Array, norm: float) -> Array:
-    """Θ = arccos √s with s = ‖v − μ‖² / (2(‖v‖² + ‖μ‖²)); 0 for a zero medoid, which is no state."""
-    if norm == 0.0:
-        return np.zeros_like(squared)
-    return np.arccos(np.sqrt(np.minimum(squared / (2.0 * (norms**2 + norm**2)), 1.0)))
-
-
-def _true_angle(features: Array, norms: Array, mu: Array, norm: float) -> Array:
-    """Angle by Kahan's formula 2·atan2(‖u − m‖, ‖u + m‖) on unit vectors; π/2 for a zero medoid."""
-    if norm == 0.0:
-        return np.full(len(features), np.pi / 2.0)
-    unit, medoid = features / norms[:, None], mu / norm
-    apart, together = unit - medoid, unit + medoid
-    theta: Array = 2.0 * np.arctan2(
-        np.sqrt(np.einsum("ij,ij->i", apart, apart)), np.sqrt(np.einsum("ij,ij->i", together, together))
-    )
-    theta[(features == mu).all(axis=1)] = 0.0
-    return theta
-
-
-def _shares(channel: Array) -> Array:
-    """Share of each class in a channel, C_c / (Σ C + ε), shape (n, C)."""
-    shares: Array = channel / (channel.sum(axis=1, keepdims=True) + EPSILON)
-    return shares

@@ -1,12 +1,13 @@
 """Configuration search on one fold: the current features, and what replacing one of them does to the predictions.
 
-The stages come from the compiled kernel where it was built and from its NumPy twin otherwise; ``QMEDOID_KERNELS=numpy``
-asks for the twin on purpose.
+A visit asks what becomes of the validation predictions when the feature of one anchor is replaced by each of many
+candidates. All other features stay, so their share of every distance, norm and inner product is computed once per
+visit; a candidate adds one column to it. There is no NumPy twin: where the kernel is not built, the definition is
+rebuilt for every candidate (:class:`qmedoid.methods.nearest.objective.RebuildObjective`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from types import ModuleType
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -40,59 +41,6 @@ class Candidates:
     factors: Array
 
 
-@dataclass
-class FoldState:
-    """A fold as columns, and the standardized features of the current configuration on the rows that need them.
-
-    Attributes
-    ----------
-    train : ndarray of shape (M, n_train)
-        Training columns: first the rows among which medoids are sought, class by class, then all others.
-    bounds : ndarray of shape (C + 1,)
-        Those of class c are rows ``bounds[c]`` to ``bounds[c + 1]``.
-    repeated : uint8 ndarray of shape (bounds[C],)
-        Whether an earlier row of the same class is equal. Equal rows have equal totals, so it is never the medoid.
-    val, val_bounds : ndarray of shape (M, n_val) and (C + 1,)
-        Validation columns, class by class, and where each class begins.
-    multipliers : ndarray of shape (C,)
-    alpha : float
-    angle : int
-        One of ``ANGLES``.
-    signed : bool
-        Whether features carry a sign.
-    sample_z, val_z : ndarray of shape (A, bounds[C]) and (A, n_val)
-        Standardized features of the medoid rows and of the validation rows.
-    condition : ndarray of shape (A,)
-        |mean| / deviation of each feature on the training rows: how much the rounding of the mean is magnified.
-        Infinite where rounding decides what the feature is.
-    squared : ndarray
-        Squared distances within each class, in the layout of the backend. They are updated, not computed afresh,
-        and serve as bounds only.
-    slack : ndarray of shape (C,)
-        At most so much is wrong with `squared`.
-    """
-
-    train: Array
-    bounds: Codes
-    repeated: npt.NDArray[np.uint8]
-    val: Array
-    val_bounds: Codes
-    multipliers: Array
-    alpha: float
-    angle: int
-    signed: bool
-    sample_z: Array = field(default_factory=lambda: np.empty((0, 0)))
-    val_z: Array = field(default_factory=lambda: np.empty((0, 0)))
-    condition: Array = field(default_factory=lambda: np.empty(0))
-    squared: Array = field(default_factory=lambda: np.empty(0))
-    slack: Array = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes C."""
-        return len(self.multipliers)
-
-
 class FoldSearch:
     """The features of one configuration on one fold, kept up to date as single features are replaced.
 
@@ -109,12 +57,28 @@ class FoldSearch:
     angle : {"none", "true", "printed"}
     signed : bool
         Whether features carry a sign.
-    backend : module or None
-        The compiled kernel or its twin; None takes the kernel where there is one.
 
     Attributes
     ----------
-    state : FoldState
+    train : ndarray of shape (M, n_train)
+        Training columns: first the rows among which medoids are sought, class by class, then all others.
+    bounds : ndarray of shape (C + 1,)
+        Those of class c are rows ``bounds[c]`` to ``bounds[c + 1]``.
+    repeated : uint8 ndarray of shape (bounds[C],)
+        Whether an earlier row of the same class is equal. Equal rows have equal totals, so it is never the medoid.
+    val, val_bounds : ndarray of shape (M, n_val) and (C + 1,)
+        Validation columns, class by class, and where each class begins.
+    angle : int
+        One of ``ANGLES``.
+    sample_z, val_z : ndarray of shape (A, bounds[C]) and (A, n_val)
+        Standardized features of the medoid rows and of the validation rows.
+    condition : ndarray of shape (A,)
+        |mean| / deviation of each feature on the training rows: how much the rounding of the mean is magnified.
+        Infinite where rounding decides what the feature is.
+    squared : ndarray
+        Squared distances within each class. They are updated, not computed afresh, and serve as bounds only.
+    slack : ndarray of shape (C,)
+        At most so much is wrong with `squared`.
     """
 
     def __init__(
@@ -128,42 +92,37 @@ class FoldSearch:
         alpha: float,
         angle: str,
         signed: bool,
-        backend: ModuleType | None = None,
     ) -> None:
-        from qmedoid.kernels import _search_numpy  # the twin imports this module
-
-        self.backend = backend or compiled("search") or _search_numpy
+        kernel = compiled("search")
+        assert kernel is not None, "the caller asks `is_built` first"
+        self.kernel = kernel
         sampled = np.concatenate(samples)
         others = np.setdiff1d(np.arange(len(train)), sampled)
         by_class = np.argsort(codes_val, kind="stable")
-        n_classes = len(multipliers)
-        self.state = FoldState(
-            train=np.ascontiguousarray(train[np.concatenate((sampled, others))].T),
-            bounds=_starts([len(rows) for rows in samples]),
-            repeated=np.concatenate([_repeated(train[rows]) for rows in samples]).view(np.uint8),
-            val=np.ascontiguousarray(val[by_class].T),
-            val_bounds=_starts(np.bincount(codes_val, minlength=n_classes)),
-            multipliers=np.ascontiguousarray(multipliers, dtype=np.float64),
-            alpha=float(alpha),
-            angle=ANGLES[angle],
-            signed=signed,
-        )
+        self.train = np.ascontiguousarray(train[np.concatenate((sampled, others))].T)
+        self.bounds = _starts([len(rows) for rows in samples])
+        self.repeated = np.concatenate([_repeated(train[rows]) for rows in samples]).view(np.uint8)
+        self.val = np.ascontiguousarray(val[by_class].T)
+        self.val_bounds = _starts(np.bincount(codes_val, minlength=len(multipliers)))
+        self.multipliers = np.ascontiguousarray(multipliers, dtype=np.float64)
+        self.alpha, self.angle, self.signed = float(alpha), ANGLES[angle], signed
+        self.sample_z = self.val_z = np.empty((0, 0))
+        self.condition = self.squared = self.slack = np.empty(0)
 
     def start(self, columns: Sequence[Candidates]) -> None:
         """Compute the features of a configuration, one candidate for each anchor."""
-        state = self.state
-        state.sample_z = np.empty((len(columns), state.bounds[-1]))
-        state.val_z = np.empty((len(columns), state.val.shape[1]))
-        state.condition = np.empty(len(columns))
+        self.sample_z = np.empty((len(columns), self.bounds[-1]))
+        self.val_z = np.empty((len(columns), self.val.shape[1]))
+        self.condition = np.empty(len(columns))
         for anchor, column in enumerate(columns):
-            self.backend.fill_column(state, anchor, column)
-        self.backend.build_squared(state)
+            self.kernel.fill_column(self, anchor, column)
+        self.kernel.build_squared(self)
 
     def replace(self, anchor: int, column: Candidates) -> None:
         """Put one candidate in the place of an anchor's feature."""
-        old = self.state.sample_z[anchor].copy()
-        self.backend.fill_column(self.state, anchor, column)
-        self.backend.update_squared(self.state, old, self.state.sample_z[anchor])
+        old = self.sample_z[anchor].copy()
+        self.kernel.fill_column(self, anchor, column)
+        self.kernel.update_squared(self, old, self.sample_z[anchor])
 
     def evaluate(self, anchor: int, candidates: Candidates) -> tuple[npt.NDArray[np.int64], Flags]:
         """Confusion matrices with each candidate in the place of an anchor's feature; the current state stays.
@@ -175,11 +134,16 @@ class FoldSearch:
         unsure : boolean ndarray of shape (n_candidates,)
             Where rounding decides a prediction, so that the counts may differ from those of a plain rebuild.
         """
-        count, n_classes = len(candidates.picks), self.state.n_classes
+        count, n_classes = len(candidates.picks), len(self.multipliers)
         confusion = np.zeros((count, n_classes, n_classes), dtype=np.int64)
         unsure = np.zeros(count, dtype=np.bool_)
-        self.backend.evaluate(self.state, anchor, candidates, confusion, unsure.view(np.uint8))
+        self.kernel.evaluate(self, anchor, candidates, confusion, unsure.view(np.uint8))
         return confusion, unsure
+
+
+def is_built() -> bool:
+    """Whether the kernel is there."""
+    return compiled("search") is not None
 
 
 def _repeated(rows: Array) -> Flags:

@@ -80,7 +80,7 @@ def arrow_scorer(
             )
     model = load_cached(path)
     settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
-    ResultColumns(model.model, settings, columns)
+    ResultColumns(model.model, settings).nothing(pa.schema([(name, pa.string()) for name in columns]))
     return ArrowScorer(str(Path(path).absolute()), model.sha256, settings)
 
 
@@ -194,11 +194,11 @@ class _Blocks:
     def __init__(self, scorer: ArrowScorer, first: pa.Table) -> None:
         self.settings, self.model = scorer.settings, cached_model(scorer.path, scorer.sha256).model
         self.empty, self.n_rows, self._issues = first.slice(0, 0), 0, Issues()
-        self._columns = ResultColumns(self.model, self.settings, first.column_names)
+        self._columns = ResultColumns(self.model, self.settings)
         self._difference = compare_columns(self.model.contract, first.schema)
         if self.settings.on_mismatch == "error":
             self._difference.raise_or_warn("error")
-        self.nothing = self._columns.nothing(self.empty.select(self._columns.carried).schema)
+        self.nothing = self._columns.nothing(self.empty.schema)
 
     def in_schema(self, table: pa.Table, number: int) -> pa.Table:
         """A batch, if it has the schema of the first one; columns without a value are taken in its types."""
@@ -223,8 +223,7 @@ class _Blocks:
         settings = self.settings
         for place in row_slices(len(rows), BATCH_ROWS):
             block = rows.slice(place.start, place.stop - place.start).combine_chunks()
-            renamed = self._difference.renamed(block)
-            decided = decide_rows(self.model, renamed, self._issues, on_bad_row=settings.on_bad_row)
+            decided = decide_rows(self.model, block, self._issues, on_bad_row=settings.on_bad_row)
             made = self._columns.batch(block, decided, ("", self.n_rows))
             self.n_rows += len(block)
             if settings.on_mismatch == "error" and (now := replace(self._difference, issues=self._issues)).breaks:

@@ -17,9 +17,9 @@ from dask.delayed import Delayed, delayed
 
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import Pass, Summary, table_digest
-from qmedoid.large.runner import OnRows, Runner, TableFacts
+from qmedoid.large.runner import OnRows, Results, Runner, TableFacts
 from qmedoid.large.shared import Shared
-from qmedoid.large.workers import Workers, pass_workers
+from qmedoid.large.workers import results_by
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
 from qmedoid.tables.binary_files import MemoryFile
@@ -53,11 +53,6 @@ def nothing_of(data: Any) -> Any:
 def partitions_of(data: Any) -> list[Delayed]:
     """The partitions in order."""
     return list(data.to_delayed().ravel()) if isinstance(data, da.Array) else list(data.to_delayed())
-
-
-def series_name(data: Any) -> str | None:
-    """The name of a series; those of arrays are made up by Dask."""
-    return data.name if isinstance(data, dd.Series) and isinstance(data.name, str) else None
 
 
 def with_targets(X: Any, y: Any) -> list[tuple[Delayed, ...]]:
@@ -162,14 +157,11 @@ def _values(owner: Any, part: Any, method: str, how: Mapping[str, Any], nothing:
 
 
 def _framed_values(owner: Any, part: Any, values: Callable[..., Any], names: str | Sequence[Any]) -> Any:
-    return _framed(values(owner, part), names, part)
-
-
-def _framed(values: npt.NDArray[Any], names: str | Sequence[Any], part: Any) -> Any:
-    """An array as a series or a frame, with the index of a partition."""
+    """Values as a series or a frame, with the index of a partition."""
+    found = values(owner, part)
     if isinstance(names, str):
-        return pa.table({names: pa.array(values)}).to_pandas()[names].set_axis(part.index)
-    columns = {str(place): pa.array(np.ascontiguousarray(column)) for place, column in enumerate(values.T)}
+        return pa.table({names: pa.array(found)}).to_pandas()[names].set_axis(part.index)
+    columns = {str(place): pa.array(np.ascontiguousarray(column)) for place, column in enumerate(found.T)}
     return pa.table(columns).to_pandas().set_axis(list(names), axis=1).set_axis(part.index)
 
 
@@ -228,17 +220,17 @@ def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | N
             raise DataError(f"X has no column {y!r}.{did_you_mean(y, names)}")
         target, parts = y, [(one,) for one in partitions_of(X)]
     else:
-        target, parts = _free_name(series_name(y), names), with_targets(X, y)
+        target, parts = _free_name(y, names), with_targets(X, y)
         schema = schema.append(as_table({target: nothing_of(y)}).schema.field(0))
     categories = frozenset(one.name for one in schema if is_declared_category(one.type))
     schema = pa.schema([(one.name, plain_type(one.type)) for one in schema])
-    workers, tasks = pass_workers(client), [(place, *part) for place, part in enumerate(parts)]
+    results, tasks = results_by(client), [(place, *part) for place, part in enumerate(parts)]
     layout = RowLayout(names, target, schema)
-    layout = layout._replace(schema=_types(layout, workers, tasks))
+    layout = layout._replace(schema=_types(layout, results, tasks))
     description = f"a Dask {'data frame' if hasattr(X, 'columns') else 'array'} of {len(parts)} partitions"
     facts = TableFacts(description, layout.schema, categories=categories)
     lengths = [None] * len(tasks)
-    return Runner(facts, tasks, _of_rows, lengths, workers.results, layout, target, on_rows=on_rows)
+    return Runner(facts, tasks, _of_rows, lengths, results, layout, target, on_rows=on_rows)
 
 
 def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
@@ -247,19 +239,19 @@ def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any,
     return one(layout.source(place, table), first_row), table_digest(table)
 
 
-def _free_name(given: str | None, names: Sequence[str]) -> str:
-    """The name of a target: its own, if no column is called so."""
-    wanted = [*([given] if given else []), *_TARGETS]
+def _free_name(y: Any, names: Sequence[str]) -> str:
+    """The name of a target: its own, if it is a series and no column is called so; those of arrays are made up."""
+    wanted = [y.name] if isinstance(y, dd.Series) and isinstance(y.name, str) else []
     numbered = (f"target_{number}" for number in range(len(names) + 1))
-    return next(name for name in [*wanted, *numbered] if name not in names)
+    return next(name for name in [*wanted, *_TARGETS, *numbered] if name not in names)
 
 
-def _types(layout: RowLayout, workers: Workers, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
+def _types(layout: RowLayout, results: Results, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
     """Types of all columns; those of Python objects are the ones that all partitions have in common."""
     unknown = [one.name for one in layout.schema if pa.types.is_null(one.type)]
     if not unknown:
         return layout.schema
-    found = [types for _, types in workers.results("types", _types_of, (layout, unknown), tasks)]
+    found = [types for _, types in results("types", _types_of, (layout, unknown), tasks)]
     schema = layout.schema
     for number, name in enumerate(unknown):
         kinds = [types[number] for types in found if not pa.types.is_null(types[number])]

@@ -23,13 +23,10 @@ from qmedoid.geometry.row_groups import is_coarse
 from qmedoid.large.base import ROW, Summary
 from qmedoid.large.fit_sample import (
     FitSample,
-    PassSettings,
     RareSample,
-    Sampled,
     add_hard_rows,
     in_types,
     sample_of,
-    with_places,
 )
 from qmedoid.large.passes import (
     HELD_OUT,
@@ -65,9 +62,9 @@ from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.cells import cell_codes, with_missing_values_out
+from qmedoid.tables.cells import cell_ranks, with_missing_values_out
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, label_codes
 
@@ -110,7 +107,17 @@ def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
 
 
 def fit_in_passes(
-    owner: Any, runner: Runner, counted: Counted, settings: PassSettings, fit_sample: FitSample
+    owner: Any,
+    runner: Runner,
+    counted: Counted,
+    settings: DatasetSettings,
+    fit_sample: FitSample,
+    *,
+    test: float = 0.0,
+    is_asked: bool = False,
+    memory: int = DEFAULT_MEMORY,
+    seed: int = 0,
+    sizes: tuple[int, int] | None = None,
 ) -> InPasses:
     """Fit a classifier to a table in passes.
 
@@ -122,62 +129,81 @@ def fit_in_passes(
         Goes through the partitions.
     counted : Counted
         From `count_rows`.
-    settings : PassSettings
+    settings : DatasetSettings
     fit_sample : callable
+    test : float
+        Share of the rows that is held out; without `is_asked` no more than can be judged in memory.
+    memory : int
+        Bytes.
+    seed : int
+    sizes : tuple of int, optional
+        Rows that are fitted and judged at most; by default as many as the memory takes.
     """
     if owner.class_weight is not None:
         raise ParameterError(
             "Weights of classes are not for a fit in passes, which calibrates at the frequencies of the whole table: "
             "leave class_weight out, and move the operating point instead."
         )
-    return _Fit(owner, runner, counted, settings).run(fit_sample)
+    sizes = sizes or sizes_for(memory, width_of(runner.facts.schema))
+    held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_asked=is_asked)
+    found = _Fit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
+    if held_out < test:
+        share = 100 * held_out
+        found.notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
+    return found
 
 
 class _Fit:
     """The state of one fit."""
 
-    def __init__(self, owner: Any, runner: Runner, counted: Counted, settings: PassSettings) -> None:
+    def __init__(
+        self,
+        owner: Any,
+        runner: Runner,
+        counted: Counted,
+        settings: DatasetSettings,
+        test: float,
+        calibrate: float,
+        sizes: tuple[int, int],
+        seed: int,
+    ) -> None:
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
-        self.reading = runner.facts.reading
-        self.sizes = settings.sizes or sizes_for(settings.memory, width_of(runner.facts.schema))
-        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes[1], settings.test, is_asked=settings.is_asked)
+        self.reading, self.target = runner.facts.reading, str(settings.target)
+        self.test, self.calibrate, self.sizes, self.seed = test, calibrate, sizes, seed
         self.rare = self._rare_texts()
         share = 1.0 - self.test - self.calibrate
         self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
-        settings, target = self.settings, self.settings.target
+        settings, seed = self.settings, self.seed
         raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
-        table = in_types(raw, self.runner.facts, settings.roles)
-        how: dict[str, Any] = {"roles": settings.roles, "date_order": settings.date_order, "missing": settings.missing}
-        inferred = infer_columns(table, skip={target, ROW}, n_rows=self.counted.n_rows, **how)
-        inferred.check_any()
-        split = self._split(table, inferred.columns)
+        table = in_types(raw, self.runner.facts, settings.all_roles)
+        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
+        split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
             sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes[0])
             training, weights = add_hard_rows(
-                self.owner, self.runner, self.counted.lengths, settings, training, inferred, split, sample
+                self.owner, self.runner, self.counted.lengths, settings, training, kinds, split, sample, seed
             )
-        sampled = sample_of(training, self.runner.facts, settings, inferred, self.counted.counts, weights)
+        sampled = sample_of(training, self.runner.facts, settings, kinds, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
         found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
         calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
         report = judged_report(calibrated, test, found) if len(test.codes) else None
-        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.roles).drop_columns([ROW])
+        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
         n_training = found.total("training")
-        more += self._own_notes(len(sampled.rows), n_training, inferred)
+        more += self._own_notes(len(sampled.rows), n_training, kinds)
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
         return InPasses(
             calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times
         )
 
     def _run(self, name: str, function: Callable[..., Summary], **how: Any) -> Summary:
-        settings = self.settings
-        one = partial(function, reading=self.reading, target=settings.target, seed=settings.seed, **how)
+        one = partial(function, reading=self.reading, target=self.target, seed=self.seed, **how)
         return self.runner.run(name, one, self.counted.lengths)
 
     def _rare_texts(self) -> frozenset[str]:
@@ -187,7 +213,7 @@ class _Fit:
             classes = sorted(set(self.counted.classes.values()))
             shown, hint = some_of([*map(repr, classes)], 10), did_you_mean(str(self.owner.positive), classes)
             raise ParameterError(
-                f"The positive class {self.owner.positive!r} is no class in {self.settings.target!r}.{hint} The "
+                f"The positive class {self.owner.positive!r} is no class in {self.target!r}.{hint} The "
                 f"classes are {shown}."
             )
         if len(sides) != 2:
@@ -204,13 +230,13 @@ class _Fit:
 
     def _split(self, table: pa.Table, columns: tuple[Column, ...]) -> RowSplit:
         settings, time, last = self.settings, None, np.inf
-        if settings.time is not None:
-            time = _time_column(table, settings.time, settings.date_order)
-            each = self._each(table.column(settings.target))
-            last = _last_of_training(moments(table.column(settings.time), time), each, self.test)
-        codes = cell_codes(with_missing_values_out(table, columns), [column.name for column in columns])
-        by_place = settings.group is None and is_coarse(codes)
-        return RowSplit(columns, self.test, self.calibrate, settings.seed, settings.group, time, last, by_place)
+        if settings.times is not None:
+            time = _time_column(table, settings.times, settings.date_order)
+            each = self._each(table.column(self.target))
+            last = _last_of_training(moments(table.column(settings.times), time), each, self.test)
+        places, _ = cell_ranks(with_missing_values_out(table, columns), columns)
+        by_place = settings.groups is None and is_coarse(places)
+        return RowSplit(columns, self.test, self.calibrate, self.seed, settings.groups, time, last, by_place)
 
     def _each(self, target: pa.ChunkedArray) -> Array:
         """How many rows of the table each row of the sample stands for."""
@@ -221,7 +247,7 @@ class _Fit:
         """Rows of the sample that train, and the hashes of what belongs together."""
         read = self.reading.in_kinds(raw, split.columns)
         part, draws = split.parts(read_cells(read, split.columns), raw, raw.column(ROW).to_numpy())
-        self._check_classes(label_codes(raw.column(self.settings.target).cast(pa.string()), tuple(self.rates)), part)
+        self._check_classes(label_codes(raw.column(self.target).cast(pa.string()), tuple(self.rates)), part)
         return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
 
     def _check_classes(self, codes: Codes, part: Codes) -> None:
@@ -246,12 +272,12 @@ class _Fit:
     def _time_notes(self, test: JudgedRows, known: npt.NDArray[np.int64]) -> list[str]:
         """What is odd about rows that are held out by time."""
         settings = self.settings
-        if settings.time is None or not settings.test:
+        if settings.times is None or not self.test:
             return []
         if not len(test.codes):
-            return [f"no row is held out: none is later in {settings.time!r} than the training rows"]
+            return [f"no row is held out: none is later in {settings.times!r} than the training rows"]
         n_known = int(np.isin(test.draws, known).sum())
-        what = "are equal to one" if settings.group is None else f"have the {settings.group!r} of one"
+        what = "are equal to one" if settings.groups is None else f"have the {settings.groups!r} of one"
         such = f"{n_known:,} of the rows that are held out by time {what} that the model was fitted or calibrated on"
         return [such] if n_known else []
 
@@ -260,19 +286,14 @@ class _Fit:
             f"the table was fitted in passes: the model is that of {n_sampled:,} of {n_training:,} training rows, and "
             "the others are counted"
         ]
-        seen = [name for name in inferred.left_out if self.settings.roles.get(name) != "ignore"]
+        seen = [name for name in inferred.left_out if self.settings.all_roles.get(name) != "ignore"]
         if seen and min(self.rates.values()) < 1.0:
             notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
         merged = len(self.counted.counts) - len({text.strip() for text in self.counted.counts})
         if merged:
-            notes.append(
-                f"{merged:,} of the classes in {self.settings.target!r} differ from another by blanks around them only"
-            )
+            notes.append(f"{merged:,} of the classes in {self.target!r} differ from another by blanks around them only")
         if self.counted.unlabeled:
-            notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.settings.target!r} and are left out")
-        if self.test < self.settings.test:
-            share = 100 * self.test
-            notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
+            notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.target!r} and are left out")
         return notes
 
 
@@ -338,18 +359,23 @@ def _fit_whole(fitted: Any, runner: Runner, counted: Counted, target: str, names
 def _fit_in_passes(
     fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None, memory: int
 ) -> None:
-    roles: dict[str, Role] = {**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})}
+    settings = DatasetSettings(
+        target=target,
+        roles={**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})},
+        date_order=fitted.date_order,
+        missing=check_missing(
+            "The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target
+        ),
+    )
     seed = int(check_random_state(fitted.random_state).randint(2**31))
-    missing = check_missing("The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target)
-    settings = PassSettings(target, roles, memory=memory, date_order=fitted.date_order, seed=seed, missing=missing)
 
-    def fit_sample(sampled: Sampled) -> tuple[Model, list[str]]:
-        fitted._settled, fitted._totals = sampled.inferred, sampled.totals
-        rows = _rows_of(sampled.table.drop_columns([target]), names)
-        fitted.fit(rows, sampled.labels, sample_weight=sampled.weights)
-        return with_places(fitted.model_, sampled.rows), []
+    def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
+        fitted.fit(sampled)
+        if names is not None:
+            del fitted.feature_names_in_
+        return fitted.model_, []
 
-    found = fit_in_passes(fitted, runner, counted, settings, fit_sample)
+    found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=memory, seed=seed)
     _adopt(fitted, found.model)
     fitted.notes_ += found.notes
     for note in found.notes:
@@ -374,7 +400,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
 
     require_dask("A score of Dask collections")
     from qmedoid.large.collections import by_rows, partitions_of, with_targets
-    from qmedoid.large.workers import Workers
+    from qmedoid.large.workers import results_by
 
     if sample_weight is not None:
         raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
@@ -387,7 +413,7 @@ def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> f
     else:
         parts = with_targets(X, y)
     tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
-    counts = [found for _, found in Workers().results("score", _right_rows, owner, tasks)]
+    counts = [found for _, found in results_by(threads=1)("score", _right_rows, owner, tasks)]
     n_rows = sum(n for _, n in counts)
     if n_rows == 0:
         raise DataError("Input X has no rows: pass at least one.")

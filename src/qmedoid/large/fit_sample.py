@@ -1,90 +1,43 @@
-"""What a fit in passes is asked for, and the sample that it fits in memory."""
+"""The sample that a fit in passes fits in memory."""
 
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
 from qmedoid.large.runner import Runner, TableFacts
-from qmedoid.large.split import DEFAULT_MEMORY, TRAIN, RowSplit, read_cells
+from qmedoid.large.split import TRAIN, RowSplit, read_cells
 from qmedoid.model.model import Model
-from qmedoid.schema import renumbered
 from qmedoid.tables.arrow import DECIMAL, as_category
+from qmedoid.tables.dataset import Dataset, DatasetSettings, Target, groups_in
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.kinds import DateOrder, Inferred
+from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import class_labels, label_codes
 
-
-@dataclass(frozen=True)
-class PassSettings:
-    """What a fit in passes reads, holds out and may use.
-
-    Attributes
-    ----------
-    target : str
-    roles : mapping
-        Of all columns that have one; those of group and time are ``"ignore"``.
-    test : float
-        Share of the rows that is held out; without `is_asked` no more than can be judged in memory.
-    memory : int
-        Bytes.
-    group, time : str or None
-        Columns that keep rows together and that order them.
-    seed : int
-    missing : mapping
-        Values that are read as missing, by column.
-    sizes : tuple of int or None
-        Rows that are fitted and judged at most; by the memory where None.
-    """
-
-    target: str
-    roles: Mapping[str, Role]
-    test: float = 0.0
-    is_asked: bool = False
-    memory: int = DEFAULT_MEMORY
-    group: str | None = None
-    time: str | None = None
-    date_order: DateOrder | None = None
-    seed: int = 0
-    missing: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    sizes: tuple[int, int] | None = None
-
-
-class Sampled(NamedTuple):
-    """Rows that are fitted: a table in types, its labels, their places, and weights where rows count differently."""
-
-    table: pa.Table
-    labels: npt.NDArray[Any]
-    rows: npt.NDArray[np.int64]
-    groups: npt.NDArray[Any] | None
-    weights: Array | None
-    inferred: Inferred
-    totals: Mapping[str, int]
-
-    def digest(self, *more: Any) -> str:
-        """Hash of all that the fit of the rows depends on."""
-        hashed = hashlib.blake2b(table_digest(self.table).encode(), digest_size=16)
-        hashed.update(json.dumps([sorted(self.totals.items()), repr(self.inferred), more], default=repr).encode())
-        hashed.update(self.rows.tobytes())
-        hashed.update(b"" if self.weights is None else self.weights.tobytes())
-        return hashed.hexdigest()
-
-
-FitSample = Callable[[Sampled], tuple[Model, list[str]]]
+FitSample = Callable[[Dataset], tuple[Model, list[str]]]
 """Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
+
+
+def dataset_digest(data: Dataset, *more: Any) -> str:
+    """Hash of all that the fit of some rows depends on."""
+    hashed = hashlib.blake2b(table_digest(data.table).encode(), digest_size=16)
+    totals = None if data.target.totals is None else data.target.totals.tolist()
+    hashed.update(json.dumps([totals, repr(data.kinds), more], default=repr).encode())
+    hashed.update(data.rows.tobytes())
+    hashed.update(b"" if data.weights is None else data.weights.tobytes())
+    return hashed.hexdigest()
 
 
 def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.Table:
@@ -106,25 +59,22 @@ def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.
 def sample_of(
     raw: pa.Table,
     facts: TableFacts,
-    settings: PassSettings,
-    inferred: Inferred,
-    totals: Mapping[str, int],
+    settings: DatasetSettings,
+    kinds: Inferred,
+    totals: Mapping[str, int] | None = None,
     weights: Array | None = None,
-) -> Sampled:
+) -> Dataset:
     """Raw rows as they are fitted; weights that are all the same are none."""
-    table = in_types(raw, facts, settings.roles).combine_chunks()
-    rows = table.column(ROW).to_numpy()
-    kept, labels = class_labels(table.column(settings.target), settings.target)
+    table = in_types(raw, facts, settings.all_roles).combine_chunks()
+    rows, name = table.column(ROW).to_numpy(), str(settings.target)
+    kept, labels = class_labels(table.column(name), name)
     assert len(kept) == len(table), "rows without a class are not drawn"
-    table = table.drop_columns([ROW])
-    groups = None if settings.group is None else np.array(table.column(settings.group).to_pylist())
+    target = Target.of_labels(labels, name, totals)
+    groups = None if settings.groups is None else groups_in(table, settings.groups)
     weights = None if weights is None or np.ptp(weights) == 0 else weights
-    return Sampled(table, np.array(labels.to_pylist()), rows, groups, weights, inferred, totals)
-
-
-def with_places(model: Model, rows: Codes) -> Model:
-    """A model whose medoids are numbered by their places in the whole table."""
-    return renumbered(model, rows)
+    return Dataset.of(
+        table.drop_columns([ROW]), target, settings, groups=groups, weights=weights, rows=rows, kinds=kinds
+    )
 
 
 # Rows of a pilot model: of the rare class at most, and of the other.
@@ -153,54 +103,56 @@ def add_hard_rows(
     owner: Any,
     runner: Runner,
     lengths: list[int],
-    settings: PassSettings,
+    settings: DatasetSettings,
     training: pa.Table,
-    inferred: Inferred,
+    kinds: Inferred,
     split: RowSplit,
     sample: RareSample,
+    seed: int,
 ) -> tuple[pa.Table, Array]:
     """The training rows of a sample with hard ones of the whole table, and how many rows each of them stands for."""
+    target = str(settings.target)
     rate, of_rare = sample.rates[min(sample.common)], sample.rates[min(sample.rare)]
-    is_rare, reading = sample.is_rare(training, settings.target), runner.facts.reading
+    is_rare, reading = sample.is_rare(training, target), runner.facts.reading
     if rate >= 1.0:
         return training, np.where(is_rare, 1.0 / of_rare, 1.0)
-    pilot = _pilot(owner, runner, settings, training, is_rare, inferred)
+    pilot = _pilot(owner, runner, settings, training, is_rare, kinds, seed)
     known = likeness(pilot, reading.in_kinds(training, split.columns))
     scale = scale_for(known[~is_rare], 1.0 / rate, sample.n_hard)
-    common, seed = tuple(sorted(sample.common)), settings.seed
-    how: dict[str, Any] = {"common": common, "pilot": pilot, "split": split, "scale": scale, "seed": seed}
-    looking = partial(hard_rows, reading=reading, target=settings.target, **how)
+    how: dict[str, Any] = {"common": tuple(sorted(sample.common)), "pilot": pilot, "split": split, "scale": scale}
+    looking = partial(hard_rows, reading=reading, target=target, seed=seed, **how)
     hard = runner.run("hard rows", looking, lengths).rows[HARD]
     new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
     together = in_order([training, hard.filter(pa.array(new))])
     odds = likeness(pilot, reading.in_kinds(together, split.columns))
     # A row is kept if either of two independent draws keeps it.
     kept = 1.0 - (1.0 - rate) * (1.0 - np.minimum(1.0, odds * scale))
-    return together, 1.0 / np.where(sample.is_rare(together, settings.target), of_rare, kept)
+    return together, 1.0 / np.where(sample.is_rare(together, target), of_rare, kept)
 
 
 def _pilot(
-    owner: Any, runner: Runner, settings: PassSettings, training: pa.Table, is_rare: Flags, inferred: Inferred
+    owner: Any,
+    runner: Runner,
+    settings: DatasetSettings,
+    training: pa.Table,
+    is_rare: Flags,
+    kinds: Inferred,
+    seed: int,
 ) -> Model:
     """A small model of the rare class against the other, fast to score."""
-    rng = np.random.default_rng(settings.seed)
+    rng = np.random.default_rng(seed)
     chosen = [
         rng.permutation(np.flatnonzero(is_rare == side))[:most]
         for side, most in ((True, _PILOT_RARE), (False, _PILOT_COMMON))
     ]
     rows = np.sort(np.concatenate(chosen))
-    table = sample_of(training.take(pa.array(rows)), runner.facts, settings, inferred, {}).table
-    pilot = type(owner)(
-        method=owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0),
-        refine="never",
-        roles=dict(settings.roles),
-        date_order=settings.date_order,
-        random_state=settings.seed,
-    )
-    pilot._settled = inferred
+    target = Target(settings.target, np.array([0, 1]), is_rare[rows].astype(np.intp))
+    data = replace(sample_of(training.take(pa.array(rows)), runner.facts, settings, kinds), target=target)
+    evidence = owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0)
+    pilot = type(owner)(method=evidence, refine="never", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
-        made: Model = pilot.fit(table.drop_columns([settings.target]), is_rare[rows].astype(int)).model_
+        made: Model = pilot.fit(data).model_
     return made
 
 

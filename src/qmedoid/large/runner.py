@@ -128,15 +128,14 @@ def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             whole = FilePartition(path, source.schema, delimiter=delimiter, decimal=decimal)
             with closing(Bytes(path)) as data:
                 is_parquet = data.form == "parquet" and not data.is_compressed
-            parts += _of_parquet(whole) if is_parquet else [replace(whole, n_rows=_known(whole))]
+            if is_parquet:
+                parts += _of_parquet(whole)
+                continue
+            with whole.open() as opened:
+                parts.append(replace(whole, n_rows=opened.n_rows))
         reading, categories = RawReading(source.is_text, source.decimal), source.declared_categories
         more = tuple(parts), source.first_row, source.n_bytes or 0
         return TableFacts(source.description, source.schema, reading, decimal, categories, *more)
-
-
-def _known(whole: FilePartition) -> int | None:
-    with whole.open() as source:
-        return source.n_rows
 
 
 def _of_parquet(whole: FilePartition) -> list[FilePartition]:
@@ -208,7 +207,7 @@ class SummaryFolder:
     def remove(self) -> None:
         """Remove the summaries, and the folder if nothing else is in it."""
         for file in self.path.glob("*" + SUFFIX):
-            remove_leftovers(file)
+            remove_leftovers(file.parent, file)
             file.unlink(missing_ok=True)
         if self.path.is_dir() and not any(self.path.iterdir()):
             shutil.rmtree(self.path, ignore_errors=True)

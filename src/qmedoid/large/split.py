@@ -112,8 +112,8 @@ MOST_ROWS = 1_000_000
 LEAST_MEMORY = 5 * 2**27
 # The interpreter with its libraries, and what passes hold while they read.
 _BASE = 461 * 2**20
-# Bytes of a fit for every row, and for every number of a row: no fit of benchmarks/fit_memory.py takes more.
-_ROW_BYTES, _CELL_BYTES = 0, 220
+ROW_BYTES, CELL_BYTES = 0, 220
+"""Bytes of a fit for every row, and for every number of it: no fit of benchmarks/fit_memory.py takes more."""
 # Columns that models look at closely, and bytes of a number of any other one.
 _CLOSELY, _WIDE_BYTES = 500, 60
 # Numbers that a column becomes, about: of a category one for each level, up to some, and of a date its parts.
@@ -160,7 +160,7 @@ def needed_bytes(n_rows: int, width: int) -> int:
 
 
 def _row_bytes(width: int) -> int:
-    return _ROW_BYTES + _CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
+    return ROW_BYTES + CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
 
 
 def shares_for(n_rows: int, most: int, asked: float, *, is_asked: bool) -> tuple[float, float]:

@@ -8,8 +8,8 @@ depend on its arguments alone, and then so do all results.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, default_clie
 
 from qmedoid.exceptions import ClusterError, ParameterError, warn
 from qmedoid.kernels._backend import thread_count
-from qmedoid.large.runner import on_threads
+from qmedoid.large.runner import Results, on_threads
 from qmedoid.large.shared import Shared
 
 MOST_ATTEMPTS = 25
@@ -31,59 +31,34 @@ PATIENCE = 30.0
 _LOOK, _STALLED = 1.0, 10.0
 
 
-def current_client() -> Client | None:
-    """The client of a cluster that is in force, if one is."""
-    try:
-        return default_client()
-    except ValueError:
-        return None
+def results_by(client: Client | None = None, *, patience: float = PATIENCE, threads: int | None = None) -> Results:
+    """What runs tasks on the workers of a client, or of the one in force; else on threads of this process.
 
-
-@dataclass(frozen=True)
-class Workers:
-    """Those who run tasks.
+    Partitions of Dask collections among the arguments of a task (`Delayed`) are computed where it runs. What tasks
+    share goes to every worker once, however many tasks there are.
 
     Parameters
     ----------
     client : distributed.Client or None
-        None takes the client in force; where there is none either, tasks run on threads of this process.
     patience : float
         Seconds without any worker after which an error is raised.
-    threads : int
-        Threads of this process, where there is no cluster.
+    threads : int or None
+        Threads of this process, where there is no cluster; all by default.
     """
-
-    client: Client | None = field(default_factory=current_client)
-    patience: float = PATIENCE
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        if self.client is not None and self.client.asynchronous:
-            raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
+    if client is None:
+        with suppress(ValueError):
+            client = default_client()
+    if client is None:
+        return partial(on_threads, threads=thread_count(threads), ready=_computed)
+    if client.asynchronous:
+        raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
 
     def results(
-        self, what: str, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
+        what: str, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """Places of tasks with results of ``function(shared, *task)``, as they come.
+        return _ClusterRun(client, what, function, tasks, patience).results(shared)
 
-        Parameters
-        ----------
-        what : str
-            What is done, for messages and for the names of the tasks.
-        function : callable
-        shared : object
-            Goes to every worker once, however many tasks there are.
-        tasks : sequence of tuple
-            Arguments; partitions of Dask collections among them (`Delayed`) are computed where the task runs.
-        """
-        if self.client is None:
-            return on_threads(what, function, shared, tasks, threads=self.threads, ready=_computed)
-        return _ClusterRun(self.client, what, function, tasks, self.patience).results(shared)
-
-
-def pass_workers(client: Client | None = None) -> Workers:
-    """The workers of a client, or of the one in force; else all threads of this process."""
-    return Workers(client or current_client(), threads=thread_count(None))
+    return results
 
 
 def _computed(task: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,14 +69,7 @@ def _computed(task: tuple[Any, ...]) -> tuple[Any, ...]:
 class _ClusterRun:
     """One round of tasks on a cluster."""
 
-    def __init__(
-        self,
-        client: Client,
-        what: str,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        patience: float,
-    ) -> None:
+    def __init__(self, client: Client, what: str, function: Any, tasks: Sequence[tuple[Any, ...]], patience: float):
         self._client, self._what, self._function, self._tasks = client, what, function, tasks
         self._name = f"qmedoid-{what.replace(' ', '-')}-{uuid4().hex}"
         self._patience, self._worker_seen, self._progress = patience, time.monotonic(), time.monotonic()
@@ -180,15 +148,12 @@ class _ClusterRun:
             return (place, future.result())  # which raises
         try:
             result = future.result(timeout=self._patience)
-        except CancelledError as error:
-            self._again(place, None, error)
+        except (CancelledError, KilledWorker) as error:
+            self._again(place, None if isinstance(error, CancelledError) else future, error)
             return None
         except TimeoutError:  # the worker that had the result has died; the task runs again elsewhere
             self._look()
             future.add_done_callback(self._finished.put)
-            return None
-        except KilledWorker as error:
-            self._again(place, future, error)
             return None
         self._futures.pop(place).release()
         return (place, result)

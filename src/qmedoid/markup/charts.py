@@ -6,9 +6,10 @@ Colors come from the classes of the style sheet.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from qmedoid.markup.html import Child, Html, element, join, plain, shortened
 
@@ -171,35 +172,36 @@ LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
 """Where the axes of a chart lie within it."""
 ODDS = "log-odds"
 """The unit of contributions that add up to a probability; others are scores."""
-LOW_RATE = 0.004
-"""Alert rates that begin below this one have a logarithmic axis."""
-# Days from 1970 that a calendar has, backward and forward.
-_DAYS = 700_000
 # Of the picture of a decision: its width, that of its labels and numbers, and the height of a bar.
 _DECISION, _LABELS, _NUMBERS, _STEP = 720.0, 230.0, 70.0, 22.0
 
 
-def across(low: float, high: float, *, is_log: bool = False, is_broad: bool = False) -> Axis:
-    """The axis of a chart from the left to the right."""
-    return Axis(low, high, LEFT, RIGHT + (BROAD - WIDTH if is_broad else 0.0), is_log)
-
-
-def upward(low: float, high: float, *, is_log: bool = False) -> Axis:
-    """The axis of a chart from below to the top."""
-    return Axis(low, high, BOTTOM, TOP, is_log)
-
-
 def chart(
-    about: str, x: Axis, y: Axis, names: tuple[str, str], *layers: Layer, number: Callable[[float], str] | None = None
+    about: str,
+    names: tuple[str, str],
+    *layers: Layer,
+    x: tuple[float, float] | None = None,
+    y: tuple[float, float] | None = None,
+    is_log: tuple[bool, bool] = (False, False),
+    number: Callable[[float], str] | None = None,
+    is_broad: bool = False,
 ) -> Html:
-    """A chart of layers over two axes; `number` writes the values of logarithmic ones.
+    """A chart of layers over two axes, whose ends are those of the points if not given.
 
-    A layer is its kind, its points and its class: a ``line`` or ``dots`` through points (x, y), an ``area`` or
-    ``whiskers`` between (x, low, high), ``ticks`` at (x, y), a ``rule`` at (y,) from end to end, and a ``marker``
-    without points, which the script of a page moves along the curve of the name that stands for the class.
+    `number` writes the values of logarithmic axes. A layer is its kind, its points and its class: a ``line`` or
+    ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), ``ticks`` at (x, y), a ``rule``
+    at (y,) from end to end, and a ``marker`` without points, which the script of a page moves along the curve of the
+    name that stands for the class.
     """
-    drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, x, y)]
-    return picture(x.end + WIDTH - RIGHT, HEIGHT, about, axes(x, y, *names, number), *drawn)
+    right = RIGHT + (BROAD - WIDTH if is_broad else 0.0)
+    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, right, room=0.0)
+    upward = spanning(
+        [end for _, points, _ in layers for one in points for end in one[min(1, len(one) - 1) :]], BOTTOM, TOP
+    )
+    across = across if x is None else Axis(*x, LEFT, right, is_log[0])
+    upward = upward if y is None else Axis(*y, BOTTOM, TOP, is_log[1])
+    drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, across, upward)]
+    return picture(right + WIDTH - RIGHT, HEIGHT, about, axes(across, upward, *names, number), *drawn)
 
 
 def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Html]:
@@ -234,14 +236,6 @@ def rectangle(x: float, y: float, width: float, height: float, class_: str) -> H
     return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
 
 
-def some_points(points: Sequence[Sequence[float]], most: int = 41) -> list[Sequence[float]]:
-    """At most so many points of a curve that a reader still takes in, both ends included."""
-    last = len(points) - 1
-    if last < most:
-        return list(points)
-    return [points[round(place * last / (most - 1))] for place in range(most)]
-
-
 def bars(
     about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, is_broad: bool = False
 ) -> Html:
@@ -260,68 +254,16 @@ def bars(
     return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
-def is_log_rate(kind: str, points: Sequence[Sequence[float]]) -> bool:
-    """Whether the axis of a curve is that of alert rates, and logarithmic because they begin small."""
-    lowest = min((point[0] for point in points if point[0] > 0), default=1.0)
-    return kind == "recall_by_alert_rate" and lowest < LOW_RATE
-
-
-def operating_curve(
-    kind: str, title: str, names: tuple[str, str], points: Sequence[Sequence[float]], share: float
-) -> Html:
-    """How well alerts at every cut do, with a marker at one of them; `share` is that of the positive rows."""
-    is_log = is_log_rate(kind, points)
-    shown = [point for point in points if not is_log or point[0] > 0]
-    lowest = shown[0][0] if is_log else 0.0
-    x, y = across(lowest, 1.0, is_log=is_log), upward(0.0, 1.0)
-    steps = [lowest * (1.0 / lowest) ** (place / 40) if is_log else place / 40 for place in range(41)]
-    chance = [(step, share if kind == "pr" else step) for step in steps]
-    layers: list[Layer] = [("line", chance, "by-chance"), ("line", shown, "curve"), ("marker", (), kind)]
-    return chart(f"{title}: {names[1]} against {names[0]}", x, y, names, *layers, number=percent)
-
-
-def graph(about: str, nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Html:
-    """Names on a circle; lines join those that belong together, the thicker, the more they weigh."""
-    width, height, radius = 380.0, 290.0, 96.0
-    largest = max([node["importance"] or 0.0 for node in nodes] + [0.0]) or 1.0
-    heaviest = max([edge["weight"] for edge in edges] + [0.0]) or 1.0
-
-    def at(place: int, distance: float = radius) -> Point:
-        turn = 2 * math.pi * place / len(nodes) - math.pi / 2
-        return width / 2 + distance * math.cos(turn), height / 2 + distance * math.sin(turn)
-
-    drawn: list[Html] = []
-    for edge in sorted(edges, key=lambda one: float(one["weight"])):
-        (x1, y1), (x2, y2) = at(edge["a"]), at(edge["b"])
-        share = edge["weight"] / heaviest
-        ends = {"x1": short(x1), "y1": short(y1), "x2": short(x2), "y2": short(y2)}
-        drawn.append(
-            element(
-                "line",
-                class_="edge",
-                stroke_width=short(0.6 + 5.4 * share),
-                stroke_opacity=short(0.25 + 0.75 * share),
-                **ends,
-            )
-        )
-    for place, node in enumerate(nodes):
-        size = 4.0 + 7.0 * math.sqrt((node["importance"] or 0.0) / largest)
-        (x, y), (u, v) = at(place), at(place, radius + size + 8)
-        anchor = "middle" if abs(u - width / 2) < 12 else "start" if u > width / 2 else "end"
-        drawn += [_dot(x, y, size, "node"), text(u, v + 4, shortened(str(node["name"]), 13), anchor)]
-    return picture(width, height, about, *drawn)
-
-
 def effect(shape: Mapping[str, Any]) -> Html:
     """What the values of a column add toward a class: along an axis for numbers and dates, else line by line.
 
-    Bins have ``label``, ``x`` (the value, or None), ``mean``, ``low``, ``high`` and ``count``.
+    It is an effect as plain values: bins have ``value``, ``low``, ``high``, ``mean``, ``p10``, ``p90`` and ``rows``.
     """
-    missing = [] if shape["missing"] is None else [{**shape["missing"], "label": "missing"}]
+    missing = [] if shape["missing"] is None else [shape["missing"]]
     bins = [*shape["bins"], *missing]
-    ends = [value for one in bins for value in (one["mean"], one["low"], one["high"]) if value is not None]
+    ends = [one[key] for one in bins for key in ("mean", "p10", "p90")]
     about = f"Mean contribution of {shape['column']} toward {shape['toward']} against its value, in {shape['unit']}"
-    if len(shape["bins"]) > 1 and all(one["x"] is not None for one in shape["bins"]):
+    if len(shape["bins"]) > 1 and shape["kind"] in ("number", "date"):
         return _number_effect(about, shape, missing, ends)
     # A line for each level: its mean as a bar from zero, its spread, its rows.
     step, top, left, right = 22.0, 26.0, 104.0, RIGHT - 38
@@ -336,44 +278,53 @@ def effect(shape: Mapping[str, Any]) -> Html:
     for place, one in enumerate(bins):
         middle, zero, mean = top + step * (place + 0.5), x.place(0.0), x.place(one["mean"])
         drawn += [
-            text(left - 6, middle + 4, shortened(str(one["label"]), 16), "end"),
+            text(left - 6, middle + 4, shortened(str(one["value"]), 16), "end"),
             rectangle(min(zero, mean), middle - 6, abs(mean - zero), 12, "toward" if one["mean"] >= 0 else "against"),
-            line(x.place(one["low"]), middle, x.place(one["high"]), middle, "whisker"),
-            text(WIDTH - 4, middle + 4, f"{one['count']:,}", "end", "quiet"),
+            line(x.place(one["p10"]), middle, x.place(one["p90"]), middle, "whisker"),
+            text(WIDTH - 4, middle + 4, f"{one['rows']:,}", "end", "quiet"),
         ]
     drawn.append(line(x.place(0.0), top, x.place(0.0), bottom, "zero"))
     return picture(WIDTH, top + step * len(bins) + 40, about, *drawn)
+
+
+def _days(moment: str) -> float:
+    """A date in ISO form as days since 1970."""
+    return float(np.datetime64(moment, "s").astype(np.int64)) / 86_400.0
 
 
 def _number_effect(
     about: str, shape: Mapping[str, Any], missing: Sequence[Mapping[str, Any]], ends: Sequence[float]
 ) -> Html:
     """The mean as a curve within its spread, the rows as bars below it, and missing cells at the right."""
-    own, right = shape["bins"], RIGHT - (78 if missing else 30)
-    x = spanning([one["x"] for one in own], LEFT, right, room=0.02)
+    own, right, is_date = shape["bins"], RIGHT - (78 if missing else 30), shape["kind"] == "date"
+    middles = [
+        ((_days(a) + _days(b)) / 2 if is_date else a / 2 + b / 2) for a, b in ((one["low"], one["high"]) for one in own)
+    ]
+    x = spanning(middles, LEFT, right, room=0.02)
     y = spanning(ends, BOTTOM - 34, TOP, zero=True)
-    most = max(one["count"] for one in (*own, *missing)) or 1
+    most = max(one["rows"] for one in (*own, *missing)) or 1
+    means = [(middle, one["mean"]) for middle, one in zip(middles, own, strict=True)]
     layers: list[Layer] = [
-        ("area", [(one["x"], one["low"], one["high"]) for one in own], "band"),
+        ("area", [(middle, one["p10"], one["p90"]) for middle, one in zip(middles, own, strict=True)], "band"),
         ("rule", [(0.0,)], "zero"),
-        ("line", [(one["x"], one["mean"]) for one in own], "curve"),
-        ("dots", [(one["x"], one["mean"]) for one in own], "dot small"),
+        ("line", means, "curve"),
+        ("dots", means, "dot small"),
     ]
     drawn = [text(2, TOP - 12, shape["unit"], "start", "what")]
     drawn += [text(right + 2, TOP - 12, "odds", "start", "what")] if shape["unit"] == ODDS else []
     for tick, (at, said) in zip(y.ticks(5), y.marks(5), strict=True):
         drawn += [line(LEFT, at, right, at, "grid"), text(LEFT - 6, at + 4, said, "end")]
         drawn += [text(right + 4, at + 4, odds_factor(tick))] if shape["unit"] == ODDS else []
-    beyond = right + 46
-    for at, wide, one in [*((x.place(one["x"]), 4.0, one) for one in own), *((beyond, 6.0, one) for one in missing)]:
-        height = 26.0 * one["count"] / most
+    beyond, places = right + 46, [(x.place(middle), 4.0) for middle in middles]
+    for (at, wide), one in zip([*places, *((beyond, 6.0) for _ in missing)], [*own, *missing], strict=True):
+        height = 26.0 * one["rows"] / most
         drawn.append(rectangle(at - wide / 2, BOTTOM - height, wide, height, "count"))
     drawn += [piece for layer in layers for piece in _layer(*layer, x, y)]
     for one in missing:
-        drawn.append(line(beyond, y.place(one["low"]), beyond, y.place(one["high"]), "whisker"))
+        drawn.append(line(beyond, y.place(one["p10"]), beyond, y.place(one["p90"]), "whisker"))
         drawn += [_dot(beyond, y.place(one["mean"]), 4, "dot"), text(beyond, BOTTOM + 16, "missing", "middle")]
-    if shape["kind"] == "date" and max(abs(x.low), abs(x.high)) < _DAYS:
-        first, last = (str(date(1970, 1, 1) + timedelta(days=math.floor(day))) for day in (x.low, x.high))
+    if is_date:
+        first, last = (str(np.datetime64(math.floor(day), "D")) for day in (x.low, x.high))
         drawn += [text(x.start, BOTTOM + 16, first), text(x.end, BOTTOM + 16, last, "end")]
     else:
         drawn += [text(at, BOTTOM + 16, said, "middle") for at, said in x.marks(4)]
@@ -393,19 +344,18 @@ def odds_factor(log_odds: float) -> str:
 
 def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
     """Margins in their order, with two errors on either side; those of undecided records are marked."""
-    x = across(-0.5, max(len(given) - 0.5, 0.5), is_broad=True)
     reach = [
         (place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
         for place, one in enumerate(given)
     ]
     true = [(place, one["margin_in_closed_form"]) for place, one in enumerate(given)]
-    y = spanning([end for one in (*reach, *true) for end in one[1:]], BOTTOM, TOP, zero=True)
     dots: list[Layer] = [
         ("dots", [(place, one["margin"]) for place, one in enumerate(given) if one["undecided"] is is_open], class_)
         for is_open, class_ in ((True, "toward"), (False, "settled"))
     ]
     layers: list[Layer] = [("rule", [(0.0,)], "cut"), ("whiskers", reach, "whisker"), *dots, ("ticks", true, "axis")]
-    return chart(about, x, y, ("records, by margin", "margin"), *layers)
+    ends = -0.5, max(len(given) - 0.5, 0.5)
+    return chart(about, ("records, by margin", "margin"), *layers, x=ends, is_broad=True)
 
 
 def waterfall(

@@ -1,16 +1,19 @@
 """Pages and views of pages: a template with plain values becomes text of HTML that loads nothing.
 
-A page may show the little Markdown that model cards use: headings, lists, tables, blocks of code, code and bold words.
+A page has a Content-Security-Policy by hashes: it runs its own script and nothing else.
 """
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.markup import charts
-from qmedoid.markup.html import Html, check_raw, content_policy, element, escape, join, plain, script_json
+from qmedoid.markup.html import Html, escape, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,16 +23,8 @@ LONGEST = 2_000
 _WHOLE = 1_000_000
 # What a template shows only where it is given.
 _OPTIONAL: dict[str, Any] = {"notes": (), "settings": (), "importances": (), "columns": (), "more": 0}
-_INLINE = re.compile(r"\\(?P<plain>[^A-Za-z0-9\s])|`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*")
-_RULE = re.compile(r"\|[\s:|-]+\|?")
-_BLOCK = re.compile(
-    r"""^(?: ```[^\n]*\n (?P<code>.*?) (?:^```[^\n]*$ | \Z)
-      | (?P<depth>\#+) (?P<title>[^\n]*)
-      | -\  (?P<items>[^\n]* (?:\n(?:-\ |\ \ )[^\n]*)*)
-      | (?P<rows>\|[^\n]* (?:\n\|[^\n]*)*)
-      | (?P<words>[^\n]*\S[^\n]* (?:\n(?!\#|-\ |\||```)[^\n]*\S[^\n]*)*) )""",
-    re.DOTALL | re.MULTILINE | re.VERBOSE,
-)
+# Points of a curve that its table has, at most.
+_TWIN = 40
 _DRAWINGS = "/* Drawings: "
 _NOTEBOOK_ENDS = "/* Pages: "
 
@@ -112,6 +107,7 @@ def _environment() -> "Environment":
     sheet = style()
     made.globals.update(
         charts=charts,
+        some=lambda points: points[:: -(-len(points) // _TWIN)],
         style=Html(check_raw("style", sheet)),
         view_style=Html(check_raw("style", style(is_page=False))),
         policy=lambda script: content_policy([script] if script else [], [sheet]),
@@ -130,37 +126,42 @@ def _shown(value: Any) -> Any:
     return plain(value, LONGEST, keep="\n")
 
 
-def inline(text: str) -> Html:
-    """Words of a line: code, bold ones, and signs after a backslash, which mean themselves."""
-    made, end = [], 0
-    for found in _INLINE.finditer(text):
-        made.append(escape(text[end : found.start()]))
-        if found["code"] is not None:
-            made.append(element("code", found["code"]))
-        elif found["bold"] is not None:
-            made.append(element("strong", found["bold"]))
-        else:
-            made.append(escape(found["plain"]))
-        end = found.end()
-    return join([*made, escape(text[end:])])
+def source_hash(text: str) -> str:
+    """What a policy calls a script or a style of exactly this text."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def html_of_markdown(text: str, level: int = 3) -> Html:
-    """A text of Markdown as HTML; its first headings are of this level."""
-    made, title = list[Html](), "Table"
-    for found in _BLOCK.finditer(text):
-        if found["code"] is not None:
-            made.append(element("pre", element("code", found["code"].removesuffix("\n")), tabindex=0))
-        elif found["depth"]:
-            title = found["title"].strip("# ")
-            made.append(element(f"h{min(level + max(len(found['depth']) - 2, 0), 6)}", inline(title)))
-        elif found["items"] is not None:
-            items = [" ".join(map(str.strip, item.split("\n"))) for item in found["items"].split("\n- ")]
-            made.append(element("ul", *(element("li", inline(item)) for item in items)))
-        elif found["rows"]:
-            rows = [row.strip() for row in found["rows"].split("\n") if not _RULE.fullmatch(row.strip())]
-            head, *cells = ([inline(one.strip()) for one in re.split(r"(?<!\\)\|", row.strip("|"))] for row in rows)
-            made.append(Html(render("table.html", caption=title, head=head, rows=cells)))
-        else:
-            made.append(element("p", inline(" ".join(found["words"].split("\n")))))
-    return join(made, "\n")
+def content_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """The policy of a page that holds these scripts and styles, and loads, runs and sends nothing else.
+
+    A text that becomes markup or script by mistake has no effect: it has no hash here, and the trusted types leave no
+    way to make elements of texts.
+    """
+    script, style = (" ".join(map(source_hash, texts)) or "'none'" for texts in (scripts, styles))
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def check_raw(tag: str, text: str) -> str:
+    """The text of a script or a style, as it is within its element; raise ValueError where it would end it."""
+    lower = text.lower()
+    if f"</{tag}" in lower or "<!--" in lower or "\r" in text:
+        raise ValueError(f"The text of a {tag} must not end it, begin a comment or hold a carriage return.")
+    return text
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand within a script of a page: it is ASCII, and no tag can end it.
+
+    Raises
+    ------
+    ValueError
+        A number is not finite: JSON has no such number.
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text

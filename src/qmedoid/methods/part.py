@@ -183,7 +183,7 @@ class Backends:
         if self.swap_test is not None:
             check_callable(
                 "'swap_test' parameter of measured_by", self.swap_test,
-                "qmedoid.quantum.circuits.SamplerSwapTest(seed=0)", "measurement_plan(X, backend)",
+                "qmedoid.quantum.SamplerSwapTest(seed=0)", "measurement_plan(X, backend)",
             )  # fmt: skip
         if self.expectations is not None:
             from qmedoid.methods.variational.model import check_expectations

@@ -18,6 +18,10 @@ _LEAST_WEIGHT = 0.05
 _LEAST_GAIN = 0.0
 
 
+# Least slope of scores that others are added to, and imagined rows that pull to them alone.
+_FLATTEST, _PULLS_ADDED = 0.05, np.array([1.0, 0.01])
+
+
 class FittedSum(NamedTuple):
     """Weights of the scores, 0 for those that are dropped, shape (J,); biases, (C,); the sums, (n, C); and the loss."""
 
@@ -77,3 +81,13 @@ def _likeliest(scores: Sequence[Array], codes: Codes, share: float, row_weights:
     logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
     losses = row_losses(logits, codes)
     return _Fit(found[:count], biases, float((losses if row_weights is None else row_weights * losses).sum()))
+
+
+def slope_and_gain(scores: Array, added: Array, codes: Codes, groups: Codes | None = None) -> tuple[float, float]:
+    """Slope of log-odds (n, C) and gain of what is added to them, of the highest likelihood."""
+    as_it_is = np.array([1.0, 0.0])
+    slope, gain = softmax_weights(
+        [scores, added], np.eye(scores.shape[1])[codes], as_it_is, lowest=[_FLATTEST, 0.0],
+        pulls=_PULLS_ADDED / draws_per_row(groups), towards=as_it_is,
+    )  # fmt: skip
+    return float(slope), float(gain)

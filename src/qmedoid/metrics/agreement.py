@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,13 @@ Group = frozenset[int]
 Groups = Collection[Group]
 
 
-class MarginBin(NamedTuple):
-    """Records whose margin lies within bounds, both included: how many, and the mean of their flip rates."""
+class MarginBinDict(TypedDict):
+    """Records whose margin lies within bounds, both included."""
 
-    low: float
-    high: float
-    n_rows: int
-    flip_rate: float
+    low: Annotated[float, "Smallest margin."]
+    high: Annotated[float, "Largest margin."]
+    n_rows: Annotated[int, "Rows."]
+    flip_rate: Annotated[float | None, "Their mean flip rate."]
 
 
 def best_matches(groups: Groups, others: Groups) -> Array:
@@ -77,7 +77,7 @@ def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
     return rates
 
 
-def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[MarginBin]:
+def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[MarginBinDict]:
     """Mean flip rate in parts of equal size, from the smallest margins to the largest.
 
     Records of equal margin stay together, so parts may be fewer and of unequal size. Records without a rate, which is
@@ -90,7 +90,12 @@ def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[Margi
     edges = np.quantile(margins, np.arange(1, n_bins) / n_bins)
     part = np.searchsorted(edges, margins, side="left")
     return [
-        MarginBin(float(margins[rows].min()), float(margins[rows].max()), int(rows.sum()), float(rates[rows].mean()))
+        {
+            "low": float(margins[rows].min()),
+            "high": float(margins[rows].max()),
+            "n_rows": int(rows.sum()),
+            "flip_rate": float(rates[rows].mean()),
+        }
         for rows in (part == number for number in np.unique(part))
     ]
 

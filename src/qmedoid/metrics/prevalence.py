@@ -11,10 +11,11 @@ at any point :math:`\ell` is at most :math:`n\,(\max_c g_c - 1)` below it, with 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 
 # Log-likelihood that is still missing when the iteration stops: a thousandth of a standard error.
@@ -57,49 +58,40 @@ class PrevalenceEstimate:
         return float(self.priors[-1])
 
 
-class LogOddsHistogram:
-    """Log-odds of two classes, counted in bins so narrow that an estimate does not notice, in memory that is bounded.
+NO_LOG_ODDS = np.zeros((3, 0))
+"""The histogram of no records."""
 
-    Every bin keeps the mean of what fell into it.
+
+def log_odds_histogram(log_odds: Array, before: Array = NO_LOG_ODDS) -> Array:
+    """Log-odds of two classes, in bins so narrow that an estimate does not notice, and those of the records before.
+
+    The bins that are not empty, with counts and sums of what fell into them, shape (3, bins): memory is bounded.
     """
+    within = np.clip(log_odds, -_RANGE, _RANGE)
+    bins = np.minimum(((within + _RANGE) / _WIDTH).astype(np.intp), round(2 * _RANGE / _WIDTH) - 1)
+    counts, sums = np.bincount(bins), np.bincount(bins, weights=within)
+    filled = np.flatnonzero(counts)
+    return joined_histogram(before, np.stack([filled, counts[filled], sums[filled]]))
 
-    def __init__(self) -> None:
-        n_bins = round(2 * _RANGE / _WIDTH)
-        self._counts, self._sums = np.zeros(n_bins), np.zeros(n_bins)
 
-    def add(self, log_odds: Array) -> None:
-        """Count the log-odds of more records."""
-        within = np.clip(log_odds, -_RANGE, _RANGE)
-        bins = np.minimum(((within + _RANGE) / _WIDTH).astype(np.intp), len(self._counts) - 1)
-        self._counts += np.bincount(bins, minlength=len(self._counts))
-        self._sums += np.bincount(bins, weights=within, minlength=len(self._counts))
+def joined_histogram(*parts: Array) -> Array:
+    """The histogram of all records of some parts."""
+    bins, counts, sums = np.concatenate(parts, axis=1)
+    filled, places = np.unique(bins, return_inverse=True)
+    return np.stack([filled, *(np.bincount(places, weights, len(filled)) for weights in (counts, sums))])
 
-    def merge(self, other: "LogOddsHistogram") -> None:
-        """Count the records of another histogram."""
-        self._counts += other._counts
-        self._sums += other._sums
 
-    def __getstate__(self) -> tuple[Codes, Array, Array]:
-        """The bins that are not empty, which are few in a part of a table."""
-        filled = np.flatnonzero(self._counts)
-        return filled, self._counts[filled], self._sums[filled]
+def prevalence_of(histogram: Array, prior: float) -> PrevalenceEstimate:
+    """The prevalence of the second of two classes, from log-odds that are right where it is `prior`."""
+    _, counts, sums = histogram
+    log_odds = sums / counts
+    log_probabilities = np.column_stack([-np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)])
+    return estimate_priors(log_probabilities, np.array([1.0 - prior, prior]), weights=counts)
 
-    def __setstate__(self, state: tuple[Codes, Array, Array]) -> None:
-        self.__init__()  # type: ignore[misc]
-        filled, counts, sums = state
-        self._counts[filled], self._sums[filled] = counts, sums
 
-    @property
-    def n_rows(self) -> int:
-        """Number of records."""
-        return int(self._counts.sum())
-
-    def estimate(self, prior: float) -> PrevalenceEstimate:
-        """The prevalence of the second class, when the log-odds are right where it is `prior`."""
-        filled = np.flatnonzero(self._counts)
-        log_odds = self._sums[filled] / self._counts[filled]
-        log_probabilities = np.column_stack([-np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)])
-        return estimate_priors(log_probabilities, np.array([1.0 - prior, prior]), weights=self._counts[filled])
+def estimate_prevalence(log_odds: Array, prior: float) -> PrevalenceEstimate:
+    """The prevalence of the second of two classes, from log-odds that are right where it is `prior`."""
+    return prevalence_of(log_odds_histogram(log_odds), prior)
 
 
 def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array | None = None) -> PrevalenceEstimate:
@@ -124,78 +116,66 @@ def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array |
     weights = np.ones(len(log_probabilities)) if weights is None else weights
     ratios = log_probabilities - np.log(priors)
     ratios = np.exp(ratios - ratios.max(axis=1, keepdims=True))
-    mixture = _Mixture(ratios, weights / weights.sum(), float(weights.sum()))
-    found, n_steps, converged = _maximized(mixture, priors / priors.sum())
-    low, high = _likelihood_interval(mixture, found) if len(priors) == 2 else _curvature_interval(mixture, found)
-    return PrevalenceEstimate(found, low, high, round(mixture.n), n_steps, converged)
+    groups = ratios, weights / weights.sum(), float(weights.sum())
+    found, n_steps, converged = _maximized(priors / priors.sum(), *groups)
+    low, high = _likelihood_interval(found, *groups) if len(priors) == 2 else _curvature_interval(found, *groups)
+    return PrevalenceEstimate(found, low, high, round(groups[2]), n_steps, converged)
 
 
-def estimate_prevalence(log_odds: Array, prior: float) -> PrevalenceEstimate:
-    """The prevalence of the second of two classes, from log-odds that are right where it is `prior`."""
-    histogram = LogOddsHistogram()
-    histogram.add(log_odds)
-    return histogram.estimate(prior)
+def _log_likelihood(priors: Array, ratios: Array, shares: Array, n: float) -> float:
+    """ℓ up to a constant, of n records in groups with shares and ratios p_ic/π⁰_c; −∞ where a record is impossible."""
+    with np.errstate(divide="ignore"):
+        return n * float(shares @ np.log(ratios @ priors))
 
 
-@dataclass(frozen=True, eq=False)
-class _Mixture:
-    """Ratios p_ic/π⁰_c up to a factor of each record, shares of the records, and how many they are."""
-
-    ratios: Array
-    shares: Array
-    n: float
-
-    def log_likelihood(self, priors: Array) -> float:
-        """ℓ up to a constant; −∞ where a record is impossible."""
-        with np.errstate(divide="ignore"):
-            return self.n * float(self.shares @ np.log(self.ratios @ priors))
-
-    def gains(self, priors: Array) -> Array:
-        """g: by what a step of EM multiplies each prior."""
-        gains: Array = (self.shares / (self.ratios @ priors)) @ self.ratios
-        return gains
-
-
-def _maximized(mixture: _Mixture, start: Array) -> tuple[Array, int, bool]:
+def _maximized(start: Array, ratios: Array, shares: Array, n: float) -> tuple[Array, int, bool]:
     """EM from the training priors, two steps extrapolated to a third where that is likelier (Varadhan and Roland)."""
+
+    def gains(priors: Array) -> Array:
+        """g: by what a step of EM multiplies each prior."""
+        return np.asarray((shares / (ratios @ priors)) @ ratios)
+
     priors = start
     for step in range(_MOST_STEPS):
-        gains = mixture.gains(priors)
-        if mixture.n * (gains.max() - 1.0) < _MISSING:
+        gained = gains(priors)
+        if n * (gained.max() - 1.0) < _MISSING:
             return priors, step, True
-        once = priors * gains
-        twice = once * mixture.gains(once)
+        once = priors * gained
+        twice = once * gains(once)
         first, second = once - priors, twice - 2.0 * once + priors
         length = float(np.linalg.norm(first)) / max(float(np.linalg.norm(second)), 1e-300)
         far = priors + 2.0 * length * first + length**2 * second
-        is_better = far.min() > 0 and mixture.log_likelihood(far) > mixture.log_likelihood(twice)
+        known = _log_likelihood(twice, ratios, shares, n)
+        is_better = far.min() > 0 and _log_likelihood(far, ratios, shares, n) > known
         priors = far / far.sum() if is_better else twice / twice.sum()
     return priors, _MOST_STEPS, False
 
 
-def _likelihood_interval(mixture: _Mixture, found: Array) -> tuple[Array, Array]:
+def _likelihood_interval(found: Array, *groups: Any) -> tuple[Array, Array]:
     """Priors of two classes whose likelihood is not much lower, which is right also where none or all are of one."""
-    wanted = mixture.log_likelihood(found) - _GIVEN_AWAY
+    wanted = _log_likelihood(found, *groups) - _GIVEN_AWAY
+
+    def is_likely(share: float) -> bool:
+        return _log_likelihood(np.array([1.0 - share, share]), *groups) >= wanted
 
     def bound(inside: float, outside: float) -> float:
-        if mixture.log_likelihood(np.array([1.0 - outside, outside])) >= wanted:
+        if is_likely(outside):
             return outside
         for _ in range(60):
             middle = (inside + outside) / 2.0
-            enough = mixture.log_likelihood(np.array([1.0 - middle, middle])) >= wanted
-            inside, outside = (middle, outside) if enough else (inside, middle)
+            inside, outside = (middle, outside) if is_likely(middle) else (inside, middle)
         return inside
 
     low, high = bound(float(found[1]), 0.0), bound(float(found[1]), 1.0)
     return np.array([1.0 - high, low]), np.array([1.0 - low, high])
 
 
-def _curvature_interval(mixture: _Mixture, found: Array) -> tuple[Array, Array]:
+def _curvature_interval(found: Array, ratios: Array, shares: Array, n: float) -> tuple[Array, Array]:
     """±2 standard errors by the curvature of the likelihood along the simplex, cut off at 0 and 1."""
-    density = mixture.ratios @ found
+    density = ratios @ found
     # Directions along the simplex: each class against the last.
-    slopes = (mixture.ratios[:, :-1] - mixture.ratios[:, -1:]) / density[:, None]
-    information = mixture.n * (slopes.T * mixture.shares) @ slopes
+    slopes = (ratios[:, :-1] - ratios[:, -1:]) / density[:, None]
+    information = n * (slopes.T * shares) @ slopes
     covariance = np.linalg.pinv(information)
     variances = np.append(np.diag(covariance), covariance.sum())
     errors = np.sqrt(np.maximum(variances, 0.0))

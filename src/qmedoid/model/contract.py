@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.schema import Packed, RefusedError, Values, shown
+from qmedoid.schema import Packed, RefusedError, Values, part_bounds, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
 Label = str | int | float | bool
@@ -206,7 +206,7 @@ class Levels:
         What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...
     """
 
-    levels: Annotated[tuple[str, ...], Packed("L", shortest=0)]
+    levels: Annotated[tuple[str, ...], Packed(part_bounds("L", "total", shortest=0))]
     values: Annotated[Array, Values("L+2 outputs", nan=True)]
     outputs: tuple[str, ...]
 

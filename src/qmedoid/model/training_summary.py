@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.schema import Packed, RefusedError, Values
+from qmedoid.schema import Packed, RefusedError, Values, part_bounds
 
 Hashes = npt.NDArray[np.int64]
 MOST_KEPT = 2**18
@@ -101,7 +101,7 @@ class TrainingSummary:
 
     n_rows: Annotated[int, Values(least=1, most=2**40)]
     missing: Annotated[Codes, Values("columns", most="n_rows")]
-    levels: Annotated[tuple[Codes, ...], Packed("columns", Values(most="n_rows"), shortest=0)]
+    levels: Annotated[tuple[Codes, ...], Packed(part_bounds("columns", "total", shortest=0), Values(most="n_rows"))]
     curve: HeldOutCurve | None = None
     days: DayCounts | None = None
 

@@ -117,23 +117,47 @@ def coordinate_descent(
     """
     if not sizes:
         raise ParameterError("The range of subset sizes is empty: give at least one size k >= 1.")
-    search = _Descent(objective, members, max_passes, candidate_budget, rng, progress)
-    search.total = len(sizes) * max_passes * len(members)
-    result = search.result
-    current: Configuration = tuple(tuple(group[:1]) for group in members)
+    result, done, total = DescentResult(), 0, len(sizes) * max_passes * len(members)
+    current = [tuple(group[:1]) for group in members]
     for size in sizes:
-        current = tuple(
+        current = [
             _resized(subset, group, size, first=not result.records)
             for subset, group in zip(current, members, strict=True)
-        )
+        ]
         try:
-            current, score = search.run(size, current)
+            best = objective.start(tuple(current))
         except KeyboardInterrupt:
             if not result.records:  # nothing has been scored yet, so there is nothing to keep
                 raise
             result.interrupted = True
-        else:
-            result.records.append(Record(size, current, score))
+            break
+        result.trace.append(DescentStep(size, 0, None, None, best, True))
+        try:
+            for sweep in range(1, max_passes + 1):
+                before = best
+                for anchor, group in enumerate(members):
+                    candidates = candidate_subsets(group, size, budget=candidate_budget, rng=rng)
+                    candidates = [subset for subset in candidates if set(subset) != set(current[anchor])]
+                    scores = objective.scores(anchor, candidates) if candidates else np.zeros(0)
+                    top = int(np.argmax(scores)) if candidates else -1
+                    accepted = bool(candidates) and bool(scores[top] > best)
+                    result.trace += [
+                        DescentStep(size, sweep, anchor, subset, float(score), accepted and i == top)
+                        for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
+                    ]
+                    if accepted:
+                        # Kept before it is committed: an interrupt during the commit must not lose it.
+                        current[anchor], best = candidates[top], float(scores[top])
+                        objective.commit(anchor, candidates[top])
+                    done += 1
+                    if progress is not None and progress(Progress(done, total, size, sweep, best)):
+                        raise KeyboardInterrupt
+                if best == before:
+                    done += (max_passes - sweep) * len(members)
+                    break
+        except KeyboardInterrupt:
+            result.interrupted = True
+        result.records.append(Record(size, tuple(current), best))
         if result.interrupted:
             break
     return result
@@ -154,60 +178,6 @@ def candidate_subsets(
     else:
         combinations = (_combination(others, chosen, rank) for rank in _distinct_ranks(count, budget, rng))
     return [(anchor, *combination) for combination in combinations]
-
-
-@dataclass
-class _Descent:
-    """The descent at one subset size after the other; counts the anchor visits done, of at most `total`."""
-
-    objective: ConfigurationObjective
-    members: Sequence[Sequence[int]]
-    max_passes: int
-    budget: int | None
-    rng: np.random.Generator
-    report: Callable[[Progress], bool | None] | None
-    total: int = 0
-    done: int = 0
-    result: DescentResult = field(default_factory=DescentResult)
-
-    def run(self, size: int, start: Configuration) -> tuple[Configuration, float]:
-        best = self.objective.start(start)
-        self.result.trace.append(DescentStep(size, 0, None, None, best, True))
-        current = list(start)
-        try:
-            for sweep in range(1, self.max_passes + 1):
-                improved = False
-                for anchor in range(len(current)):
-                    subset, score = self._visit(size, anchor, current[anchor], best, sweep)
-                    if score > best:
-                        # Kept before it is committed: an interrupt during the commit must not lose it.
-                        current[anchor], best, improved = subset, score, True
-                        self.objective.commit(anchor, subset)
-                    self.done += 1
-                    if self.report is not None and self.report(Progress(self.done, self.total, size, sweep, best)):
-                        self.result.interrupted = True
-                        return tuple(current), best
-                if not improved:
-                    self.done += (self.max_passes - sweep) * len(current)
-                    break
-        except KeyboardInterrupt:
-            self.result.interrupted = True
-        return tuple(current), best
-
-    def _visit(self, size: int, anchor: int, current: Subset, best: float, sweep: int) -> tuple[Subset, float]:
-        """Best candidate of one anchor; the subset in place unless one is strictly better."""
-        candidates = candidate_subsets(self.members[anchor], size, budget=self.budget, rng=self.rng)
-        candidates = [subset for subset in candidates if set(subset) != set(current)]
-        if not candidates:
-            return current, best
-        scores = self.objective.scores(anchor, candidates)
-        top = int(np.argmax(scores))
-        accepted = bool(scores[top] > best)
-        self.result.trace.extend(
-            DescentStep(size, sweep, anchor, subset, float(score), accepted and i == top)
-            for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
-        )
-        return (candidates[top], float(scores[top])) if accepted else (current, best)
 
 
 def _resized(subset: Subset, members: Sequence[int], size: int, *, first: bool) -> Subset:

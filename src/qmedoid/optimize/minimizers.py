@@ -1,4 +1,4 @@
-r"""Adam on exact gradients and SPSA on noisy losses (algorithm 18).
+r"""Minimizers of a noisy objective that can be taken up at any step: Adam on gradients, SPSA on losses (algorithm 18).
 
 Adam has a step size that falls along a cosine:
 
@@ -19,22 +19,18 @@ with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import ParameterError
-from qmedoid.optimize.training import (
-    Batch,
-    DifferentiableObjective,
-    Ended,
-    Minimum,
-    Objective,
-    OnStep,
-    Stopping,
-    TrainingState,
-)
+from qmedoid.exceptions import DataError, ParameterError
+
+Batch = TypeVar("Batch")
+Ended = Literal["steps", "patience", "stopped"]
+_COUNTS = ("step", "averaged", "waited")
 
 # Memories of Adam's two running means, and the guard of its denominator.
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
@@ -43,6 +39,131 @@ _SMOOTHING = 0.9
 GAINS = (6.0, 0.1, 0.602, 0.101)
 """a, c, α and γ of SPSA where none are given: the usual powers, and a first step that suits circuits of a few dozen
 weights (`python benchmarks/fraud_study.py --tune` finds 2 to 60 best, by circuit and loss)."""
+
+
+class Objective(Protocol[Batch]):
+    """A loss over batches that the objective draws itself."""
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        """The batch of the next step."""
+
+    def value(self, theta: Array, batch: Batch) -> float:
+        """Loss of the parameters on a batch."""
+
+
+class DifferentiableObjective(Objective[Batch], Protocol[Batch]):
+    """A loss that knows its gradient."""
+
+    def value_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
+        """Loss on a batch and its gradient by the parameters."""
+
+
+class TrainingState:
+    """All that the next step depends on, the generator included: a training taken up from it ends bit for bit alike.
+
+    Attributes
+    ----------
+    step : steps done
+    theta : parameters after them
+    moments : running means of the gradient and of its square, shape (2, p); only Adam uses them
+    average, averaged : mean of the last iterates, and how many are in it
+    smoothed, best_loss, best_theta : running mean of the batch losses, its lowest value, and the parameters there
+    lowest, waited : lowest batch loss, and steps since it last fell by the tolerance
+    losses : batch loss of every step
+    rng : the generator of batches and perturbations
+    """
+
+    def __init__(self, theta: Array, rng: np.random.Generator) -> None:
+        self.theta: Array = np.array(theta, dtype=np.float64)
+        self.moments, self.average = np.zeros((2, len(theta))), np.zeros(len(theta))
+        self.best_theta = self.theta.copy()
+        self.step = self.averaged = self.waited = 0
+        self.smoothed, self.best_loss, self.lowest = math.nan, math.inf, math.inf
+        self.losses: list[float] = []
+        self.rng = rng
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays of the state by name."""
+        return {
+            "theta": self.theta,
+            "moments": self.moments,
+            "average": self.average,
+            "best_theta": self.best_theta,
+            "losses": np.array(self.losses, dtype=np.float64),
+            "numbers": np.array([self.smoothed, self.best_loss, self.lowest]),
+        }
+
+    def counts(self) -> dict[str, Any]:
+        """The whole numbers of the state and the state of its generator, fit for JSON."""
+        return {name: getattr(self, name) for name in _COUNTS} | {"generator": self.rng.bit_generator.state}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, Array], counts: Mapping[str, Any]) -> "TrainingState":
+        """The state that `arrays` and `counts` describe; what does not fit together is refused."""
+        state = cls(np.zeros(arrays["theta"].size), np.random.Generator(np.random.PCG64()))
+        state.rng.bit_generator.state = counts["generator"]
+        for name in _COUNTS:
+            setattr(state, name, int(counts[name]))
+        shapes = {name: array.shape for name, array in state.arrays().items()} | {"losses": (state.step,)}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+                raise DataError(
+                    f"The {name!r} of a training after {state.step} steps with {len(state.theta)} parameters must be "
+                    f"of shape {shape} and type float64. Got {arrays[name].shape} and {arrays[name].dtype} instead."
+                )
+        for name in ("theta", "moments", "average", "best_theta"):
+            setattr(state, name, np.array(arrays[name]))
+        state.losses = arrays["losses"].tolist()
+        state.smoothed, state.best_loss, state.lowest = arrays["numbers"].tolist()
+        return state
+
+
+class Minimum(NamedTuple):
+    """What a training ends with.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (p,)
+        The parameters that are kept.
+    losses : ndarray of shape (steps,)
+        Batch loss of every step.
+    ended : {"steps", "patience", "stopped"}
+        All steps done, no improvement for too long, or asked to stop.
+    """
+
+    theta: Array
+    losses: Array
+    ended: Ended
+
+    @property
+    def steps(self) -> int:
+        """Steps done."""
+        return len(self.losses)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a training ends and what it keeps.
+
+    Attributes
+    ----------
+    steps : int
+        Maximum number of steps.
+    patience : int or None
+        Number of steps after which to end if the batch loss did not fall below its lowest by more than `tolerance`.
+    tolerance : float
+    average : float
+        Share of the steps, the last ones, whose mean iterate is kept; 0 keeps the last one. A training that is stopped
+        before them keeps its best.
+    """
+
+    steps: int
+    patience: int | None = None
+    tolerance: float = 0.0
+    average: float = 0.3
+
+
+OnStep = Callable[[TrainingState], bool | None]
 
 
 def minimize_adam(
@@ -63,7 +184,6 @@ def minimize_adam(
         t = state.step + 1
         loss, gradient = objective.value_and_gradient(state.theta, objective.draw(state.rng))
         gradient = clipped(gradient, clip_norm)
-        state.evaluations += 1
         mean = _BETA1 * state.moments[0] + (1.0 - _BETA1) * gradient
         square = _BETA2 * state.moments[1] + (1.0 - _BETA2) * gradient**2
         state.moments = np.stack([mean, square])
@@ -114,7 +234,6 @@ def minimize_spsa(
         aside = perturbation * signs
         above = objective.value(state.theta + aside, batch)
         below = objective.value(state.theta - aside, batch)
-        state.evaluations += 2
         estimate = (above - below) / (2.0 * perturbation) * signs
         state.theta = state.theta - step_size * clipped(estimate, clip_norm)
         return (above + below) / 2.0
@@ -145,7 +264,7 @@ def _run_steps(
         if on_step is not None and on_step(state) and state.step < stopping.steps:
             ended = "stopped"
             break
-    return Minimum(_kept(state, stopping, ended), np.array(state.losses), state.evaluations, ended)
+    return Minimum(_kept(state, stopping, ended), np.array(state.losses), ended)
 
 
 def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) -> None:
@@ -159,14 +278,12 @@ def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) 
     state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
     if state.smoothed < state.best_loss:
         state.best_loss, state.best_theta = state.smoothed, before.copy()
-    if state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
+    if stopping.average and state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
         state.averaged += 1
         state.average = state.average + (state.theta - state.average) / state.averaged
 
 
 def _kept(state: TrainingState, stopping: Stopping, ended: Ended) -> Array:
-    if state.step == 0 or (stopping.keep == "last" and ended != "stopped"):
+    if state.step == 0 or (not stopping.average and ended != "stopped"):
         return state.theta.copy()
-    if stopping.keep == "average" and state.averaged:
-        return state.average.copy()
-    return state.best_theta.copy()
+    return (state.average if state.averaged else state.best_theta).copy()

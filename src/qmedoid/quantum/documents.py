@@ -146,11 +146,7 @@ class DeviceDict(TypedDict):
     qubits_of_the_device: Annotated[int | None, "Qubits that it has, where it says."]
     qubits_at_most: Annotated[int, "Qubits that are used at most."]
     seed: Annotated[int, "Of transpilation and of simulated measurements."]
-    optimization_level: Annotated[int, "Of transpilation."]
-    attempts: Annotated[int, "Attempts of transpilation, of which the best is taken."]
-    largest_errors: NotRequired[Annotated[dict[str, float], "Largest error rates of usable qubits and couplers."]]
-    qubits_usable: NotRequired[Annotated[int, "Qubits within these limits."]]
-    couplers_usable: NotRequired[Annotated[int, "Couplers within these limits."]]
+    qubits_usable: NotRequired[Annotated[int, "Qubits within the limits on error rates."]]
     median_readout_error: NotRequired[Annotated[float | None, "Of the usable qubits."]]
     median_coupler_error: NotRequired[Annotated[float | None, "Of the usable couplers."]]
 
@@ -205,8 +201,6 @@ class CircuitLineDict(TypedDict):
     intercept: Annotated[float | None, "Mean intercept."]
     intercept_error: Annotated[float | None, "Its standard error."]
     excess: Annotated[float | None, "Deviation from the line beyond shots."]
-    residual_deviation: Annotated[float | None, "Residuals in units of shot noise."]
-    chance: Annotated[float | None, "How likely such lines are without any noise."]
 
 
 class TrainedResultDict(TypedDict):

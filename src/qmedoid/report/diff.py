@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,9 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.explain.explaining import by_column
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.model.contract import Column
 from qmedoid.model.explanation import explain
-from qmedoid.model.model import Decisions, Model
-from qmedoid.report.diff_documents import (
+from qmedoid.model.model import Model
+from qmedoid.report.documents import (
     ChangedColumnDict,
     ChangedRecordDict,
     DiffClassesDict,
@@ -27,6 +26,7 @@ from qmedoid.report.diff_documents import (
     DiffMedoidsDict,
     DiffValueDict,
     FlowDict,
+    LeftOutColumnDict,
     ModelDiffDict,
     MovedPartDict,
 )
@@ -35,6 +35,8 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 
 Item = TypeVar("Item")
+N_SHOWN = 10
+"""Records with the largest changes that are kept."""
 # Values that a notebook lists.
 _LISTED = 40
 # What two models that decide alike may differ in.
@@ -77,23 +79,12 @@ class ModelDiff:
         if self.decisions is not None:
             return bool(self.decisions["changed"])
         parts: tuple[Mapping[str, Any], ...] = (self.columns, self.classes, self.medoids, self.groups)
-        lists = [one for part in parts for one in part.values()]
-        return any(isinstance(one, list | Mapping) and len(one) for one in lists) or any(
-            not value["name"].startswith(_ABOUT) for value in self.values
-        )
+        lists = [one for part in parts for one in part.values() if isinstance(one, list)]
+        return any(lists) or any(not value["name"].startswith(_ABOUT) for value in self.values)
 
     def as_dict(self) -> ModelDiffDict:
         """Everything by name, fit for JSON."""
-        return {
-            "derived": self.derived,
-            "columns": self.columns,
-            "classes": self.classes,
-            "medoids": self.medoids,
-            "groups": self.groups,
-            "values": list(self.values),
-            "decisions": self.decisions,
-            "differs": self.differs,
-        }
+        return cast("ModelDiffDict", {**vars(self), "values": list(self.values), "differs": self.differs})
 
     def _repr_html_(self) -> str:
         listed = [
@@ -126,22 +117,16 @@ def compare_models(
 
     `sha256` is that of the file of the old model, and `versions` are those of both files.
     """
-    labels = [[str(label) for label in model.decision.classes] for model in (old, new)]
-    facts = [
-        _flat({"versions": saved_with} | _facts(one)) for one, saved_with in zip((old, new), versions, strict=True)
-    ]
-    values: list[DiffValueDict] = [
-        {"name": name, "old": facts[0].get(name), "new": facts[1].get(name)}
-        for name in dict.fromkeys([*facts[0], *facts[1]])
-        if facts[0].get(name) != facts[1].get(name)
-    ]
+    models = old, new
+    labels = [[str(label) for label in model.decision.classes] for model in models]
+    facts = [dict(_flat({"versions": saved} | _facts(one))) for one, saved in zip(models, versions, strict=True)]
     return ModelDiff(
         derived=sha256 is not None and new.parent == sha256,
         columns=_columns(old, new),
         classes={"added": _beyond(*labels), "removed": _beyond(*labels[::-1])},
         medoids=_medoids(old, new),
         groups=_groups(old, new),
-        values=tuple(values),
+        values=tuple(cast("list[DiffValueDict]", _changes(*facts))),
         decisions=decisions,
     )
 
@@ -151,67 +136,59 @@ def _beyond(old: Sequence[Item], new: Sequence[Item]) -> list[Item]:
     return [one for one in new if one not in old]
 
 
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Values that differ by name; None stands for one that is not there."""
+    names = dict.fromkeys([*old, *new])
+    pairs = [{"name": name, "old": old.get(name), "new": new.get(name)} for name in names]
+    return [one for one in pairs if one["old"] != one["new"]]
+
+
 def _columns(old: Model, new: Model) -> DiffColumnsDict:
     before, after = ({column.name: column for column in model.contract.columns} for model in (old, new))
-    pairs = [(before[name], after[name]) for name in before if name in after]
-    left = [dict(model.contract.left_out) for model in (old, new)]
+    changed, others = [], {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
+    for name, was in before.items():
+        now = after.get(name)
+        if now is None or was == now:
+            continue
+        pairs = {word: [getattr(was, key), getattr(now, key)] for key, word in others.items()}
+        pairs["missing_values"] = [list(was.missing_values), list(now.missing_values)]
+        levels = {"levels_added": _beyond(was.levels, now.levels), "levels_removed": _beyond(now.levels, was.levels)}
+        differs = {word: pair for word, pair in pairs.items() if pair[0] != pair[1]}
+        changed.append({"name": name, **differs, **{what: found for what, found in levels.items() if found}})
     return {
         "added": _beyond(list(before), list(after)),
         "removed": _beyond(list(after), list(before)),
-        "changed": [_changed(a, b) for a, b in pairs if a != b],
-        "left_out": [
-            {"name": name, "old": left[0].get(name), "new": left[1].get(name)}
-            for name in dict.fromkeys([*left[0], *left[1]])
-            if left[0].get(name) != left[1].get(name)
-        ],
+        "changed": cast("list[ChangedColumnDict]", changed),
+        "left_out": cast("list[LeftOutColumnDict]", _changes(old.contract.left_out, new.contract.left_out)),
     }
-
-
-def _changed(old: Column, new: Column) -> ChangedColumnDict:
-    """What changed in a column, as pairs of old and new; of levels those added and removed."""
-    levels = {"added": _beyond(old.levels, new.levels), "removed": _beyond(new.levels, old.levels)}
-    others = {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
-    pairs = {name: [getattr(old, key), getattr(new, key)] for key, name in others.items()}
-    pairs["missing_values"] = [list(column.missing_values) for column in (old, new)]
-    changes = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    changes |= {f"levels_{what}": found for what, found in levels.items() if found}
-    return cast("ChangedColumnDict", {"name": old.name, **changes})
 
 
 def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
     with_cells = bool(old.records) and bool(new.records)
-    found = []
+    by_key: list[dict[str, list[Any]]] = []
     for model in (old, new):
+        by_key.append({})
         medoids = model.medoids
-        rows = [] if medoids is None else medoids.numbers.tolist()
-        classes = [] if medoids is None else [str(model.decision.classes[code]) for code in medoids.classes]
-        cells = model.records if with_cells and model.records else ({},) * len(rows)
-        found.append([
-            {"training_row": row, "class": label, **({"record": dict(record)} if with_cells else {})}
-            for row, label, record in zip(rows, classes, cells, strict=True)
-        ])  # fmt: skip
-    keys = [[_key(one, with_cells) for one in part] for part in found]
-    kept = sum((Counter(keys[0]) & Counter(keys[1])).values())
-    by: Literal["cells", "row numbers"] = "cells" if with_cells else "row numbers"
-    return {"matched_by": by, "kept": kept, "added": _not_in(found[1], keys[1], keys[0]),
-            "removed": _not_in(found[0], keys[0], keys[1])}  # fmt: skip
-
-
-def _key(medoid: Mapping[str, Any], with_cells: bool) -> Any:
-    what = sorted(medoid["record"].items()) if with_cells else medoid["training_row"]
-    return repr((medoid["class"], what))
-
-
-def _not_in(medoids: Sequence[Any], keys: Sequence[str], others: Sequence[str]) -> list[Any]:
-    """Those without a match, each of which takes one away."""
-    left, found = Counter(others), []
-    for medoid, key in zip(medoids, keys, strict=True):
-        if left[key]:
-            left[key] -= 1
-        else:
-            found.append(medoid)
-    return found
+        for place, row in enumerate([] if medoids is None else medoids.numbers.tolist()):
+            label = "" if medoids is None else str(model.decision.classes[medoids.classes[place]])
+            one = {"training_row": row, "class": label}
+            if with_cells and model.records:
+                one["record"] = dict(model.records[place])
+            key = repr((label, sorted(one["record"].items()) if with_cells else row))
+            by_key[-1].setdefault(key, []).append(one)
+    counts = [Counter({key: len(found) for key, found in one.items()}) for one in by_key]
+    # Equal medoids are matched one by one: the first ones of either model.
+    without = [
+        [one for key, same in found.items() for one in same[other[key] :]]
+        for found, other in zip(by_key, counts[::-1], strict=True)
+    ]
+    return {
+        "matched_by": "cells" if with_cells else "row numbers",
+        "kept": (counts[0] & counts[1]).total(),
+        "added": without[1],
+        "removed": without[0],
+    }
 
 
 def _groups(old: Model, new: Model) -> DiffGroupsDict:
@@ -264,34 +241,17 @@ def _facts(model: Model) -> dict[str, Any]:
     }
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Nested mappings as one, with points between the names."""
-    found: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{before}{name}.")
+            yield from _flat(value, f"{before}{name}.")
         else:
             # What is no number equals nothing, not even itself.
             is_nan = isinstance(value, float) and value != value
-            found[f"{before}{name}"] = list(value) if isinstance(value, tuple) else None if is_nan else value
-    return found
+            yield f"{before}{name}", list(value) if isinstance(value, tuple) else None if is_nan else value
 
 
-N_SHOWN = 10
-"""Records with the largest changes that are kept."""
-
-
-class ChangedRecord(NamedTuple):
-    """A record, the class that each model calls it, how its probabilities changed, and its row for either model."""
-
-    change: float
-    row: int
-    codes: tuple[int, int]
-    chances: tuple[Array | None, Array | None]
-    records: tuple[pa.Table, pa.Table]
-
-
-@dataclass
 class DecisionTally:
     """Counts of the decisions of an old and a new model, in memory that does not grow.
 
@@ -299,50 +259,39 @@ class DecisionTally:
     or 0 for another or the same class where a model has no probabilities.
     """
 
-    old: Model
-    new: Model
-    rows: int = 0
-    changed: int = 0
-    total: float = 0.0
-    largest: list[ChangedRecord] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, old: Model, new: Model) -> None:
+        self.models, self.rows, self.changed, self.total = (old, new), 0, 0, 0.0
         # Classes are one if they are spelled alike: a class of the new model alone comes after the old ones.
         labels = [[str(label) for label in model.decision.classes] for model in self.models]
         self.labels = list(dict.fromkeys(labels[0] + labels[1]))
         self._places = [np.array([self.labels.index(label) for label in one]) for one in labels]
-        self.counts = np.zeros((len(self.labels),) * 2, dtype=np.int64)
-        self.probabilistic = all(model.decision.probabilistic for model in self.models)
-
-    @property
-    def models(self) -> tuple[Model, Model]:
-        """Both models."""
-        return self.old, self.new
+        self._counts = np.zeros((len(self.labels),) * 2, dtype=np.int64)
+        self.probabilistic = old.decision.probabilistic and new.decision.probabilistic
+        # Minus the change, the row, both classes, both probabilities of all classes, the row as either model has it.
+        self._largest: list[tuple[float, int, list[int], Array | None, list[pa.Table]]] = []
 
     def add(self, batches: Sequence[pa.RecordBatch | pa.Table], issues: Sequence[Issues]) -> None:
         """Count the same rows in, as either model reads them."""
         decided = [decide_batch(*one)[0] for one in zip(self.models, batches, issues, strict=True)]
-        old, new = (places[one.codes] for places, one in zip(self._places, decided, strict=True))
-        np.add.at(self.counts, (old, new), 1)
-        chances = [self._chances(number, one) for number, one in enumerate(decided)]
-        if chances[0] is not None and chances[1] is not None:
+        codes = np.stack([places[one.codes] for places, one in zip(self._places, decided, strict=True)])
+        np.add.at(self._counts, tuple(codes), 1)
+        changes, chances = (codes[0] != codes[1]).astype(np.float64), None
+        self.changed += int(changes.sum())
+        if self.probabilistic:
+            # Over the classes of both models.
+            chances = np.zeros((2, len(changes), len(self.labels)))
+            for own, model, places, one in zip(chances, self.models, self._places, decided, strict=True):
+                own[:, places] = model.decision.probabilities(one.scores)
             changes = 0.5 * np.abs(chances[1] - chances[0]).sum(axis=1)
-        else:
-            changes = (old != new).astype(np.float64)
-        self.changed += int((old != new).sum())
         self.total += float(changes.sum())
         top = np.lexsort((np.arange(len(changes)), -changes))[:N_SHOWN]
         rows = [pa.Table.from_batches([one]) if isinstance(one, pa.RecordBatch) else one for one in batches]
         for place in top[changes[top] > 0].tolist():
-            of_row = [None if one is None else one[place] for one in chances]
             # Taken, not sliced: a slice would keep the whole batch in memory.
             records = [one.take(pa.array([place])) for one in rows]
-            codes = int(old[place]), int(new[place])
-            change = float(changes[place])
-            self.largest.append(
-                ChangedRecord(change, self.rows + place, codes, (of_row[0], of_row[1]), (records[0], records[1]))
-            )
-        self.largest = sorted(self.largest, key=lambda one: (-one.change, one.row))[:N_SHOWN]
+            both = None if chances is None else chances[:, place]
+            self._largest.append((-float(changes[place]), self.rows + place, codes[:, place].tolist(), both, records))
+        self._largest = sorted(self._largest, key=lambda one: one[:2])[:N_SHOWN]
         self.rows += len(changes)
 
     def report(self) -> DiffDecisionsDict:
@@ -350,8 +299,8 @@ class DecisionTally:
         if not self.rows:
             raise DataError("The table has no rows: there are no decisions to compare.")
         flows: list[FlowDict] = [
-            {"old": self.labels[a], "new": self.labels[b], "rows": int(self.counts[a, b])}
-            for a, b in zip(*np.nonzero(self.counts), strict=True)
+            {"old": self.labels[a], "new": self.labels[b], "rows": int(self._counts[a, b])}
+            for a, b in zip(*np.nonzero(self._counts), strict=True)
         ]
         return {
             "rows": self.rows,
@@ -359,65 +308,45 @@ class DecisionTally:
             "changed_share": share_interval(self.changed, self.rows).as_dict(),
             "mean_change": self.total / self.rows if self.probabilistic else None,
             "flows": flows,
-            "largest": [self._described(one) for one in self.largest],
+            "largest": [self._described(*one) for one in self._largest],
         }
 
-    def _chances(self, number: int, decided: Decisions) -> Array | None:
-        """Probabilities over the classes of both models, shape (n, labels)."""
-        if not self.probabilistic:
-            return None
-        chances = np.zeros((len(decided.codes), len(self.labels)))
-        chances[:, self._places[number]] = self.models[number].decision.probabilities(decided.scores)
-        return chances
-
-    def _described(self, one: ChangedRecord) -> ChangedRecordDict:
+    def _described(
+        self, less: float, row: int, codes: list[int], chances: Array | None, records: list[pa.Table]
+    ) -> ChangedRecordDict:
         """A record with what moved it: differences of contributions, which add up to that of the margin."""
-        old, new = one.codes
+        old, new = codes
         described: ChangedRecordDict = {
-            "row": one.row,
+            "row": row,
             "old": self.labels[old],
             "new": self.labels[new],
-            "change": one.change if self.probabilistic else None,
+            "change": None if chances is None else -less,
             # The probability of the new class, by either model.
-            "probabilities": None if one.chances[0] is None else [float(p[new]) for p in one.chances if p is not None],
+            "probabilities": None if chances is None else chances[:, new].tolist(),
             "for": None,
             "against": None,
             "margins": None,
             "columns": None,
             "terms": None,
         }
-        pair = self._pair(one)
-        if pair is not None:
-            with suppress(ModelError):  # a circuit alone has no contributions
-                margins, columns, terms = zip(*(self._parts(number, one, pair) for number in range(2)), strict=True)
-                described |= {
-                    "for": self.labels[pair[0]],
-                    "against": self.labels[pair[1]],
-                    "margins": list(margins),
-                    "columns": _differences(*columns),
-                    "terms": _differences(*terms),
-                }
-        return described
-
-    def _pair(self, one: ChangedRecord) -> tuple[int, int] | None:
-        """Classes that both models know: the new one against the old one or, if it is the same, the next best."""
-        old, new = one.codes
+        # Of classes that both models know: the new one against the old one or, if it is the same, the next best.
         shared = [place for place in range(len(self.labels)) if all(place in places for places in self._places)]
         if old == new:
             others = [place for place in shared if place != new]
-            chances = one.chances[1]
-            order = others if chances is None else sorted(others, key=lambda place: (-chances[place], place))
-            old = order[0] if order else new
-        return (new, old) if old != new and {old, new} <= {*shared} else None
-
-    def _parts(
-        self, number: int, one: ChangedRecord, pair: tuple[int, int]
-    ) -> tuple[float, dict[str, float], Mapping[str, float]]:
-        model, record = self.models[number], one.records[number]
-        codes = [int(np.flatnonzero(self._places[number] == place)[0]) for place in pair]
-        columns = encode_batch(record, model.contract, model.encodings, only=model.layout.used, issues=Issues())
-        why = explain(model, columns, (codes[0], codes[1]))
-        return why.margin, by_column(model, why), why.terms
+            old = min(others, key=lambda place: 0.0 if chances is None else -chances[1, place], default=new)
+        if old == new or not {old, new} <= {*shared}:
+            return described
+        found = list[tuple[float, Mapping[str, float], Mapping[str, float]]]()
+        with suppress(ModelError):  # a circuit alone has no contributions
+            for model, places, record in zip(self.models, self._places, records, strict=True):
+                codes = [int(np.flatnonzero(places == place)[0]) for place in (new, old)]
+                encoded = encode_batch(record, model.contract, model.encodings, only=model.layout.used, issues=Issues())
+                why = explain(model, encoded, (codes[0], codes[1]))
+                found.append((why.margin, by_column(model, why), why.terms))
+            margins, columns, terms = zip(*found, strict=True)
+            described |= {"for": self.labels[new], "against": self.labels[old], "margins": list(margins)}
+            described |= {"columns": _differences(*columns), "terms": _differences(*terms)}
+        return described
 
 
 def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[MovedPartDict]:

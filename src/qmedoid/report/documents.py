@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from qmedoid.explain.documents import DrawnEffectDict
-from qmedoid.model.documents import CountsDict, Label, OfClassDict, PageDict, TrainingRowDict
+from qmedoid.explain.documents import ColumnEffectDict
+from qmedoid.metrics.intervals import IntervalDict
+from qmedoid.model.documents import Cell, CountsDict, Label, OfClassDict, PageDict, TrainingRowDict
 
 Points = list[Annotated[list[float], {"minItems": 2, "maxItems": 2}]]
 """Points of a curve."""
@@ -18,18 +19,13 @@ class ReportMadeDict(TypedDict):
     command: Annotated[str | None, "The command that makes the page again."]
 
 
-class ReportPartDict(TypedDict):
-    name: Annotated[str, "Its name."]
-    weight: Annotated[float, "Its weight."]
-
-
 class ReportModelDict(TypedDict):
     target: Annotated[str | None, "Column of the classes."]
     classes: Annotated[list[Label], "Classes in the order of their codes."]
     positive: Annotated[Label | None, "The second of two classes; null for more."]
     probabilistic: Annotated[bool, "Whether there are probabilities."]
     decided_by: Annotated[str, "What decides, in words."]
-    parts: Annotated[list[ReportPartDict], "Parts of the sum that decides."]
+    parts: Annotated[dict[str, float], "Weights of the parts of the sum that decides, by name."]
     n_medoids: Annotated[int, "Medoids."]
     n_neighbors: Annotated[int, "Further training rows that are kept."]
     training_rows: Annotated[int | None, "Rows of the fit."]
@@ -81,20 +77,6 @@ class ReportConfusionDict(TypedDict):
     about: Annotated[str, "Which rows these are."]
 
 
-class StopTextsDict(TypedDict):
-    alerts: Annotated[list[str], "Alerts."]
-    alert_rate: Annotated[list[str], "Share of the rows."]
-    precision: Annotated[list[str], "Precision."]
-    recall: Annotated[list[str], "Recall."]
-    alert_rate_interval: Annotated[list[str], "With its interval."]
-    precision_interval: Annotated[list[str], "With its interval."]
-    recall_interval: Annotated[list[str], "With its interval."]
-    f1: Annotated[list[str], "F1."]
-    accuracy: Annotated[list[str], "Accuracy."]
-    per_day: NotRequired[Annotated[list[str], "Alerts per day."]]
-    cost: NotRequired[Annotated[list[str], "Cost in false alerts."]]
-
-
 class StopsDict(TypedDict):
     alerts: Annotated[list[int], "Alerts."]
     threshold: Annotated[list[float], "Probabilities above which a record is an alert."]
@@ -103,7 +85,7 @@ class StopsDict(TypedDict):
     fp: Annotated[list[int], "False alerts."]
     fn: Annotated[list[int], "Missed positives."]
     tn: Annotated[list[int], "The rest."]
-    texts: Annotated[StopTextsDict, "Figures as text, as 'qmedoid evaluate --threshold' prints them."]
+    texts: Annotated[dict[str, list[str]], "Figures as text, as 'qmedoid evaluate --threshold' prints them."]
     command: Annotated[list[str], "Option that cuts there."]
 
 
@@ -172,22 +154,6 @@ class PairDict(TypedDict):
     importance: Annotated[float, "Mean absolute contribution."]
 
 
-class NodeDict(TypedDict):
-    name: Annotated[str, "Its name."]
-    importance: Annotated[float | None, "Its importance."]
-
-
-class EdgeDict(TypedDict):
-    a: Annotated[int, "Place of a column."]
-    b: Annotated[int, "Place of the other."]
-    weight: Annotated[float, "How much they contribute together."]
-
-
-class GraphDict(TypedDict):
-    nodes: Annotated[list[NodeDict], "Columns."]
-    edges: Annotated[list[EdgeDict], "Pairs that count together."]
-
-
 class ReportMedoidDict(TrainingRowDict):
     cells: Annotated[list[str], "Its cells."]
 
@@ -244,13 +210,10 @@ class DirectionDict(TypedDict):
     share: Annotated[float, "Its size next to the largest."]
 
 
-_Raise = Annotated[DirectionDict | None, "The value that raises the odds most; null without one."]
-_RaiseDict = TypedDict("_RaiseDict", {"raise": _Raise})
-
-
-class DirectionsOfColumnDict(_RaiseDict):
+class DirectionsOfColumnDict(TypedDict):
     column: Annotated[str, "Its name."]
-    lower: Annotated[DirectionDict | None, "The value that lowers the odds most; null without one."]
+    down: Annotated[DirectionDict | None, "The value that lowers the odds most; null without one."]
+    up: Annotated[DirectionDict | None, "The value that raises the odds most; null without one."]
 
 
 class DirectionsDict(TypedDict):
@@ -333,34 +296,30 @@ class EvaluatedDict(TypedDict):
     confusion: Annotated[ReportConfusionDict | None, "Rows of each true and called class."]
     operating: Annotated[ReportOperatingDict | None, "What cuts mean, for two classes with probabilities."]
     calibration: Annotated[ReportCalibrationDict | None, "Probabilities and what happened; null without classes."]
+    table: Annotated[ReportTableDict | None, "The table; null without one."]
 
 
-class SummaryDict(EvaluatedDict):
-    format: Annotated[int, "Of this document; 1."]
-    made: Annotated[ReportMadeDict, "How the page was made."]
-    model: Annotated[ReportModelDict, "What was fitted."]
+class AboutModelDict(TypedDict):
     columns: Annotated[list[ReportColumnDict], "Columns of the contract, at most 200: the most important ones of more."]
     n_columns: Annotated[int, "All columns of the contract."]
     left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
-    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
-    effects: Annotated[list[DrawnEffectDict], "What values of the most important columns contribute."]
+    effects: Annotated[list[ColumnEffectDict], "What values of the most important columns contribute."]
     pairs: Annotated[list[PairDict], "Groups of two and three columns that contribute most."]
-    groups: Annotated[GraphDict, "Columns as a graph."]
     medoids: Annotated[ReportMedoidsDict | None, "Medoids as training rows; null where they are left out."]
     circuit: Annotated[ReportCircuitDict | None, "The trained circuit; null where there is none."]
+    start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
+
+
+class SummaryDict(EvaluatedDict, AboutModelDict):
+    format: Annotated[int, "Of this document; 2."]
+    made: Annotated[ReportMadeDict, "How the page was made."]
+    model: Annotated[ReportModelDict, "What was fitted."]
+    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
     stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
-    table: Annotated[ReportTableDict | None, "The table; null without one."]
-    squares: Annotated[
-        SquaresDict | None, "At most 400 rows by falling probability; every list has one entry for each."
-    ]
+    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
     errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
     slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
-    start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
-
-
-class ReportLiveDict(TypedDict):
-    absent: Annotated[str | None, "Why it is not in the page; null where it is."]
 
 
 class ReportDict(SummaryDict):
@@ -368,5 +327,123 @@ class ReportDict(SummaryDict):
 
     findings: Annotated[list[ReportFindingDict], "Coded findings, problems first."]
     opening: Annotated[OpeningDict, "What the page opens with."]
-    live: Annotated[ReportLiveDict, "The live model of the page."]
+    live: Annotated[dict[str, str | None], "Under 'absent', why the model is not in the page; null where it is."]
     page: Annotated[PageDict | None, "The page that was written; null without --output."]
+
+
+class ModelFileDict(TypedDict):
+    """A file of a model."""
+
+    path: Annotated[str, "File."]
+    sha256: Annotated[str | None, "Its hash."]
+
+
+class ChangedColumnDict(TypedDict):
+    name: Annotated[str, "Column."]
+    kind: NotRequired[Annotated[list[str], "Kind, old and new."]]
+    missing: NotRequired[Annotated[list[bool], "Whether cells may be missing, old and new."]]
+    open: NotRequired[Annotated[list[bool], "Whether further levels are no surprise, old and new."]]
+    spelling: NotRequired[Annotated[list[str], "How cells are written, old and new."]]
+    missing_values: NotRequired[Annotated[list[list[str]], "What is read as missing, old and new."]]
+    levels_added: NotRequired[Annotated[list[str], "Levels of the new model alone."]]
+    levels_removed: NotRequired[Annotated[list[str], "Levels of the old model alone."]]
+
+
+class LeftOutColumnDict(TypedDict):
+    name: Annotated[str, "Column."]
+    old: Annotated[str | None, "Why the old model left it out; null if it did not."]
+    new: Annotated[str | None, "Why the new model does; null if it does not."]
+
+
+class DiffColumnsDict(TypedDict):
+    added: Annotated[list[str], "Columns that the new model alone reads."]
+    removed: Annotated[list[str], "Columns that the old model alone reads."]
+    changed: Annotated[list[ChangedColumnDict], "Columns of both that differ, with what differs."]
+    left_out: Annotated[list[LeftOutColumnDict], "Columns left out otherwise."]
+
+
+class DiffClassesDict(TypedDict):
+    added: Annotated[list[str], "Classes of the new model alone."]
+    removed: Annotated[list[str], "Classes of the old model alone."]
+
+
+class DiffMedoidDict(TrainingRowDict):
+    """A medoid that one of two models has."""
+
+    record: NotRequired[Annotated[dict[str, Cell], "Its cells, where both models hold them."]]
+
+
+class DiffMedoidsDict(TypedDict):
+    matched_by: Annotated[Literal["cells", "row numbers"], "How medoids are compared."]
+    kept: Annotated[int, "Medoids of both."]
+    added: Annotated[list[DiffMedoidDict], "Medoids of the new model alone."]
+    removed: Annotated[list[DiffMedoidDict], "Medoids of the old model alone."]
+
+
+class DiffGroupsDict(TypedDict):
+    kept: Annotated[int, "Groups of both."]
+    added: Annotated[list[list[str]], "Groups of the new model alone."]
+    removed: Annotated[list[list[str]], "Groups of the old model alone."]
+
+
+class DiffValueDict(TypedDict):
+    name: Annotated[str, "What it is, such as calibration.slope; names within names have points between."]
+    old: Annotated[Any, "Old value; null where there is none."]
+    new: Annotated[Any, "New value; null where there is none."]
+
+
+class FlowDict(TypedDict):
+    old: Annotated[str, "Class of the old model."]
+    new: Annotated[str, "Class of the new model."]
+    rows: Annotated[int, "Records."]
+
+
+class MovedPartDict(TypedDict):
+    """What a column or term moved."""
+
+    name: Annotated[str, "Column or term."]
+    old: Annotated[float, "Contribution in the old model."]
+    new: Annotated[float, "Contribution in the new model."]
+    change: Annotated[float, "New minus old."]
+
+
+_ForDict = TypedDict("_ForDict", {"for": Annotated[str | None, "Class that contributions are for."]})
+
+
+class ChangedRecordDict(_ForDict):
+    row: Annotated[int, "Row of the table, from 0."]
+    old: Annotated[str, "Class of the old model."]
+    new: Annotated[str, "Class of the new model."]
+    change: Annotated[float | None, "Change of probability."]
+    probabilities: Annotated[list[float] | None, "Probability of the new class, by the old and by the new model."]
+    against: Annotated[str | None, "Class that they are against."]
+    margins: Annotated[list[float] | None, "Margin between these, of the old and of the new model."]
+    columns: Annotated[list[MovedPartDict] | None, "What each column moved; null where a model has no contributions."]
+    terms: Annotated[list[MovedPartDict] | None, "What each other term moved."]
+
+
+class DiffDecisionsDict(TypedDict):
+    rows: Annotated[int, "Records."]
+    changed: Annotated[int, "Records that are called otherwise."]
+    changed_share: Annotated[IntervalDict, "Their share."]
+    mean_change: Annotated[float | None, "Mean change of probability (total variation); null without probabilities."]
+    flows: Annotated[list[FlowDict], "Records by both classes."]
+    largest: Annotated[list[ChangedRecordDict], "The ten largest changes."]
+
+
+class ModelDiffDict(TypedDict):
+    derived: Annotated[bool, "Whether the new model was made from the old file."]
+    columns: Annotated[DiffColumnsDict, "Columns."]
+    classes: Annotated[DiffClassesDict, "Classes."]
+    medoids: Annotated[DiffMedoidsDict, "Medoids."]
+    groups: Annotated[DiffGroupsDict, "Groups of encoded columns."]
+    values: Annotated[list[DiffValueDict], "Everything else that differs."]
+    decisions: Annotated[DiffDecisionsDict | None, "Decisions about the records of the table; null without one."]
+    differs: Annotated[bool, "Whether decisions differ; without a table, models."]
+
+
+class DiffDict(ModelDiffDict):
+    """What changed between two saved models, and in their decisions about a table."""
+
+    old: Annotated[ModelFileDict, "The old model."]
+    new: Annotated[ModelFileDict, "The new model."]

@@ -136,11 +136,6 @@ class Looked:
         rows, first = np.unique(every.rows, return_index=True)
         return every.take(first[self.codes[rows] >= 0])
 
-    @property
-    def is_labeled(self) -> bool:
-        """Whether some rows have a class of the model."""
-        return bool((self.codes >= 0).any())
-
 
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""
@@ -177,7 +172,7 @@ class LookTally:
             self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
             self._drawn.kept()[1], self._rare.kept()[1],
         )  # fmt: skip
-        if target is not None and target != self.model.contract.target and not found.is_labeled:
+        if target is not None and target != self.model.contract.target and not (found.codes >= 0).any():
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "
                 f"({some_of([*map(repr, self.model.decision.classes)])}): name the column that holds the classes."
@@ -223,11 +218,10 @@ def look_at_data(model: Model, data: Any, *, target: str | None = None, on_misma
     name = _target(model, target, table.column_names)
     tally = LookTally(model, name)
     labels = None if name is None else table.column(name)
-    renamed = difference.renamed(table)
-    read = [names[place] for place in sorted(model.layout.used) if names[place] in renamed.column_names]
-    renamed = renamed.select(read or renamed.column_names[:1])
-    for start in range(0, len(renamed), BATCH_ROWS):
-        batch = renamed.slice(start, BATCH_ROWS).combine_chunks()
+    read = [names[place] for place in sorted(model.layout.used) if names[place] in table.column_names]
+    table = table.select(read or table.column_names[:1])
+    for start in range(0, len(table), BATCH_ROWS):
+        batch = table.slice(start, BATCH_ROWS).combine_chunks()
         tally.add(batch, None if labels is None else labels.slice(start, len(batch)), issues, novelty)
     difference = replace(difference, issues=issues)
     difference.raise_or_warn(on_mismatch)

@@ -1,64 +1,63 @@
 """What a report says, as plain values, and the page of it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
-from qmedoid.arrays import Codes
-from qmedoid.exceptions import MissingExtraError, ParameterError
-from qmedoid.export.js.document import engine
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.export.js.document import as_document, engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
-from qmedoid.markup.page import html_of_markdown
-from qmedoid.model.cut import curve_counts
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Counts
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
-from qmedoid.model.training_summary import seen_in_words
-from qmedoid.report.documents import (
-    EvaluatedDict,
-    ReportBaselinesDict,
-    ReportCircuitDict,
-    ReportModelDict,
-    ReportOperatingDict,
-    ReportTableDict,
-    SummaryDict,
-)
-from qmedoid.report.figures import calibration, held_out_figures, opening, stored_figures, table_figures
-from qmedoid.report.findings import ReportFacts, evaluate_findings
-from qmedoid.report.operating import RankedLogOdds, at_counts, operating
-from qmedoid.report.parts import (
-    MOST_BYTES,
-    ReportSettings,
-    column_list,
-    effects,
-    graph,
-    holds,
-    importances,
-    kept_rows,
-    left_out_for_size,
-    live,
-    medoid_rows,
-    pairs,
-    start_record,
-    together,
-)
+from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
+from qmedoid.report.evaluation import evaluated, held_out_rows
+from qmedoid.report.findings import evaluate_findings
+from qmedoid.report.parts import MOST_MEDOIDS, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.unseen import OUTCOMES, curve_squares, errors, evaluated_rows, slices, squares
-from qmedoid.tables.evaluating import SEEN, labeled_report, without_seen
-from qmedoid.tables.targets import UNKNOWN
+from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows, table_facts
+from qmedoid.report.verdict import opening
+from qmedoid.tables.evaluating import without_seen
 
-FORMAT = 1
+FORMAT = 2
 """Of the summary."""
-MOST_LEFT_OUT = 200
-"""Columns that were left out and are listed at most, and letters of the reason."""
+MOST_BYTES = 3_000_000
+"""Size of a page at most, with its live model."""
+PAGE_BYTES = 100_000
+"""What the page takes besides its summary at least: styles and scripts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """The settings of a report.
+
+    Attributes
+    ----------
+    cost : float or None
+        What a missed positive costs, in false alerts.
+    rows : bool
+        Whether real rows are shown: medoids, and a live model, which holds rows.
+    live : bool
+        Whether the model itself is in the page.
+    max_bytes : int
+        Size of the page from which on the live model is left out.
+    ignore : tuple of str
+        Codes of findings to ignore.
+    all_rows : bool
+        Whether rows of a table that the fit has seen are counted as well.
+    """
+
+    cost: float | None = None
+    rows: bool = True
+    live: bool = True
+    max_bytes: int = MOST_BYTES
+    ignore: tuple[str, ...] = ()
+    all_rows: bool = False
 
 
 def summarize(
@@ -82,81 +81,66 @@ def summarize(
     baselines, stability : mapping or None
         What layers above found, in the form of the summary.
     """
-    names = {**dict.fromkeys(("model", "sha256", "table", "command")), **(names or {})}
-    settings = settings or ReportSettings()
+    names, settings = names or {}, settings or ReportSettings()
     counted = looked
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    known = None if model.medoids is None else kept_rows(model) if looked is None else looked.sample
-    importance = model.importances if looked is None or known is None else importances(model, known)
-    sets, found = together(model, known), None if counted is None else evaluated_rows(model, counted)
-    held_out = _held_out(model)
+    held_out, sample = held_out_rows(model), None if looked is None else looked.sample
+    about, importance = describe(model, sample, with_rows=settings.rows)
+    squares, errors, slices = evaluated_rows(model, counted, importance, with_rows=settings.rows)
+    holds = _holds(model, settings)
+    if counted is not None:
+        if settings.rows and squares is not None:
+            holds += f" It also holds cells of {len(squares['rank']):,} rows of the table, one for each square."
+    elif held_out is not None and not held_out[2]:
+        squares = curve_squares(model, *held_out[:2])
+    point = model.decision.operating
+    expected: ReportExpectedDict | None = None
+    if point is not None and point.counts is not None and point.prevalence is None:
+        # Counts of the held-out rows at the present cut, of two classes.
+        tp, fp, fn, tn = point.counts
+        expected = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "draws_per_row": point.draws_per_row}
     summary: SummaryDict = {
         "format": FORMAT,
         "made": {
             "qmedoid": __version__,
             "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            "model": names["model"],
-            "sha256": names["sha256"],
-            "table": names["table"],
-            "command": names["command"],
+            "model": names.get("model"),
+            "sha256": names.get("sha256"),
+            "table": names.get("table"),
+            "command": names.get("command"),
         },
-        "model": _model(model, settings),
-        "columns": column_list(model, importance),
-        "n_columns": len(model.contract.columns),
-        "left_out": [
-            {"name": name, "reason": reason[:MOST_LEFT_OUT]}
-            for name, reason in list(model.contract.left_out.items())[:MOST_LEFT_OUT]
-        ],
-        **_evaluation(model, counted, held_out, settings),
+        "model": _fitted(model, settings, holds),
+        **about,
+        **evaluated(model, counted, held_out, cost=settings.cost, all_rows=settings.all_rows),
         "baselines": baselines,
-        "effects": [] if known is None or importance is None else effects(model, known, importance),
-        "pairs": pairs(model, sets),
-        "groups": graph(model, sets, importance),
-        "medoids": medoid_rows(model) if settings.rows else None,
-        "circuit": trained_circuit(model),
         "stability": None if stability is None else dict(stability),
-        "table": None if looked is None or counted is None else _table(model, looked, counted.codes, settings),
-        "squares": None,
-        "errors": None,
-        "slices": [],
-        "start_record": start_record(model, with_rows=settings.rows),
-        "expected": None,
+        "squares": squares,
+        "errors": errors,
+        "slices": slices,
+        "expected": expected,
     }
-    if counted is not None and found is not None:
-        summary["squares"] = squares(model, counted, found, with_rows=settings.rows)
-        summary["errors"] = errors(model, counted, found, with_rows=settings.rows)
-        summary["slices"] = slices(model, found, importance)
-        if settings.rows and summary["squares"] is not None:
-            n_rows = len(summary["squares"]["rank"])
-            summary["model"]["holds"] += f" It also holds cells of {n_rows:,} rows of the table, one for each square."
-    elif held_out is not None and not held_out[0].is_compressed:
-        summary["squares"] = curve_squares(model, held_out[0])
-    point = model.decision.operating
-    if point is not None and point.counts is not None and point.prevalence is None:
-        # Counts of the held-out rows at the present cut, of two classes.
-        tp, fp, fn, tn = point.counts
-        summary["expected"] = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "draws_per_row": point.draws_per_row}
-    made: dict[str, Any] = {
-        **summary,
-        "findings": evaluate_findings(ReportFacts(summary, model, looked, importance), settings.ignore),
-    }
+    made: dict[str, Any] = {**summary}
+    made["findings"] = evaluate_findings({**made, **table_facts(model, looked, importance)}, settings.ignore)
     made["opening"] = opening(made)
-    made["live"] = live(model, names["sha256"], settings, made)
+    made["live"] = _live(model, names.get("sha256"), settings, made)
     return made
 
 
-def _model(model: Model, settings: ReportSettings) -> ReportModelDict:
+def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDict:
     decision, medoids, training = model.decision, model.medoids, model.training
-    raw_rows = model.records is not None and settings.rows
-    weights = zip([part.name for part in model.parts], model.weights.tolist(), strict=True)
+    decided_by = model.facts["description"]
+    if model.policy == "selective":
+        decided_by += "; records with a narrow margin by a small trained quantum circuit, simulated exactly"
+    elif model.refinement is not None:
+        decided_by = "a trained quantum circuit on distances to medoids"
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
         "positive": decision.classes[1] if len(decision.classes) == 2 else None,
         "probabilistic": decision.probabilistic,
-        "decided_by": _decided_by(model),
-        "parts": [{"name": name, "weight": weight} for name, weight in weights],
+        "decided_by": decided_by,
+        "parts": dict(zip([part.name for part in model.parts], model.weights.tolist(), strict=True)),
         "n_medoids": 0 if medoids is None else len(medoids.numbers),
         "n_neighbors": len(model.neighbors),
         "training_rows": None if training is None else training.n_rows,
@@ -164,156 +148,53 @@ def _model(model: Model, settings: ReportSettings) -> ReportModelDict:
         "threshold": None if decision.operating is None else decision.operating.threshold,
         "rule": None if decision.operating is None else decision.operating.rule,
         "parameters": dict(model.parameters),
-        "card": model_card(model, raw_rows=raw_rows),
-        "holds": holds(model, settings),
+        "card": model_card(model, raw_rows=model.records is not None and settings.rows),
+        "holds": holds,
     }
 
 
-def _decided_by(model: Model) -> str:
-    words = model.facts["description"]
-    if model.medoids is None:
-        return words
-    if model.policy == "selective":
-        return f"{words}; records with a narrow margin by a small trained quantum circuit, simulated exactly"
-    return "a trained quantum circuit on distances to medoids" if model.policy == "always" else words
+def _holds(model: Model, settings: ReportSettings) -> str:
+    """Which rows of the training table a page holds, in sentences."""
+    medoids = model.medoids
+    if not settings.rows:
+        return "This page holds no rows of the training table: they were left out (--no-rows)."
+    said = "This page holds no row of the training table as it was there: the model was saved without them."
+    if model.records:
+        n_raw = len(model.records)
+        said = f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."
+    if settings.live and medoids is not None:
+        further = f" and {len(model.neighbors):,} further rows" if len(model.neighbors) else ""
+        said += (
+            f" Where the page has its live model, it holds the numbers that the model compares with, of "
+            f"{len(medoids.numbers):,} medoids{further}: values of columns can be computed back."
+        )
+    return f"{said} Whoever can read the page can read them."
 
 
-def _held_out(model: Model) -> tuple[RankedLogOdds, Counts] | None:
-    """The out-of-fold rows of two classes, and their counts at the present cut."""
-    decision, curve = model.decision, None if model.training is None else model.training.curve
-    if curve is None or not decision.probabilistic or len(decision.classes) != 2:
-        return None
-    shift = 0.0 if decision.shift is None else decision.shift.of_log_odds
-    return RankedLogOdds.of_curve(curve, shift), curve_counts(curve, (decision.cut or 0.0) - shift)
-
-
-def _evaluation(
-    model: Model, looked: Looked | None, held_out: tuple[RankedLogOdds, Counts] | None, settings: ReportSettings
-) -> EvaluatedDict:
-    """Figures, confusion, operating point and calibration: of the table, else of held-out rows."""
-    decision, days = model.decision, None if model.training is None else model.training.days
-    per_day = None if days is None else float(days.counts.sum()) / len(days.days)
-    labels = [str(label) for label in decision.classes]
-    source: Literal["table", "held-out"] = "held-out"
-    ranked, curve, is_new = None, None, cast("bool | None", True)
-    seen = 0 if looked is None else int((looked.codes == SEEN).sum())
-    said = f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
-    stored = model.metrics.get("held_out")
-    if looked is not None and looked.is_labeled:
-        report, known = labeled_report(model, looked.codes, looked.decided, looked.hashes), looked.codes >= 0
-        codes, scores, margins = looked.codes[known], looked.decided.scores[known], looked.decided.margins[known]
-        # Whether the fit has seen none of the rows that are counted; None where that is not known.
-        is_new = None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
-        source, n, confusion = "table", len(codes), report["confusion"]
-        on, about = _rows_on(report), _about_table(report)
-        figures = table_figures(report, decision, codes, margins, scores)
-        curve = calibration(report, decision, codes, scores)
-        if len(labels) == 2 and decision.probabilistic:
-            ranked, stops = RankedLogOdds(codes == 1, scores[:, 1] - scores[:, 0]), "rows of the table"
-    elif held_out is not None:
-        ranked, (tp, fp, fn, tn) = held_out
-        n, confusion, stops = tp + fp + fn + tn, [[tn, fp], [fn, tp]], "out-of-fold rows of the fit"
-        on = f"{n:,} training rows, each decided by a fit that had not seen it (out-of-fold)"
-        about = f"{on}, at the present cut.{said if seen else ''}"
-        at_cut = at_counts(decision, decision.cut or 0.0, held_out[1], is_held_out=True)
-        figures = held_out_figures(at_cut, ranked.positive, ranked.log_odds)
-    elif isinstance(stored, Mapping) and "confusion" in stored:
-        n, confusion, figures = stored["rows"], stored["confusion"], stored_figures(stored, len(labels))
-        on = f"{n:,} rows that the fit held out"
-        about = f"{on}, from the model file.{said if seen else ''}"
-    else:
-        return {"figures": None, "confusion": None, "operating": None, "calibration": None}
-    about = f"{about[0].upper()}{about[1:]}"
-    point: ReportOperatingDict | None = None
-    if ranked is not None:
-        counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
-        if per_day is not None:
-            counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
-        cuts = operating(ranked, decision, cost=settings.cost, rows_per_day=per_day)
-        point = {**cuts, "source": source, "about": counted}
-    return {
-        "figures": {"source": source, "on": on, "is_new": is_new, "about": about, "rows": n, "figures": figures},
-        "confusion": {"labels": labels, "counts": confusion, "about": about},
-        "operating": point,
-        "calibration": curve,
-    }
-
-
-def _rows_on(report: Mapping[str, Any]) -> str:
-    """Which rows a report on a table is of, and whether the model has seen them."""
-    rows, seen, left_out = f"{report['rows']:,}", report["seen"], report["left_out"]["seen"]
-    if seen is None:
-        return f"{rows} rows of the table; whether the model has seen them is not known, as it keeps no hashes"
-    if seen["rows"] and not left_out:
-        return f"{rows} rows of the table, {seen['rows']:,} of which were seen in fitting"
-    checked = "" if seen["checked"] >= report["rows"] or left_out else f" ({seen['checked']:,} were checked)"
-    return f"{rows} rows the model has never seen{checked}"
-
-
-def _about_table(report: Mapping[str, Any]) -> str:
-    left_out, seen = report["left_out"], seen_in_words(report["seen"], report["rows"])
-    kinds = {"seen": "seen in fitting (--all-rows counts them)", "missing": "without a class",
-             "unknown": "of other classes"}  # fmt: skip
-    about = f"{_rows_on(report)}."
-    if any(left_out.values()):
-        said = [f"{left_out[key]:,} rows {words}" for key, words in kinds.items() if left_out[key]]
-        about += f" Left out: {', '.join(said)}."
-    if seen is not None and not left_out["seen"]:
-        about += f" {seen[0].upper()}{seen[1:]}"
-    return about
-
-
-def _table(model: Model, looked: Looked, counted: Codes, settings: ReportSettings) -> ReportTableDict:
-    """What there is to say of a table; rows that `counted` calls seen are left out, unless there are no others."""
-    labels, labeled = model.decision.classes, looked.codes >= 0
-    codes, is_new = looked.decided.codes, counted != SEEN
-    codes = codes[is_new] if is_new.any() else codes
-    called = np.bincount(codes, minlength=len(labels)).tolist()
-    drift = seen = None
-    if model.decision.operating is not None and len(labels) == 2:
-        drift = model.decision.operating.drift(int(called[1]), len(codes))
-    if model.seen is not None and looked.hashes is not None and labeled.any():
-        seen = model.seen.among(looked.hashes[labeled])
-    return {
-        "rows": looked.rows,
-        "target": looked.target,
-        "labeled": int(labeled.sum()),
-        "unknown_labels": int((looked.codes == UNKNOWN).sum()),
-        "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
-        "drift": None if drift is None else drift._asdict(),
-        "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
-        "counts_seen": settings.all_rows,
-        "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
-        "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
-    }
-
-
-MOST_STEPS = 500
-"""Steps of the loss that are shown at most, evenly spread."""
-
-
-def trained_circuit(model: Model) -> ReportCircuitDict | None:
-    """The circuit of the best model; None where it has none."""
-    circuit = model.circuit
-    if circuit is None:
-        return None
-    ansatz = circuit.network.ansatz
-    decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
-    about = [
-        f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        decides.get(model.policy, "It takes part in decisions."),
-    ]
-    drawn, loss, kept = None, None, model.metrics.get("loss_curve")
+def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
+    if not settings.live:
+        return {"absent": "The live model was left out (--no-live)."}
+    if not settings.rows:
+        return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:
-        from qmedoid.quantum.circuits import export
+        document = as_document(model, sha256)
+    except ModelError as error:
+        return {"absent": str(error)}
+    if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:
+        # Scoring needs their numbers alone, and the list of medoids has some of them as they were.
+        document["medoids"]["records"] = None
+    elif document["medoids"]["records"]:
+        document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
+    size = len(page.script_json(document)) + len(page.script_json(dict(summary))) + PAGE_BYTES
+    return _too_large(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
 
-        drawn = export.drawing(export.trained_circuit(circuit))
-    except (ImportError, MissingExtraError):
-        about.append("To see it drawn, install the extra 'quantum'.")
-    if isinstance(kept, list | tuple) and kept:
-        loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]
-    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
-    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}
+
+def _too_large(size: int, most: int) -> dict[str, Any]:
+    return {
+        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
+        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+    }
 
 
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
@@ -372,8 +253,7 @@ def render(summary: Mapping[str, Any]) -> str:
         data={**({} if document is None else {"live-data": document}), "report-data": data},
         summary=parts,
         ranked=[one for one in parts["columns"] if one["importance"]],
-        parts=[(f"Part: {one['name']}", f"{one['weight']:.3g}") for one in parts["model"]["parts"]],
-        card=html_of_markdown(parts["model"]["card"], 3) if parts["model"].get("card") else None,
+        parts=[(f"Part: {name}", f"{weight:.3g}") for name, weight in parts["model"]["parts"].items()],
         absent=shown(summary["live"].get("absent"), "absent"),
         signs=_SIGNS,
         kinds=OUTCOMES,
@@ -395,7 +275,7 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
     output, shown = check_output(path), dict(summary)
     content = render(shown).encode()
     if len(content) > max_bytes and "document" in shown["live"]:
-        shown["live"] = left_out_for_size(len(content), max_bytes)
+        shown["live"] = _too_large(len(content), max_bytes)
         content = render(shown).encode()
     with atomic_file(output) as file:
         file.write(content)

@@ -1,11 +1,15 @@
-"""How good a model is, in plain sentences made of counts: fits, evaluations, reports and demos end with them."""
+"""How good a model is, in plain sentences made of counts, and the first screen of a report that is made of them."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.metrics.intervals import Interval, share_interval
-from qmedoid.metrics.texts import count_text, percent_text
+from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, count_text, effect_text, percent_text
+
+if TYPE_CHECKING:
+    from qmedoid.report.documents import CardDict, DirectionDict, DirectionsDict, OpeningDict
 
 NEW_ROWS = "the model never saw"
 """What makes a row a test row."""
@@ -161,10 +165,10 @@ def _against_guess(labels: Sequence[str], confusion: Sequence[Sequence[int]], *,
     right, guess = share_interval(found, n_rows), max(true) / n_rows
     if guess == 1.0:
         label = labels[true.index(n_rows)]
-        return f"All of them are {label}: this model is right for {_apart(right.value)[0]} ({_bounds(right)})."
+        return f"All of them are {label}: this model is right for {_apart(right.value)[0]} ({bounds_text(right)})."
     commoner = "commoner" if len(labels) == 2 else "commonest"
     of_guess, of_model = _apart(guess, right.value)
-    return f"Guessing the {commoner} class is right for {of_guess}, this model for {of_model} ({_bounds(right)})."
+    return f"Guessing the {commoner} class is right for {of_guess}, this model for {of_model} ({bounds_text(right)})."
 
 
 def _against_random(label: str, precision: Interval, prevalence: float, *, alerts: bool) -> str:
@@ -173,7 +177,7 @@ def _against_random(label: str, precision: Interval, prevalence: float, *, alert
     random = "random alerts" if alerts else "rows drawn at random"
     lift = precision.value / prevalence
     times = "" if lift < 1.05 else f": {_times(lift)} times as many"
-    return f"Of {random} {of_random} would be {label}, of these {of_model} ({_bounds(precision)}) are{times}."
+    return f"Of {random} {of_random} would be {label}, of these {of_model} ({bounds_text(precision)}) are{times}."
 
 
 def _highest_by_chance(n_negative: int, n_positive: int) -> float:
@@ -209,7 +213,218 @@ def _apart(*shares: float) -> list[str]:
     return texts if len(set(texts)) == len(set(shares)) else [percent_text(share, 3) for share in shares]
 
 
-def _bounds(figure: Interval) -> str:
+def bounds_text(figure: Interval) -> str:
     """The bounds of an interval: ``82 to 91 %``."""
     low, high = percent_text(figure.low), percent_text(figure.high)
     return f"{low} to {high}" if " " in high.removesuffix(" %") else f"{low.removesuffix(' %')} to {high}"
+
+
+MOST_DIRECTIONS, MOST_LOOKED_AT = 8, 3
+"""Columns whose directions are shown, and findings to look at first."""
+# Rows below which shares are not written as a count of 100, and those that a value needs to be named.
+_FEW, _LEAST_ROWS = 100, 5
+Summary = Mapping[str, Any]
+
+
+def opening(summary: Summary) -> "OpeningDict":
+    """What a report opens with, from the other parts of its summary."""
+    confusion, model, made, figures = (summary[part] for part in ("confusion", "model", "made", "figures"))
+    counts = None if confusion is None else confusion["counts"]
+    known = {one["key"]: one for one in (figures or {}).get("figures", ()) if one["value"] is not None}
+    found = [one for one in summary["findings"] if one["status"] in ("problem", "tip")]
+    on = "not evaluated: there are no rows with a known class" if figures is None else f"evaluated on {figures['on']}"
+    day = datetime.fromisoformat(made["time"])
+    return {
+        "about": ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"],
+        "headline": _headline(model, counts),
+        "sentences": [] if counts is None else _sentences(summary, counts, known),
+        "cards": [] if counts is None else _cards(summary, counts, known),
+        "directions": directions(summary["effects"]),
+        "look": [one["code"] for one in found[:MOST_LOOKED_AT]],
+        "more": max(len(found) - MOST_LOOKED_AT, 0),
+        "passed": sum(one["status"] == "passed" for one in summary["findings"]),
+    }
+
+
+def _of_100(hits: int, n: int) -> str:
+    """A share as a count of 100, or of the rows themselves where they are few, or where it would read as 0 or 100."""
+    per = round(100 * hits / n)
+    if n < _FEW or (per == 0 and hits) or (per == 100 and hits < n):
+        return f"{hits:,} of {n:,}"
+    return f"{per} of 100"
+
+
+def _headline(model: Mapping[str, Any], counts: Sequence[Sequence[int]] | None) -> str:
+    """One sentence on what the model finds and how often it is wrong."""
+    target = model["target"]
+    if counts is None:
+        return f"A model of {target or 'the class'}, not yet evaluated on rows with a known class."
+    if len(counts) == 2:
+        (_, false), (missed, found) = counts
+        # In the words of the table, such as: rows where Sick is 1.
+        rows = (
+            f"rows of {str(model['positive'])!r}" if target is None else f"rows where {target} is {model['positive']}"
+        )
+        if found + missed == 0:
+            return f"There are no {rows} to find; {false:,} of {sum(counts[0]):,} are called so."
+        if found + false == 0:
+            return f"It finds none of {missed:,} {rows}: it raises no alert."
+        finds = "It finds all" if not missed else f"It finds {_of_100(found, found + missed)}"
+        share = _of_100(false, found + false)
+        wrong = f"{share} alerts {'is' if share.startswith('1 ') else 'are'} false" if false else "no alert is false"
+        return f"{finds} {rows}; {wrong}."
+    total, right = sum(map(sum, counts)), _hits(counts)
+    said = f"It is right for {_of_100(right, total)} rows"
+    weakest = _weakest(counts)
+    if weakest is None or right == total:
+        return f"{said}."
+    name = model["classes"][weakest]
+    return f"{said}; of those of {str(name)!r} it finds {_of_100(counts[weakest][weakest], sum(counts[weakest]))}."
+
+
+def _weakest(counts: Sequence[Sequence[int]]) -> int | None:
+    """The class of which the smallest share is found; None where there is but one."""
+    present = [code for code, row in enumerate(counts) if sum(row)]
+    return min(present, key=lambda code: counts[code][code] / sum(counts[code])) if len(present) > 1 else None
+
+
+def _sentences(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> list[str]:
+    """Next to a guess, next to plain baselines, and whether probabilities are to be trusted."""
+    area, bins = known.get("roc_auc"), summary["calibration"]
+    report = {"classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"]}
+    said = verdict(report, alerts=summary["model"]["rule"] not in (None, "likeliest"))[1:]
+    said += [] if summary["baselines"] is None else [_beside_baselines(summary["baselines"])]
+    if bins is not None and bins["error"] <= bins["by_chance_high"]:
+        said.append(
+            "Its probabilities are as good as chance allows "
+            f"(calibration error {bins['error']:.2g}; {bins['by_chance']:.2g} by chance)."
+        )
+    elif bins is not None:
+        said.append(
+            f"Its probabilities are off by {bins['error']:.2g} on average, "
+            f"more than chance explains ({bins['by_chance']:.2g})."
+        )
+    return said
+
+
+def _beside_baselines(baselines: Mapping[str, Any]) -> str:
+    if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
+        return str(baselines["verdict"])
+    ours, *others = baselines["rows"]
+    figure, values = baselines["figures"][0], [_short(one["values"][0]) for one in baselines["rows"]]
+    if ours["best"][0] and not baselines["better"]:
+        names = " and ".join(filter(None, (", ".join(one["name"] for one in others[:-1]), others[-1]["name"])))
+        return f"Better than {names} on the same rows ({figure} {values[0]} against {', '.join(values[1:])})."
+    best = next((place for place, one in enumerate(others, 1) if one["best"][0]), None)
+    if best is None:
+        return str(baselines["verdict"])
+    how, error = ("better", "") if baselines["better"] else ("as good", ", within error")
+    name, against = baselines["rows"][best]["name"], f"{figure} {values[best]} against {values[0]}"
+    return f"{name} is {how} on the same rows{error} ({against})."
+
+
+def _short(text: str) -> str:
+    """A figure of a table in three decimals, without its error."""
+    first = text.split(" ")[0]
+    return f"{float(first):.3f}" if first[:1].isdigit() else first
+
+
+def _card(name: str, value: str, *notes: str | None) -> "CardDict":
+    return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
+
+
+def _number_card(name: str, found: Mapping[str, Any], against: str | None = None, digits: int = 2) -> "CardDict":
+    bounds = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
+    return _card(name, f"{found['value']:.{digits}f}", bounds, against)
+
+
+def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> "CardDict":
+    if not n:
+        return _card(name, "none", nothing)
+    share = share_interval(hits, n)
+    return _card(name, f"{shown:,} of {n:,}", f"{words}{percent_text(share.value)}, {bounds_text(share)}")
+
+
+def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> "list[CardDict]":
+    """Four figures, each with its interval and what guessing or a baseline reaches."""
+    total, right, rows = sum(map(sum, counts)), _hits(counts), [sum(row) for row in counts]
+    share, guess = share_interval(right, total), max(rows) / max(total, 1)
+    accuracy = _card("Right", percent_text(share.value), bounds_text(share), f"guessing: {percent_text(guess)}")
+    if len(counts) == 2:
+        (_, false), (_, found) = counts
+        chance = f"by chance {percent_text(rows[1] / max(total, 1))}"
+        rare = (
+            None
+            if rows[1] >= RARE * total
+            else _area(summary, known, "pr_auc", "Precision over all cuts (PR-AUC)", chance)
+        )
+        ranking = _area(summary, known, "roc_auc", "Ranking (ROC-AUC)", "by chance 0.5")
+        return [
+            rare or accuracy,
+            _share_card("Found (recall)", found, found, rows[1], "", "there are none to find"),
+            _share_card("False alerts", false, found, found + false, "precision ", "there is no alert"),
+            *([] if ranking is None else [ranking]),
+        ]
+    cards, weakest = [accuracy], _weakest(counts)
+    if "macro_f1" in known:
+        cards.append(_number_card("All classes alike (macro-F1)", known["macro_f1"]))
+    if weakest is not None and counts[weakest][weakest] < rows[weakest]:
+        name, hits = summary["confusion"]["labels"][weakest], counts[weakest][weakest]
+        cards.append(_share_card(f"Weakest class: {name}", hits, hits, rows[weakest], "found ", ""))
+    if "log_loss" in known:
+        guess = -sum(n / total * math.log(n / total) for n in rows if n)
+        cards.append(_number_card("Probabilities (log-loss)", known["log_loss"], f"class shares: {guess:.2f}"))
+    return cards
+
+
+def _area(summary: Summary, known: Mapping[str, Any], key: str, name: str, against: str) -> "CardDict | None":
+    """An area with its interval, next to the best plain baseline's or to what chance reaches."""
+    if key not in known:
+        return None
+    baselines = summary["baselines"]
+    if baselines is not None and FIGURE_NAMES[key] in baselines["figures"]:
+        place = baselines["figures"].index(FIGURE_NAMES[key])
+        texts = {one["name"]: one["values"][place].split(" ")[0] for one in baselines["rows"][1:]}
+        values = [(float(text), label) for label, text in texts.items() if text[:1].isdigit()]
+        against = f"{max(values)[1]} {max(values)[0]:.2f}" if values else against
+    return _number_card(name, known[key], against, digits=3 if known[key]["value"] >= 0.995 else 2)
+
+
+def directions(effects: Sequence[Mapping[str, Any]]) -> "DirectionsDict | None":
+    """The values of each column that lower and raise the odds most, beyond a printed 1.000; None without columns."""
+    rows, is_known = list[dict[str, Any]](), False
+    for effect in effects[:MOST_DIRECTIONS]:
+        named, is_odds = _named_bins(effect), effect["unit"] == "log-odds"
+        is_known |= bool(named)
+        row: dict[str, Any] = {"column": effect["column"], "down": None, "up": None}
+        # Of equal values the first one.
+        for side, sign, pick in (("down", -1, min), ("up", 1, max)):
+            label, value = pick(named, key=lambda one: one[1], default=("", 0.0))
+            if sign * value > (math.log(SMALLEST_FACTOR) if is_odds else 0.0):
+                row[side] = {"label": label, "value": value, "text": effect_text(value, odds=is_odds)}
+        rows += [row] if row["down"] or row["up"] else []
+    ends: list[DirectionDict] = [row[side] for row in rows for side in ("down", "up") if row[side]]
+    for end in ends:
+        end["share"] = abs(end["value"]) / max(abs(one["value"]) for one in ends)
+    if not is_known:
+        return None
+    return cast("DirectionsDict", {"toward": effects[0]["toward"], "unit": effects[0]["unit"], "rows": rows})
+
+
+def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Values with their mean contributions; those at the ends of a column of numbers are open."""
+    bins, found = effect["bins"], []
+    for place, one in enumerate(bins):
+        label = one["value"]
+        if effect["kind"] == "number" and len(bins) > 1:
+            low, high = _number(one["low"]), _number(one["high"])
+            label = f"{low} or more" if place == len(bins) - 1 else f"{low} to {high}" if place else f"up to {high}"
+            label = low if one["low"] == one["high"] else label
+        found.append((label, one))
+    found += [("missing", effect["missing"])] if effect["missing"] else []
+    return [(label, one["mean"]) for label, one in found if one["rows"] >= _LEAST_ROWS]
+
+
+def _number(value: float) -> str:
+    """A number in four digits, more of a large whole one."""
+    return (f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}").replace("-", "−")

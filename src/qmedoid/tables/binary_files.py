@@ -94,8 +94,6 @@ class BinaryFile:
             # Of the first column alone, as batches are unpacked to be counted.
             counted = self._arrow([0]) if reader.schema.names else reader
             return reader.schema, sum(counted.get_batch(i).num_rows for i in range(counted.num_record_batches))
-        if self._form == "stream":
-            return pa.ipc.open_stream(self._opened()).schema, None
         if self._form == "JSON lines":
             return self._json_schema(), None
         self._table = self._sheet()
@@ -108,8 +106,6 @@ class BinaryFile:
         elif self._form == "arrow":
             reader = self._arrow(sorted(self.names.index(name) for name in columns))
             yield from (reader.get_batch(place) for place in range(reader.num_record_batches))
-        elif self._form == "stream":
-            yield from pa.ipc.open_stream(self._opened())
         elif self._form == "JSON lines":
             for table in self._json_tables():
                 made = [_json_column(table, field) for field in self._stored]

@@ -243,16 +243,6 @@ def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
 
 
-def cell_codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Columns of a table as codes, shape (n, M): cells have the same code where they are equal, or both missing."""
-    columns = []
-    for name in names:
-        column = table.column(name).combine_chunks()
-        codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        columns.append(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
-    return np.column_stack(columns)
-
-
 def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[bool]]:
     """Cells of some columns by their places among the different ones, shape (n, M), and which columns have levels.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.metrics.classification import roc_auc
-from qmedoid.model.contract import Column
+from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import as_table
@@ -37,6 +37,7 @@ _EXAMPLES, _LONGEST = 3, 30
 _MOSTLY_MISSING = 0.5  # share of missing cells from which on it is worth a word
 _MIXED = 0.02  # share of numbers among texts from which on they are no accident
 _TIME_WORDS = frozenset(("time", "date", "datetime", "timestamp", "year", "month", "day", "week", "ts"))
+_FEWEST_TIMES = 20  # different numbers of a column that may be about time
 _GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
 _FOLDS = 5
 _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
@@ -107,44 +108,48 @@ def check_rows(
     """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
-    n_rows, columns, findings = table.num_rows, list[CheckedColumnDict](), list[CheckFindingDict]()
-    if (units := find_units(table, roles)) is not None:
-        message = units.message(first_row)
-        findings.append(finding("units", message, *units.texts, severity="problem" if units.is_sure else "note"))
-    counted = list[CheckedClassDict]()
-    table, labels = (table, None) if target is None else _labeled(table, target, findings)
-    classes = None
-    if labels is not None:
-        classes, counted = _classes(labels, findings, str(target))
     how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": missing}
+    check = _Check(str(target))
+    if (units := find_units(table, roles)) is not None:
+        check.add("units", units.message(first_row), *units.texts, is_problem=units.is_sure)
+    n_rows, counted = table.num_rows, list[CheckedClassDict]()
+    if target is not None:
+        table, counted = check.classes_of(table)
     inferred = infer_columns(table, skip={target} if target else (), **how)
     table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
+    columns = list[CheckedColumnDict]()
     hashes, digests = np.zeros(table.num_rows, dtype=np.uint64), dict[str, bytes]()
     judged = np.arange(table.num_rows)
     if len(judged) > SAMPLE_ROWS:
         judged = np.sort(np.random.default_rng(0).choice(len(judged), SAMPLE_ROWS, replace=False))
-    n_judged = [] if classes is None else np.bincount(classes[judged]).tolist()
+    n_judged = [] if check.codes is None else np.bincount(check.codes[judged]).tolist()
     judge = len(n_judged) > 1 and min(n_judged) >= _FEW
     for name in (name for name in table.column_names if name != target):
         # Column by column, so that no more than one is held in addition to the table.
-        column = table[name]
-        facts = facts_of(column)
-        shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
+        column, draft = table[name], drafts.get(name)
+        codes, different, n_missing = _cell_codes(column)
+        shown = _described(name, column, different, n_missing, inferred, draft, roles.get(name))
         columns.append(shown)
-        findings += oddities(name, column, facts, shown, inferred.sentinels.get(name))
-        if name not in drafts or facts.codes is None:
+        check.reading(shown, inferred.sentinels.get(name))
+        if codes is None:
             continue
-        hashes = mixed(hashes * _STEP + (facts.codes.astype(np.int64) + 2).astype(np.uint64))
+        if shown["role"] != "ignore":
+            check.cells(shown, column, codes, different)
+        if draft is None:
+            continue
+        hashes = mixed(hashes * _STEP + (codes.astype(np.int64) + 2).astype(np.uint64))
         # Which rows of a column have equal cells, whatever the cells are.
-        digests[name] = hashlib.blake2b(np.ascontiguousarray(facts.codes).tobytes(), digest_size=16).digest()
-        if classes is not None and judge:
-            shown["alone"] = judged_alone(column.take(pa.array(judged)), drafts[name], classes[judged])
-            findings += leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
-    duplicates = _duplicates(table, hashes, digests, classes, findings)
-    if not digests:
-        findings.append(finding("nothing_left", "no column is left to learn from", severity="problem"))
-    findings.sort(key=lambda one: one["severity"] != "problem")
+        digests[name] = hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=16).digest()
+        if check.codes is not None and judge:
+            shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged])
+            check.leaks(shown, codes)
+    duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0, "columns": []}
+    if digests:
+        duplicates = check.duplicates(hashes, equal_columns(table, digests))
+    else:
+        check.add("nothing_left", "no column is left to learn from", is_problem=True)
+    check.findings.sort(key=lambda one: one["severity"] != "problem")
     return {
         "rows": n_rows,
         "target": target,
@@ -152,112 +157,188 @@ def check_rows(
         "columns": columns,
         "judged_rows": len(judged) if judge else 0,
         "duplicates": duplicates,
-        "findings": findings,
-        "problems": sum(one["severity"] == "problem" for one in findings),
+        "findings": check.findings,
+        "problems": sum(one["severity"] == "problem" for one in check.findings),
     }
 
 
-def _labeled(table: pa.Table, target: str, findings: list[CheckFindingDict]) -> tuple[pa.Table, Any]:
-    """The rows that have a class, as a fit takes them, and their labels; None where the target holds no classes."""
-    try:
-        rows, labels = class_labels(table[target], target)
+class _Check:
+    """What is found in a table, and the codes and labels of its classes; None where the target holds none."""
+
+    def __init__(self, target: str) -> None:
+        self.target, self.findings = target, list[CheckFindingDict]()
+        self.codes: Codes | None = None
+        self.labels: Any = None
+
+    def add(self, code: str, message: str, *columns: str, is_problem: bool = False) -> None:
+        """Something to know before a fit: a code that does not change, and what to do.
+
+        It is a problem where a model would probably be wrong or misleading, else a note.
+        """
+        severity: Literal["problem", "note"] = "problem" if is_problem else "note"
+        self.findings.append({"code": code, "severity": severity, "columns": list(columns), "message": message})
+
+    def classes_of(self, table: pa.Table) -> tuple[pa.Table, list[CheckedClassDict]]:
+        """The rows that have a class, as a fit takes them, and the classes, the most frequent first."""
+        target = self.target
+        try:
+            rows, labels = class_labels(table[target], target)
+        except (DataError, pa.ArrowNotImplementedError, TypeError) as error:
+            such = f"the target {target!r} is of type {table[target].type}: give a column of names or whole numbers"
+            self.add("target", str(error) if isinstance(error, DataError) else such, target, is_problem=True)
+            return table, []
         if len(rows) < table.num_rows:
             message = f"{table.num_rows - len(rows):,} of {table.num_rows:,} rows have no class in {target!r}"
-            findings.append(finding("unlabeled", f"{message}: a fit leaves them out", target))
+            self.add("unlabeled", f"{message}: a fit leaves them out", target)
         if not len(rows):
-            findings.append(finding("no_classes", f"no row has a class in {target!r}", target, severity="problem"))
-            return table, None
-        return table.take(pa.array(rows)) if len(rows) < table.num_rows else table, labels
-    except (DataError, pa.ArrowNotImplementedError, TypeError) as error:
-        such = f"the target {target!r} is of type {table[target].type}: give a column of names or whole numbers"
-        such = str(error) if isinstance(error, DataError) else such
-        findings.append(finding("target", such, target, severity="problem"))
-    return table, None
+            self.add("no_classes", f"no row has a class in {target!r}", target, is_problem=True)
+            return table, []
+        encoded = labels.combine_chunks().dictionary_encode()
+        self.labels, self.codes = labels, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        names, counts = encoded.dictionary.to_pylist(), np.bincount(self.codes).tolist()
+        if len(names) < 2:
+            message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
+            self.add("one_class", message, target, is_problem=True)
+        notes = target_notes(names, counts)
+        for code, message in notes:
+            self.add(code, message, target, is_problem=True)
+        few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < _FEW]
+        if few and not any(code == "target_quantity" for code, _ in notes):
+            message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
+            self.add("few_rows", message, target)
+        counted: list[CheckedClassDict] = [
+            {"class": name, "rows": count} for name, count in zip(names, counts, strict=True)
+        ]
+        table = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
+        return table, sorted(counted, key=lambda one: (-one["rows"], str(one["class"])))
 
-
-def _classes(
-    labels: pa.ChunkedArray, findings: list[CheckFindingDict], target: str
-) -> tuple[Codes, list[CheckedClassDict]]:
-    """Class codes in the order of appearance; the classes with their rows, and what is odd about them."""
-    encoded = labels.combine_chunks().dictionary_encode()
-    codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    counts = np.bincount(codes, minlength=len(encoded.dictionary))
-    names = encoded.dictionary.to_pylist()
-    order = sorted(range(len(names)), key=lambda code: (-counts[code], str(names[code])))
-    counted: list[CheckedClassDict] = [{"class": names[code], "rows": int(counts[code])} for code in order]
-    if len(names) < 2:
-        message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
-        findings.append(finding("one_class", message, target, severity="problem"))
-    notes = target_notes(names, counts.tolist())
-    findings += [finding(code, message, target, severity="problem") for code, message in notes]
-    few = [f"{name!r} ({count})" for name, count in zip(names, counts.tolist(), strict=True) if 1 < count < _FEW]
-    if few and not any(code == "target_quantity" for code, _ in notes):
-        message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
-        findings.append(finding("few_rows", message, target))
-    return codes, counted
-
-
-def _duplicates(
-    table: pa.Table,
-    hashes: npt.NDArray[np.uint64],
-    digests: Mapping[str, bytes],
-    classes: Codes | None,
-    findings: list[CheckFindingDict],
-) -> CheckDuplicatesDict:
-    """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
-    repeated, contrary = 0, 0
-    if digests:
+    def duplicates(self, hashes: npt.NDArray[np.uint64], groups: list[list[str]]) -> CheckDuplicatesDict:
+        """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
         _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-        repeated = len(places) - len(counts)
-        if classes is not None and repeated:
-            low = np.full(len(counts), np.iinfo(np.int32).max, dtype=np.int32)
-            high = np.full(len(counts), -1, dtype=np.int32)
-            np.minimum.at(low, places, classes)
-            np.maximum.at(high, places, classes)
+        repeated, contrary = len(places) - len(counts), 0
+        if self.codes is not None and repeated:
+            low, high = np.full(len(counts), np.iinfo(np.int32).max, dtype=np.int32), np.zeros(len(counts), np.int32)
+            np.minimum.at(low, places, self.codes)
+            np.maximum.at(high, places, self.codes)
             contrary = int((low < high)[places].sum())
-    if repeated:
-        such = f"{repeated:,} of {table.num_rows:,} rows are equal to an earlier one"
-        findings.append(finding("equal_rows", f"{such} in every column that is used"))
-    if contrary:
-        such = f"{contrary:,} rows are equal to a row of another class"
-        findings.append(finding("contrary_rows", f"{such} in every column that is used"))
-    groups = equal_columns(table, digests)
-    for group in groups:
-        message = f"columns {some_of([repr(name) for name in group], 5)} are equal: one of them is enough"
-        findings.append(finding("equal_columns", message, *group))
-    return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
+        such = "in every column that is used"
+        if repeated:
+            self.add("equal_rows", f"{repeated:,} of {len(places):,} rows are equal to an earlier one {such}")
+        if contrary:
+            self.add("contrary_rows", f"{contrary:,} rows are equal to a row of another class {such}")
+        for group in groups:
+            names = some_of([repr(name) for name in group], 5)
+            self.add("equal_columns", f"columns {names} are equal: one of them is enough", *group)
+        return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
+
+    def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:
+        """How a column is read, and why one is left out."""
+        name, why = shown["name"], shown["why"]
+        if shown["note"] is not None:
+            self.add("reading", shown["note"], name)
+        if not shown["used"] and shown["role"] != "ignore":
+            is_guess = why in IDENTIFIERS
+            way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
+            code = "identifier" if is_guess else getattr(why, "code", "not_read")
+            self.add(code, f"column {name!r} is left out: {why}{way_out}", name)
+        if sentinels is not None:
+            self.add("sentinel", sentinels.message(name), name)
+
+    def cells(self, shown: CheckedColumnDict, column: pa.ChunkedArray, codes: Codes, different: pa.Array) -> None:
+        """What is odd about the cells of a column."""
+        name, n, n_missing = shown["name"], len(codes), shown["missing"]
+        if n > n_missing >= _MOSTLY_MISSING * n:
+            self.add("mostly_missing", f"column {name!r}: {n_missing:,} of {n:,} cells are missing", name)
+        if shown["kind"] == "category" and cells.is_text(different.type):
+            self._spellings(name, codes, different)
+            # Where the reading itself has a note, that says it.
+            if shown["note"] is None and shown["role"] is None:
+                self._mixed(name, codes, cells.texts(different))
+        is_time = shown["kind"] == "date"
+        if shown["kind"] == "number" and not n_missing and len(different) >= _FEWEST_TIMES:
+            words = set("".join(sign if sign.isalnum() else " " for sign in name.lower()).split())
+            steps = np.diff(cells.read(column, "number").values) if words & _TIME_WORDS else np.array([1, -1])
+            is_time = bool((steps >= 0).all() or (steps <= 0).all())
+        if shown["used"] and is_time:
+            message = (
+                f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "
+                f"(fit --time-column {quoted(name)})"
+            )
+            self.add("time", message, name)
+
+    def _spellings(self, name: str, codes: Codes, different: pa.Array) -> None:
+        """Blanks around texts, and texts that differ by case or blanks alone."""
+        text = cells.as_text(different)
+        padded = pc.fill_null(pc.not_equal(text, pc.utf8_trim_whitespace(text)), False).to_numpy(zero_copy_only=False)
+        if rows := int(np.append(padded, False)[codes].sum()):
+            message = f"column {name!r}: {rows:,} cells have blanks before or after the text, which are taken away"
+            self.add("blanks", message, name)
+        levels = pc.utf8_trim_whitespace(text.cast(pa.string())).unique().drop_null()
+        keys = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " ")
+        groups: dict[str, list[str]] = {}
+        for key, level in zip(keys.to_pylist(), levels.to_pylist(), strict=True):
+            groups.setdefault(key, []).append(level)
+        alike = [" and ".join(map(repr, group[:4])) for group in groups.values() if len(group) > 1]
+        if alike:
+            such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
+            self.add("spellings", f"column {name!r}: {such}; they are different levels in a fit", name)
+
+    def _mixed(self, name: str, codes: Codes, text: pa.Array) -> None:
+        """Numbers, or dates, among texts."""
+        counts = np.bincount(codes[codes >= 0], minlength=len(text))
+        given = counts.sum()
+        is_there = text.is_valid().to_numpy(zero_copy_only=False)
+        for what, kind, is_no in (("numbers", "number", np.isnan), ("dates", "date", np.isnat)):
+            read = ~is_no(cells.read(text, cast("Kind", kind)).values)
+            rows = int(counts[read & is_there].sum())
+            if _MIXED * given <= rows < given:
+                other = text[int(np.flatnonzero(~read & is_there)[0])].as_py()
+                message = (
+                    f"column {name!r}: {rows:,} of {given:,} cells are {what}, others are texts such as {other!r}: "
+                    f"taken as a category; the role {kind!r} takes the others as missing"
+                )
+                self.add("mixed", message, name)
+                return
+
+    def leaks(self, shown: CheckedColumnDict, codes: Codes) -> None:
+        """Whether a column gives the class away, by its cells or by where they are missing."""
+        assert self.codes is not None, "there are classes"
+        name, alone, classes = shown["name"], shown["alone"], self.codes
+        way_out = "ignore it unless it is known before the class is"
+        if not shown["missing"] and np.array_equal(codes, classes):
+            message = f"column {name!r} is the target {self.target!r} in other words: {way_out}"
+            self.add("target_copy", message, name, is_problem=True)
+            return
+        if alone is not None and alone >= _GIVES_AWAY:
+            figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
+            message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
+            self.add("gives_away", message, name, is_problem=True)
+            return
+        missing = classes[codes < 0]
+        if not len(missing) or (missing != missing[0]).any():
+            return
+        share = float((classes == missing[0]).mean())
+        if share == 1 or len(missing) * np.log(share) > np.log(_CHANCE):
+            return
+        label = self.labels[int(np.flatnonzero(classes == missing[0])[0])].as_py()
+        message = f"column {name!r} is missing in {len(missing):,} rows, all of class {label!r}: {way_out}"
+        self.add("missing_by_class", message, name, is_problem=2 * len(missing) >= share * len(classes))
 
 
-def finding(code: str, message: str, *columns: str, severity: Literal["problem", "note"] = "note") -> CheckFindingDict:
-    """Something that a reader should know before a fit: a code that does not change, and what to do.
-
-    The severity is "problem" where a model would probably be wrong or misleading, else "note".
-    """
-    return {"code": code, "severity": severity, "columns": list(columns), "message": message}
-
-
-class CellCodes(NamedTuple):
-    """The index of each cell among the different ones, -1 where it is missing; both are None for lists and the like."""
-
-    codes: Codes | None
-    different: Any
-    n_missing: int
-
-
-def facts_of(column: pa.ChunkedArray) -> CellCodes:
-    """Codes, different cells and missing cells of a column."""
+def _cell_codes(column: pa.ChunkedArray) -> tuple[Codes | None, pa.Array | None, int]:
+    """The index of each cell among the different ones, -1 where it is missing; these, None of lists; missing cells."""
     array = cells.one_chunk(column)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary.take(array.indices)
     try:
         encoded = array.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return CellCodes(None, None, int(array.null_count))
+        return None, None, int(array.null_count)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     absent = _is_absent(encoded.dictionary)
     if absent.any():
         codes = np.where(np.append(absent, False)[codes], np.int32(-1), codes)
-    return CellCodes(codes, encoded.dictionary, int((codes < 0).sum()))
+    return codes, encoded.dictionary, int((codes < 0).sum())
 
 
 def _is_absent(different: pa.Array) -> Flags:
@@ -269,17 +350,23 @@ def _is_absent(different: pa.Array) -> Flags:
     return np.zeros(len(different), dtype=bool)
 
 
-def describe(
-    name: str, column: pa.ChunkedArray, facts: CellCodes, inferred: Inferred, draft: Column | None, role: Role | None
+def _described(
+    name: str,
+    column: pa.ChunkedArray,
+    different: pa.Array | None,
+    n_missing: int,
+    inferred: Inferred,
+    draft: Column | None,
+    role: Role | None,
 ) -> CheckedColumnDict:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
     levels, examples = None, []
-    if facts.codes is not None:
+    if different is not None:
         is_category = draft is not None and draft.kind == "category"
-        given = cells.texts(facts.different).unique() if is_category else facts.different
+        given = cells.texts(different).unique() if is_category else different
         given = given.drop_null()
         levels = len(given) - (0 if is_category else int(_is_absent(given).sum()))
-        first = cells.texts(facts.different.slice(0, _EXAMPLES + 3)).drop_null().to_pylist()[:_EXAMPLES]
+        first = cells.texts(different.slice(0, _EXAMPLES + 3)).drop_null().to_pylist()[:_EXAMPLES]
         examples = [text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in first]
     return {
         "name": name,
@@ -290,7 +377,7 @@ def describe(
         "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
         "note": inferred.notes.get(name),
         "levels": levels,
-        "missing": facts.n_missing,
+        "missing": n_missing,
         "sentinels": [] if name not in inferred.sentinels else inferred.sentinels[name].as_dicts(),
         "examples": examples,
         "alone": None,
@@ -307,118 +394,6 @@ def _why(draft: Column, kind: pa.DataType, role: Role | None) -> str:
     if pa.types.is_integer(kind):
         return "whole numbers"
     return {"number": "numbers", "boolean": "truth values", "date": "dates"}.get(draft.kind, str(kind))
-
-
-def oddities(
-    name: str, column: pa.ChunkedArray, facts: CellCodes, shown: Mapping[str, Any], sentinels: Sentinels | None
-) -> list[CheckFindingDict]:
-    """What is odd about the cells of a column."""
-    found = [] if shown["note"] is None else [finding("reading", shown["note"], name)]
-    why = shown["why"]
-    if not shown["used"] and shown["role"] != "ignore":
-        is_guess = why in IDENTIFIERS
-        way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
-        message = f"column {name!r} is left out: {why}{way_out}"
-        found.append(finding("identifier" if is_guess else getattr(why, "code", "not_read"), message, name))
-    if sentinels is not None:
-        found.append(finding("sentinel", sentinels.message(name), name))
-    if shown["role"] == "ignore" or facts.codes is None:
-        return found
-    n = len(facts.codes)
-    if n > facts.n_missing >= _MOSTLY_MISSING * n:
-        message = f"column {name!r}: {facts.n_missing:,} of {n:,} cells are missing"
-        found.append(finding("mostly_missing", message, name))
-    if shown["kind"] == "category" and cells.is_text(facts.different.type):
-        found += _spellings(name, facts)
-        # Where the reading itself has a note, that says it.
-        found += _mixed(name, facts) if shown["note"] is None and shown["role"] is None else []
-    if shown["used"] and _is_time_like(name, column, shown["kind"], facts):
-        message = (
-            f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "
-            f"(fit --time-column {quoted(name)})"
-        )
-        found.append(finding("time", message, name))
-    return found
-
-
-def _spellings(name: str, facts: CellCodes) -> list[CheckFindingDict]:
-    """Blanks around texts, and texts that differ by case or blanks alone."""
-    found = []
-    text = cells.as_text(facts.different)
-    padded = pc.fill_null(pc.not_equal(text, pc.utf8_trim_whitespace(text)), False).to_numpy(zero_copy_only=False)
-    if rows := int(np.append(padded, False)[facts.codes].sum()):
-        message = f"column {name!r}: {rows:,} cells have blanks before or after the text, which are taken away"
-        found.append(finding("blanks", message, name))
-    trimmed = pc.utf8_trim_whitespace(text.cast(pa.string())).unique().drop_null()
-    keys = pc.replace_substring_regex(pc.utf8_lower(trimmed), r"\s+", " ").dictionary_encode()
-    places = keys.indices.to_numpy(zero_copy_only=False)
-    chosen = np.flatnonzero(np.isin(places, np.flatnonzero(np.bincount(places, minlength=1) > 1)))
-    groups: dict[int, list[str]] = {}
-    for place, level in zip(places[chosen].tolist(), trimmed.take(pa.array(chosen)).to_pylist(), strict=True):
-        groups.setdefault(place, []).append(level)
-    if groups:
-        such = some_of([" and ".join(map(repr, groups[place][:4])) for place in sorted(groups)], 3)
-        message = f"column {name!r}: levels differ by case or blanks only: {such}; they are different levels in a fit"
-        found.append(finding("spellings", message, name))
-    return found
-
-
-def _mixed(name: str, facts: CellCodes) -> list[CheckFindingDict]:
-    """Numbers, or dates, among texts."""
-    text = cells.texts(facts.different)
-    codes = np.asarray(facts.codes)
-    counts = np.bincount(codes[codes >= 0], minlength=len(text))
-    given = counts.sum()
-    absent = text.is_null().to_numpy(zero_copy_only=False)
-    readings = {
-        "numbers": ~np.isnan(cells.read(text, "number").values),
-        "dates": ~np.isnat(cells.read(text, "date").values),
-    }
-    for what, read in readings.items():
-        rows = int(counts[read & ~absent].sum())
-        if _MIXED * given <= rows < given:
-            other = text[int(np.flatnonzero(~read & ~absent)[0])].as_py()
-            message = (
-                f"column {name!r}: {rows:,} of {given:,} cells are {what}, others are texts such as {other!r}: "
-                f"taken as a category; the role {what[:-1]!r} takes the others as missing"
-            )
-            return [finding("mixed", message, name)]
-    return []
-
-
-def _is_time_like(name: str, column: pa.ChunkedArray, kind: str | None, facts: CellCodes) -> bool:
-    if kind != "number" or facts.n_missing:
-        return kind == "date"
-    words = set("".join(sign if sign.isalnum() else " " for sign in name.lower()).split())
-    if not words & _TIME_WORDS or len(facts.different) < 20:
-        return False
-    steps = np.diff(cells.read(column, "number").values)
-    return bool((steps >= 0).all() or (steps <= 0).all())
-
-
-def leaks(
-    draft: Column, facts: CellCodes, alone: float | None, classes: Codes, labels: pa.ChunkedArray, target: str
-) -> list[CheckFindingDict]:
-    """Whether a column gives the class away, by its cells or by where they are missing."""
-    name, codes = draft.name, np.asarray(facts.codes)
-    way_out = "ignore it unless it is known before the class is"
-    if not facts.n_missing and np.array_equal(codes, classes):
-        message = f"column {name!r} is the target {target!r} in other words: {way_out}"
-        return [finding("target_copy", message, name, severity="problem")]
-    if alone is not None and alone >= _GIVES_AWAY:
-        figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
-        message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
-        return [finding("gives_away", message, name, severity="problem")]
-    missing = classes[codes < 0]
-    if not len(missing) or (missing != missing[0]).any():
-        return []
-    share = float((classes == missing[0]).mean())
-    if share == 1 or len(missing) * np.log(share) > np.log(_CHANCE):
-        return []
-    label = labels[int(np.flatnonzero(classes == missing[0])[0])].as_py()
-    message = f"column {name!r} is missing in {facts.n_missing:,} rows, all of class {label!r}: {way_out}"
-    is_most = 2 * len(missing) >= share * len(classes)
-    return [finding("missing_by_class", message, name, severity="problem" if is_most else "note")]
 
 
 def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> float:

@@ -5,25 +5,18 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
 
-Format = Literal["csv", "parquet", "arrow", "stream", "JSON lines", "xlsx"]
+Format = Literal["csv", "parquet", "arrow", "JSON lines", "xlsx"]
 _NAMED: dict[Format, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".feather", ".arrow", ".ipc"),
-    "stream": (".arrows",),
     "JSON lines": (".jsonl", ".ndjson"),
     "xlsx": (".xlsx",),
 }
@@ -35,19 +28,19 @@ _COMPRESSIONS = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bz2",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"\xfd7zXZ\x00": "xz",
     b"\x04\x22\x4d\x18": "lz4",
 }
-_COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _FORMATS: dict[bytes, Format] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "stream",
     b"PK\x03\x04": "xlsx",  # what kind of a zip archive it is shows further inside
 }
 _MARKUP = (b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML", b"<table", b"<?xml")
 _OTHERS: dict[bytes, str] = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
+    b"\xfd7zXZ\x00": "packed by xz. Unpack it, or pack it by gzip or Zstandard",
+    b"\xff\xff\xff\xff": "a stream of Arrow. Write it as an Arrow file or as Parquet",
     b"FEA1": "a Feather file of the first version. Write it again as Parquet, by pandas or PyArrow",
     b"%PDF": "a PDF document. Save its table as CSV",
     b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
@@ -66,7 +59,7 @@ class Bytes(io.RawIOBase):
     """The bytes of a file or of standard input (None), without their compression.
 
     Their format, `form`, shows in the first of them; where it does not it is a text of cells. `path` is None where the
-    bytes come only once: from standard input or a named pipe. `stored` counts what was taken.
+    bytes come only once: from standard input or a named pipe. `stored` counts what was taken, `head` is how it begins.
     """
 
     _is_owned = False
@@ -81,24 +74,21 @@ class Bytes(io.RawIOBase):
             raise DataError(f"{file} cannot be opened: {error.strerror}.") from error
         self._is_owned = file is not None
         self.stored = self._stream = self._checked(_Counted, self._opened)
-        compression = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
-        self.is_compressed = compression is not None
-        if compression is not None:
-            self._stream = self._checked(self._decompressed, compression)
+        packing = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
+        self.is_compressed = packing is not None
+        if packing is not None:
+            self._stream = self._checked(self._unpacked, packing)
+        self.head = self._stream.head
         try:
-            self.form = self._detect_format(self._stream.head, file)
+            self.form = self._detect_format(self.head, file)
         except DataError:
             self.close()
             raise
 
-    def _decompressed(self, compression: str) -> "_Counted":
-        if compression == "xz":  # the one that Arrow does not have
-            import lzma
-
-            return _Counted(lzma.LZMAFile(cast(IO[bytes], self.stored)))
+    def _unpacked(self, packing: str) -> "_Counted":
         import pyarrow as pa
 
-        return _Counted(pa.CompressedInputStream(pa.PythonFile(self.stored, mode="r"), compression))
+        return _Counted(pa.CompressedInputStream(pa.PythonFile(self.stored, mode="r"), packing))
 
     def readinto(self, buffer: Any) -> int:
         """Read into all of a buffer; into less of it only at the end."""
@@ -137,7 +127,7 @@ class Bytes(io.RawIOBase):
     def _checked(self, read: Callable[[Any], _T], given: Any) -> _T:
         try:
             return read(given)
-        except (OSError, EOFError, ValueError, getattr(sys.modules.get("lzma"), "LZMAError", EOFError)) as error:
+        except (OSError, EOFError, ValueError) as error:
             raise DataError(f"{self.name} cannot be read: {first_line(error)}.") from error
 
 
@@ -339,79 +329,3 @@ def check_unique(names: Sequence[str], source: str) -> None:
             for name in twice[:5]
         ]
         raise DataError(f"{source} has column names more than once: {'; '.join(places)}. Rename all but one of each.")
-
-
-WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-"""What Arrow says of a record with too few or too many cells."""
-
-
-class BlockRecords:
-    """The records of one block of a text.
-
-    Attributes
-    ----------
-    first_row : int
-        Place of the first record in the file (from 0).
-    malformed : mapping of int to str
-        Reasons why records, by their places in the block, are no rows.
-    """
-
-    def __init__(
-        self, text: bytes | memoryview, dialect: Dialect, first_row: int, lines: int, malformed: Mapping[int, str]
-    ) -> None:
-        self._text, self._dialect, self._lines = text, dialect, lines
-        self.first_row, self.malformed = first_row, malformed
-
-    @cached_property
-    def _bytes(self) -> bytes:
-        return bytes(self._text)
-
-    @cached_property
-    def _starts(self) -> Codes:
-        """Where records begin and the last one ends; blank lines are no records."""
-        masked = np.frombuffer(self._dialect.mask_quoted(self._bytes), dtype=np.uint8)
-        edges = np.unique(np.concatenate([[0], _line_ends(masked, self._dialect), [len(masked)]]))
-        starts, lengths = edges[:-1], np.diff(edges)
-        first = masked[starts]
-        blank = np.isin(first, (10, 13)) & ((lengths == 1) | ((lengths == 2) & (first == 13)))
-        return np.append(starts[~blank], len(masked))
-
-    def written(self, places: Sequence[int]) -> list[tuple[int, str]]:
-        """The lines (from 1) where records at some places of the block begin, and how they are written."""
-        ends = _line_ends(np.frombuffer(self._bytes, dtype=np.uint8), self._dialect)
-        starts, stops = self._starts[:-1][list(places)], self._starts[1:][list(places)]
-        lines = self._lines + np.searchsorted(ends, starts, side="right") + 1
-        texts = [
-            self._bytes[start:stop].decode(errors="replace").rstrip("\r\n")
-            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-        ]
-        return list(zip(lines.tolist(), texts, strict=True))
-
-
-def _line_ends(text: NDArray[np.uint8], dialect: Dialect) -> Codes:
-    return np.flatnonzero(text == dialect.newline[0]) + 1
-
-
-def length_reason(given: int, allowed: int) -> str:
-    """That a record has another number of cells than the header."""
-    return f"the line has {given} {'cell' if given == 1 else 'cells'}, the header has {allowed}"
-
-
-def with_empty_rows(table: pa.Table, places: Sequence[int]) -> pa.Table:
-    """The table with rows of missing cells put in, so that they stand at these places (ascending)."""
-    n_rows = table.num_rows + len(places)
-    is_row = np.ones(n_rows, dtype=bool)
-    is_row[list(places)] = False
-    source = np.where(is_row, np.cumsum(is_row) - 1, 0)
-    return table.take(pa.array(source, mask=~is_row))
-
-
-def line_of_record(block: bytes, masked: bytes, number: int) -> int:
-    """The line of a block (from 1) where a record (from 1) begins; blank lines are no records."""
-    place = 0
-    for line in masked.splitlines(keepends=True):
-        number -= bool(line.strip(b"\r\n"))
-        if number == 0:
-            break
-        place += len(line)
-    return len(block[:place].splitlines()) + 1

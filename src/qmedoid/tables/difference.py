@@ -2,7 +2,6 @@
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -48,17 +47,14 @@ class BrokenContractError(ContractError):
 class Difference:
     """How a table differs from a contract.
 
-    Columns are missing (the renamed ones not counted), extra (ignored), repeated, renamed (from the name in the table
-    to one that differs in case, spaces or punctuation alone), or of kinds that cannot be read, with what they are.
-    Suggestions lead from a missing column to one of a similar name and the same kind. `issues` are what cells hold
+    Columns are missing, extra (ignored), or of kinds that cannot be read, with what they are. Suggestions lead from a
+    missing column to one of a similar name and the same kind. `issues` are what cells hold
     that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing.
     """
 
     contract: Contract
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
-    renames: Mapping[str, str] = field(default_factory=dict)
     suggestions: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     issues: Issues | None = None
@@ -89,8 +85,6 @@ class Difference:
             "breaks": self.breaks,
             "missing": list(self.missing),
             "extra": list(self.extra),
-            "repeated": list(self.repeated),
-            "renamed": dict(self.renames),
             "suggestions": dict(self.suggestions),
             "kinds": dict(self.kinds),
             "rows": None if self.issues is None else self.issues.rows,
@@ -104,17 +98,11 @@ class Difference:
             if one.issues is not None:
                 issues.merge(one.issues)
         changes: dict[str, Any] = {"issues": issues}
-        for name in ("missing", "extra", "repeated"):
+        for name in ("missing", "extra"):
             changes[name] = tuple(dict.fromkeys([*getattr(self, name), *getattr(other, name)]))
-        for name in ("renames", "suggestions", "kinds"):
+        for name in ("suggestions", "kinds"):
             changes[name] = {**getattr(self, name), **getattr(other, name)}
         return replace(self, **changes)
-
-    def renamed(self, table: Any) -> Any:
-        """A table or batch with its renamed columns under the names of the contract."""
-        if not self.renames:
-            return table
-        return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
 
     def raise_or_warn(
         self, on_mismatch: OnMismatch, *, way_out: str | None = None, subject: str = _SUBJECT, warns: bool = True
@@ -143,8 +131,6 @@ class Difference:
         kinds = {column.name: column.kind for column in self.contract.columns}
         hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
         breaking = [f"- missing: {name!r} ({kinds[name]}){hints.get(name, '')}" for name in self.missing]
-        breaking += [f"~ renamed: {new!r} is called {old!r} here" for old, new in self.renames.items()]
-        breaking += [f"~ repeated: {name!r} is there more than once" for name in self.repeated]
         breaking += [f"~ kind: {name!r} was {_ARTICLES[kinds[name]]}, and is {now}" for name, now in self.kinds.items()]
         notes: list[str] = []
         rows = 0 if self.issues is None else self.issues.rows
@@ -195,25 +181,18 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     """Compare the columns of a table with a contract, by their names and, where a schema is given, their types."""
     names = list(given.names) if isinstance(given, pa.Schema) else list(given)
     types = dict(zip(given.names, given.types, strict=True)) if isinstance(given, pa.Schema) else {}
-    own_names = [column.name for column in contract.columns]
-    present, counts, known = set(names), Counter(names), {*own_names, *contract.left_out, contract.target}
+    present, known = set(names), {*(one.name for one in contract.columns), *contract.left_out, contract.target}
     missing = [column for column in contract.columns if column.name not in present]
-    extra = [name for name in dict.fromkeys(names) if name not in known]
-    renames = _renames([column.name for column in missing], extra)
-    missing = [column for column in missing if column.name not in renames.values()]
-    extra = [name for name in extra if name not in renames]
-    new_names = {new: old for old, new in renames.items()}
+    extra = [name for name in names if name not in known]
     kinds = {}
     for column in contract.columns:
-        kind = types.get(new_names.get(column.name, column.name))
+        kind = types.get(column.name)
         if kind is not None and not _can_be_read(column, kind):
             kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {shortened(str(kind))}")
     return Difference(
         contract,
         missing=tuple(column.name for column in missing),
         extra=tuple(extra),
-        repeated=tuple(name for name in own_names if counts[name] > 1),
-        renames=renames,
         suggestions=_suggestions(missing, extra, types),
         kinds=kinds,
     )
@@ -241,19 +220,6 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
         "date": ("date", "category"),
     }
     return now in readable[column.kind]
-
-
-def _renames(missing: Sequence[str], extra: Sequence[str]) -> dict[str, str]:
-    """Extra columns that are missing ones but for case, spaces and punctuation, where there is one of each."""
-    alike: dict[str, list[str]] = {}
-    for other in extra:
-        alike.setdefault(_plain(other), []).append(other)
-    rivals, renames = Counter(map(_plain, missing)), {}
-    for name in missing:
-        plain = _plain(name)
-        if plain and len(alike.get(plain, ())) == 1 and rivals[plain] == 1:
-            renames[alike[plain][0]] = name
-    return renames
 
 
 def _suggestions(missing: Sequence[Column], extra: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, str]:

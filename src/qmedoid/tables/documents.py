@@ -119,8 +119,6 @@ class DifferenceDict(TypedDict):
     breaks: Annotated[bool, "Whether the table breaks the model's contract."]
     missing: Annotated[list[str], "Columns of the contract that the table lacks."]
     extra: Annotated[list[str], "Columns that the model does not know; they are ignored."]
-    repeated: Annotated[list[str], "Columns that are there more than once."]
-    renamed: Annotated[dict[str, str], "Columns taken under another name: the table's name, the contract's."]
     suggestions: Annotated[dict[str, str], "Missing columns, and the column that may be meant."]
     kinds: Annotated[dict[str, str], "Columns of another kind, and what they are now."]
     rows: Annotated[int | None, "Rows whose cells were read; null if none were."]

@@ -15,7 +15,7 @@ from qmedoid.tables.issues import NAMED_LEVELS, Issues
 from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 from qmedoid.tables.text_types import maybe_thousands
 
-_HALFWAY = 1000.0**0.5
+HALFWAY = 1000.0**0.5
 """Between a number and a thousand times as much, in ratios."""
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
 """In microseconds."""
@@ -189,7 +189,7 @@ def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, 
     for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
         if column.name in grouped and isinstance(encoding, Numbers):
             example, size = grouped[column.name]
-            if abs(encoding.fill) > size * _HALFWAY:  # not where it is NaN
+            if abs(encoding.fill) > size * HALFWAY:  # not where it is NaN
                 issues.column(column.name).grouped = example
 
 

@@ -22,7 +22,7 @@ from qmedoid.metrics.classification import (
     pr_auc,
     roc_auc,
 )
-from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.metrics.prevalence import NO_LOG_ODDS, PrevalenceEstimate, log_odds_histogram, prevalence_of
 from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Counts
@@ -221,17 +221,17 @@ def estimate_in_file(
     priors = model.decision.expected_priors
     assert priors is not None, "a model without priors cannot be shifted"
 
-    def count(parts: Iterator[Decisions]) -> LogOddsHistogram:
-        histogram = LogOddsHistogram()
+    def count(parts: Iterator[Decisions]) -> Array:
+        histogram = NO_LOG_ODDS
         for decided in parts:
-            histogram.add(decided.scores[:, 1] - decided.scores[:, 0])
+            histogram = log_odds_histogram(decided.scores[:, 1] - decided.scores[:, 0], histogram)
         return histogram
 
     how = "to estimate the prevalence", "or give the prevalence as a number"
     histogram = _first_pass(model, where, settings, on_progress, count, *how)
-    if histogram.n_rows == 0:
+    if not histogram.size:
         raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
-    return histogram.estimate(float(priors[1]))
+    return prevalence_of(histogram, float(priors[1]))
 
 
 def top_in_file(

@@ -43,13 +43,9 @@ class NoveltyReport:
     the status is "unknown". Columns that changed the most come first.
     """
 
+    status: Literal["none", "unlike", "too few", "unknown"]
     found: NoveltyDict
     rows: int
-
-    @property
-    def status(self) -> str:
-        """``"none"``, ``"unlike"``, ``"too few"`` or ``"unknown"``."""
-        return self.found["status"]
 
     def as_dict(self) -> NoveltyDict:
         """Everything by name, fit for JSON."""
@@ -192,7 +188,7 @@ class NoveltyTally:
             "is_far": False,
         }
         if novelty is None:
-            return NoveltyReport(found, self.rows)
+            return NoveltyReport(found["status"], found, self.rows)
         usual = _RARE_ROWS * self.rows / novelty.n_rows
         ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1]["rows"], item[0]))
         found["outside"] = [one for _, (excess, one) in ordered if one["rows"] > usual or excess > _FAR_OUT]
@@ -204,7 +200,7 @@ class NoveltyTally:
             self._compare(model, novelty, counts, found)
         is_unlike = found["outside"] or found["shifted"] or found["is_far"]
         found["status"] = "unlike" if is_unlike else "none" if self.rows >= ENOUGH_ROWS else "too few"
-        return NoveltyReport(found, self.rows)
+        return NoveltyReport(found["status"], found, self.rows)
 
     def _compare(self, model: Model, novelty: Novelty, counts: Codes, found: NoveltyDict) -> None:
         """Compare the bins of columns, and the distances from the medoids, with those of the training rows."""

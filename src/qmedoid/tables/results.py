@@ -1,6 +1,6 @@
 """Columns of results: what is written about every record, and what can be added to it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from math import log
 from typing import Any, NamedTuple
 
@@ -31,8 +31,10 @@ from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
-from qmedoid.tables.score_settings import ADDED, ScoreSettings
+from qmedoid.tables.score_settings import ScoreSettings
 
+ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
+"""What can be added to the results, in the order of their columns."""
 MOST_IN_SENTENCE = 3
 """Reasons that a sentence names."""
 # Parts of a score up to this size are rounding.
@@ -59,16 +61,18 @@ class DecidedRows(NamedTuple):
 
 
 class ResultColumns:
-    """The columns of results about records, of one model; carried columns are those of a table with these names.
+    """The columns of results about records, of one model.
 
     Raises
     ------
-    ParameterError, ModelError, ContractError
-        There is no such result, the model does not have what is requested, or the table lacks a carried column, or it
-        would hide a result.
+    ParameterError, ModelError
+        There is no such result, or the model does not have what is requested.
     """
 
-    def __init__(self, model: Model, settings: ScoreSettings, names: Collection[str]) -> None:
+    def __init__(self, model: Model, settings: ScoreSettings) -> None:
+        unknown = [name for name in settings.add if name not in ADDED]
+        if unknown:
+            raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
         if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
         if "reasons" in settings.add or "sentence" in settings.add:
@@ -76,15 +80,6 @@ class ResultColumns:
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
         self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
-        absent = [name for name in self.carried if name not in names]
-        if absent:
-            has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
-            raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
-        hidden = [name for name in self.carried if name in self.names]
-        if hidden:
-            raise ParameterError(
-                f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
-            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -174,8 +169,17 @@ class ResultColumns:
         return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
     def nothing(self, schema: pa.Schema) -> pa.RecordBatch:
-        """The results of no rows; the schema has the carried columns."""
-        return self.batch(pa.RecordBatch.from_pylist([], schema=schema), DecidedRows.none(self.model))
+        """The results of no rows of a table, whose carried columns are checked: each is there, and hides no result."""
+        absent = [name for name in self.carried if name not in schema.names]
+        if absent:
+            has, hint = some_of([*map(repr, schema.names)]), did_you_mean(absent[0], schema.names)
+            raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
+        hidden = [name for name in self.carried if name in self.names]
+        if hidden:
+            raise ParameterError(
+                f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
+            )
+        return self.batch(schema.empty_table(), DecidedRows.none(self.model))
 
 
 def _chosen(values: Sequence[Any], places: Codes) -> Any:

@@ -3,13 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.writing import OnBadRow
-
-ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
-"""What can be added to the results, in the order of their columns."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,7 @@ class ScoreSettings:
     columns : tuple of str
         Columns of the table to carry through, before the results.
     add : tuple of str
-        Further results, of `ADDED`.
+        Further results, of `qmedoid.tables.results.ADDED`.
     n_reasons : int
         Columns that are named at most as reasons.
     on_mismatch : {"error", "warn"}
@@ -46,11 +42,6 @@ class ScoreSettings:
     safe_csv: bool = True
     delimiter: str | None = None
     decimal: str | None = None
-
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.add if name not in ADDED]
-        if unknown:
-            raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
 
     def key(self) -> dict[str, Any]:
         """What results depend on, for JSON; equal results have equal keys."""

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,18 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
-from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.metrics.prevalence import (
+    NO_LOG_ODDS,
+    PrevalenceEstimate,
+    joined_histogram,
+    log_odds_histogram,
+    prevalence_of,
+)
+from qmedoid.model.contract import Numbers
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, compare_columns
-from qmedoid.tables.encode import encode_batch, note_grouped
+from qmedoid.tables.encode import HALFWAY, encode_batch, note_grouped
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns
@@ -35,7 +42,7 @@ T = TypeVar("T")
 
 
 class TableReading:
-    """The batches of a table under the names of a model's contract; a context manager.
+    """The batches of a table as a model reads it; a context manager.
 
     Cells of a text file are read as the kinds of the contract. Where one cannot be, all is read again and `lenient`:
     texts stay as they are, so that every such cell is counted and can be taken as missing. `issues`, `novelty`, the
@@ -61,13 +68,8 @@ class TableReading:
         except BaseException:
             self.source.close()
             raise
-        old_names = {new: old for old, new in self._difference.renames.items()}
-        wanted = (
-            (old_names.get(column.name, column.name), column)
-            for column in (model.contract.columns[place] for place in places)
-        )
-        self._here = {name: column for name, column in wanted if name in self.source.names}
-        """Columns of the contract by their names in the table."""
+        names, columns = set(self.source.names), model.contract.columns
+        self._here = {columns[place].name: columns[place] for place in places if columns[place].name in names}
         self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
 
     def __enter__(self) -> "TableReading":
@@ -93,12 +95,12 @@ class TableReading:
         verbatim: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Batches of the columns that the best model reads, under the names of the contract, and of `extra` ones.
+        """Batches of the columns that the model reads, and of `extra` ones.
 
         The extra ones can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing.
         """
         self._start()
-        source, here, renames = self.source, self._here, self._difference.renames
+        source, here = self.source, self._here
         types: dict[str, pa.DataType] = {}
         if source.is_text:
             types = {name: _TYPES[column.kind]() for name, column in here.items() if column.kind in _TYPES}
@@ -122,8 +124,6 @@ class TableReading:
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
                 read = _with_points(read, self._plain)
-            if renames:
-                read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
             yield read, batch.select(list(extra))
 
     def decided(
@@ -135,10 +135,11 @@ class TableReading:
         named by a verb `for_what` needs at least one row.
         """
         passed, source, how = 0, self.source, self.settings.on_bad_row
-        if self.settings.bad_rows is not None and not source.is_all_text:
+        if self.settings.bad_rows and not source.is_all_text:
             # Bad rows are set aside whole, and there is no line of text to write.
             extra = list(dict.fromkeys([*extra, *source.names]))
-        with bad_rows_sink(self.settings.bad_rows, safe_csv=self.settings.safe_csv) as set_aside:
+        where = self.settings.bad_rows
+        with nullcontext() if where is None else bad_rows_sink(where, safe_csv=self.settings.safe_csv) as set_aside:
             for batch, more in self.batches(extra, **reading):
                 malformed = None if how == "refuse" else source.origin.malformed(len(batch))
                 rows = decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed)
@@ -146,7 +147,8 @@ class TableReading:
                 if rows.bad is not None:
                     self.first_bad = self.first_bad or _where_and_why(rows.bad, source.origin)
                     self.bad_rows += len(rows.bad) - rows.bad.null_count
-                    set_aside(rows.bad, source.origin, more)
+                    if set_aside is not None:
+                        set_aside(rows.bad, source.origin, more)
                 yield rows, more
             self.check(warns=warns)
             if for_what and passed == self.bad_rows:
@@ -154,11 +156,10 @@ class TableReading:
                 none_read = f"None of the {passed:,} rows could be read, the first {self.first_bad}."
                 raise DataError(none_read if passed else no_rows)
 
-    def schema(self, extra: Sequence[str], *, as_text: bool = False) -> pa.Schema:
-        """The types that `extra` columns are read in, as `batches` has them."""
-        types = {name: self.source.schema.field(name).type for name in extra}
-        texts = [name for name, kind in types.items() if pa.types.is_null(kind)]
-        return pa.schema(list((types | dict.fromkeys([*texts, *self._texts(extra, as_text)], pa.string())).items()))
+    def schema(self, *, as_text: bool = False) -> pa.Schema:
+        """The types that columns are read in as extra ones, as `batches` has them."""
+        types = {one.name: pa.string() if pa.types.is_null(one.type) else one.type for one in self.source.schema}
+        return pa.schema(list((types | dict.fromkeys(self._texts(self.source.names, as_text), pa.string())).items()))
 
     def in_kind(self, run: Callable[[], T], outputs: Sequence[str | None] = ()) -> T:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
@@ -191,8 +192,11 @@ class TableReading:
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         if self.source.is_text:
-            grouped = self.source.first_grouped(self._plain)
-            note_grouped(self.issues, self.model, {self._here[name].name: one for name, one in grouped.items()})
+            # What may be parted is read as 1.000 at the least: of columns of small numbers no text is looked at.
+            fills = zip(self.model.contract.columns, self.model.encodings, strict=True)
+            large = {column.name for column, one in fills if isinstance(one, Numbers) and abs(one.fill) > HALFWAY}
+            if found := large.intersection(self._plain):
+                note_grouped(self.issues, self.model, self.source.first_grouped(sorted(found)))
         self.difference = replace(self._difference, issues=self.issues)
         self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
@@ -305,8 +309,8 @@ class ScoredFile:
     difference : Difference
         How the table differs from the contract.
     novelty : NoveltyTally
-    log_odds : LogOddsHistogram or None
-        Of two classes with probabilities.
+    log_odds : ndarray or None
+        Histogram of those of two classes with probabilities.
     """
 
     rows: int
@@ -314,13 +318,13 @@ class ScoredFile:
     predicted: dict[str, int]
     difference: Difference
     novelty: NoveltyTally
-    log_odds: LogOddsHistogram | None
+    log_odds: Array | None
 
     @classmethod
     def none(cls, model: Model) -> "ScoredFile":
         """Nothing so far."""
         predicted = dict.fromkeys(map(str, model.decision.classes), 0)
-        log_odds = LogOddsHistogram() if shows_prevalence(model) else None
+        log_odds = NO_LOG_ODDS if shows_prevalence(model) else None
         return cls(0, 0, predicted, Difference(model.contract), NoveltyTally(), log_odds)
 
     def count(self, part: DecidedRows) -> None:
@@ -331,7 +335,8 @@ class ScoredFile:
         self.rows += len(part.decided.codes)
         self.bad_rows += part.n_rows - len(part.decided.codes)
         if self.log_odds is not None:
-            self.log_odds.add(part.decided.scores[:, 1] - part.decided.scores[:, 0])
+            log_odds = part.decided.scores[:, 1] - part.decided.scores[:, 0]
+            self.log_odds = log_odds_histogram(log_odds, self.log_odds)
 
     def add(self, other: "ScoredFile", file: str) -> None:
         """Add what was counted in one more file of the table."""
@@ -340,12 +345,14 @@ class ScoredFile:
         self.difference = self.difference.merged(other.difference)
         self.novelty.merge(other.novelty, file)
         if self.log_odds is not None and other.log_odds is not None:
-            self.log_odds.merge(other.log_odds)
+            self.log_odds = joined_histogram(self.log_odds, other.log_odds)
 
     def prevalence(self, model: Model) -> PrevalenceEstimate | None:
         """How frequent the second class seems to be; None where nothing shows it."""
         priors = model.decision.expected_priors
-        return None if not self.rows or self.log_odds is None or priors is None else self.log_odds.estimate(priors[1])
+        if not self.rows or self.log_odds is None or priors is None:
+            return None
+        return prevalence_of(self.log_odds, priors[1])
 
 
 def score_file(
@@ -365,8 +372,8 @@ def score_file(
     difference. The `foot` is what the end of a Parquet file says, made of what was counted when all rows are written.
     """
     is_text, is_part = out == "-" or out.lower().endswith(TEXT_SUFFIXES), types is not None
+    columns = ResultColumns(model, settings)
     with TableReading(model, where, settings) as reading:
-        columns = ResultColumns(model, settings, reading.source.names)
         given = reading.source.schema
         reading.source.schema = pa.schema([(one.name, (types or {}).get(one.name, one.type)) for one in given])
         # Whatever a text holds, all parts of a table have columns of the same type.
@@ -374,7 +381,7 @@ def score_file(
 
         def write() -> ScoredFile:
             scored = ScoredFile.none(model)
-            schema = columns.nothing(reading.schema(settings.columns, **how)).schema
+            schema = columns.nothing(reading.schema(**how)).schema
             facts = None if foot is None else partial(foot, scored)
             with open_sink(out, schema, safe_csv=settings.safe_csv, harmless=("decided_by",), facts=facts) as put:
                 # All is read and checked before the file is put in its place: a refused table leaves none behind.

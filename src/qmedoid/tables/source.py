@@ -15,8 +15,8 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
 from qmedoid.tables.binary_files import BinaryFile, MemoryFile
-from qmedoid.tables.detect import SUFFIXES, BlockRecords, Bytes, format_of_name
-from qmedoid.tables.text_files import TextFile
+from qmedoid.tables.detect import SUFFIXES, Bytes, format_of_name
+from qmedoid.tables.text_files import BlockRecords, TextFile
 
 TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
@@ -28,6 +29,18 @@ UNKNOWN, MISSING = -1, -2
 def rest_label(positive: Label) -> str:
     """The class of all records that are not of the positive one, where that stands against the rest."""
     return f"not {positive}"
+
+
+def meant_labels(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The class that each label stands for where one of two classes is all others together; else the labels."""
+    names = classes.tolist()
+    positive = next((name for name in names if len(names) == 2 and rest_label(name) in names), None)
+    if positive is None:
+        return labels
+    found, places = np.unique(labels, return_inverse=True)
+    own = np.array([label_spelling(label) == label_spelling(positive) for label in found.tolist()])
+    meant: npt.NDArray[Any] = np.where(own[places], positive, rest_label(positive)).astype(object)
+    return meant
 
 
 def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) -> Codes:

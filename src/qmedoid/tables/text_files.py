@@ -4,27 +4,20 @@ Arrow has a reader for streams (``open_csv``). Cutting blocks here and parsing e
 says on which row a cell is wrong, and lets encodings be decided where they show.
 """
 
-import codecs
+import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
-from qmedoid.tables.detect import (
-    WRONG_LENGTH,
-    BlockRecords,
-    Bytes,
-    decoded,
-    detect_dialect,
-    first_line,
-    length_reason,
-    line_of_record,
-    with_empty_rows,
-)
+from qmedoid.tables.detect import Bytes, Dialect, decoded, detect_dialect, first_line
 from qmedoid.tables.text_types import floats_show_points, grouped_example, maybe_thousands, median_size
 
 _SAMPLE = 1 << 18
@@ -38,11 +31,60 @@ _BYTES_OF_COLUMN, _COLUMNS_AT_ONCE = 2048, 1024
 _PADDED = re.compile(r"\s*0\d+\s*")
 # Not so in dates, times and fractions; the zero comes first, as it is searched for fast.
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
+_WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
-_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+"""Encodings by the marks that files begin with."""
 _NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
+
+
+class BlockRecords:
+    """The records of one block of a text.
+
+    Attributes
+    ----------
+    first_row : int
+        Place of the first record in the file (from 0).
+    malformed : mapping of int to str
+        Reasons why records, by their places in the block, are no rows.
+    """
+
+    def __init__(
+        self, text: bytes | memoryview, dialect: Dialect, first_row: int, lines: int, malformed: Mapping[int, str]
+    ) -> None:
+        self._text, self._dialect, self._lines = text, dialect, lines
+        self.first_row, self.malformed = first_row, malformed
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        return bytes(self._text)
+
+    @cached_property
+    def _starts(self) -> Codes:
+        """Where records begin and the last one ends; blank lines are no records."""
+        masked = np.frombuffer(self._dialect.mask_quoted(self._bytes), dtype=np.uint8)
+        edges = np.unique(np.concatenate([[0], _line_ends(masked, self._dialect), [len(masked)]]))
+        starts, lengths = edges[:-1], np.diff(edges)
+        first = masked[starts]
+        blank = np.isin(first, (10, 13)) & ((lengths == 1) | ((lengths == 2) & (first == 13)))
+        return np.append(starts[~blank], len(masked))
+
+    def written(self, places: Sequence[int]) -> list[tuple[int, str]]:
+        """The lines (from 1) where records at some places of the block begin, and how they are written."""
+        ends = _line_ends(np.frombuffer(self._bytes, dtype=np.uint8), self._dialect)
+        starts, stops = self._starts[:-1][list(places)], self._starts[1:][list(places)]
+        lines = self._lines + np.searchsorted(ends, starts, side="right") + 1
+        texts = [
+            self._bytes[start:stop].decode(errors="replace").rstrip("\r\n")
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
+        return list(zip(lines.tolist(), texts, strict=True))
+
+
+def _line_ends(text: NDArray[np.uint8], dialect: Dialect) -> Codes:
+    return np.flatnonzero(text == dialect.newline[0]) + 1
 
 
 class TextFile:
@@ -77,12 +119,13 @@ class TextFile:
 
     def _open(self, data: Bytes) -> None:
         """Read the first part of the file, and detect how the table is written."""
-        self._data, self._sample, self.close = data, data.read(_SAMPLE), data.close
-        self._is_whole = len(self._sample) < _SAMPLE
-        wide, skipped = _announced_encoding(self._sample)
-        self._encoding = wide if skipped else None
-        self._decoder = None if wide in (None, "utf-8") else codecs.getincrementaldecoder(wide or "")("replace")
-        self._sample = self._widened(self._sample[skipped:])
+        self._data, self.close = data, data.close
+        self._encoding, mark = _announced_encoding(data.head)
+        is_wide = self._encoding.startswith("utf-16")
+        self._wide = io.TextIOWrapper(data, self._encoding, errors="replace", newline="") if is_wide else None
+        if not is_wide:
+            data.read(mark)
+        self._sample = self._more(_SAMPLE)
         while not (self._is_whole or b"\n" in self._sample or b"\r" in self._sample) and self._has_room():
             self._sample += self._more(len(self._sample))
         self._dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
@@ -92,8 +135,8 @@ class TextFile:
         while not (self._is_whole or self._first[0]) and self._has_room():
             self._sample += self._more(len(self._sample))
             self._first = self._first_records()
-        if self._decoder is not None:
-            self.notes.append(f"{self.name} is written in {wide}.")
+        if is_wide:
+            self.notes.append(f"{self.name} is written in UTF-16.")
 
     def _has_room(self) -> bool:
         return len(self._sample) < _LONGEST_HEADER
@@ -141,11 +184,10 @@ class TextFile:
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
         rows, lines = 0, self._dialect.header_lines
         for text, has_quotes in self._blocks():
-            malformed: dict[int, str] = {}
-            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim, malformed)
+            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim)
             if self._tolerant:
-                table = with_empty_rows(table, sorted(malformed)) if malformed else table
-                self.block = BlockRecords(text, self._dialect, rows, lines, malformed)
+                table = _with_empty_rows(table, sorted(self._malformed)) if self._malformed else table
+                self.block = BlockRecords(text, self._dialect, rows, lines, self._malformed)
             rows += table.num_rows
             lines += bytes(text).count(self._dialect.newline) if has_quotes or self._tolerant else table.num_rows
             for batch in table.combine_chunks().to_batches(BATCH_ROWS):
@@ -202,16 +244,17 @@ class TextFile:
             )
 
     def _more(self, size: int) -> bytes:
-        part = self._data.read(size)
+        """The next bytes, in UTF-8 if they are in UTF-16; fewer only at the end."""
+        part = (self._wide or self._data).read(size)
         self._is_whole = len(part) < size
-        return self._widened(part)
+        return part.encode() if isinstance(part, str) else part
 
     def _fill(self, buffer: bytearray, filled: int) -> tuple[bytearray, int]:
         """Read on into what is free of the buffer."""
         free = len(buffer) - filled
         if self._is_whole:
             return buffer, filled
-        if self._decoder is None:
+        if self._wide is None:
             size = self._data.readinto(memoryview(buffer)[filled:])
             self._is_whole = size < free
             return buffer, filled + size
@@ -220,9 +263,6 @@ class TextFile:
             buffer = _enlarged(buffer, filled + 2 * len(part))
         buffer[filled : filled + len(part)] = part
         return buffer, filled + len(part)
-
-    def _widened(self, part: bytes) -> bytes:
-        return part if self._decoder is None else self._decoder.decode(part, self._is_whole).encode()
 
     def _last_end(self, text: bytes | bytearray, size: int) -> int:
         """The end of the last whole record among the first bytes of a text.
@@ -241,9 +281,9 @@ class TextFile:
         """The block in UTF-8. The first block that is not plain ASCII decides what the encoding is."""
         if b"\0" in block:
             raise DataError(f"{self.name} has zero bytes in its text: it is damaged, or not a table.")
-        if block.isascii() or self._decoder is not None:
+        if block.isascii() or self._wide is not None:
             return block
-        if self._encoding is None:
+        if not self._encoding:
             text, self._encoding = decoded(block)
             if self._encoding != "utf-8":
                 self.notes.append(f"{self.name} is not in UTF-8; it is read as {self._encoding}.")
@@ -262,16 +302,15 @@ class TextFile:
         rows: int,
         lines: int,
         verbatim: bool = False,
-        malformed: dict[int, str] | None = None,
     ) -> pa.Table:
-        """The rows of a block; in a tolerant file without those that are `malformed`, by place in the block."""
+        """The rows of a block; in a tolerant file without those that are malformed, by place in the block."""
         from pyarrow import csv
 
         text, has_quotes = block
-        bad: dict[int, str] = {} if malformed is None else malformed
+        bad = self._malformed = dict[int, str]()
 
         def pass_over(row: Any) -> str:
-            bad[row.number - 1] = length_reason(row.actual_columns, row.expected_columns)
+            bad[row.number - 1] = f"the line has {_cells(row.actual_columns)}, the header has {row.expected_columns}"
             return "skip"
 
         handler = pass_over if self._tolerant else None
@@ -308,11 +347,11 @@ class TextFile:
     def _translated(self, error: Exception, block: bytes, rows: int, lines: int) -> DataError:
         """The error in words that help: the line of a record that is too short or long, the row and text of a cell."""
         message = str(error)
-        if found := WRONG_LENGTH.search(message):
+        if found := _WRONG_LENGTH.search(message):
             row, allowed, given = (int(number) for number in found.groups())
-            line = lines + line_of_record(block, self._dialect.mask_quoted(block), row)
+            ((line, _),) = BlockRecords(block, self._dialect, rows, lines, {}).written([row - 1])
             return DataError(
-                f"{self.name}: line {line} has {given} {'cell' if given == 1 else 'cells'}, the header has {allowed}. "
+                f"{self.name}: line {line} has {_cells(given)}, the header has {allowed}. "
                 f"Correct the line, or put cells that hold {self._dialect.delimiter!r} into quotes."
             )
         if found := _WRONG_CELL.search(message):
@@ -320,6 +359,19 @@ class TextFile:
             where = f"column {self.names[int(place)]!r}, row {rows + int(record)}"
             return CellTypeError(f"{self.name}: {where}: {shortened(reason)} for {kind}.")
         return DataError(f"{self.name} cannot be read as a table: {first_line(error)}.")
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell" if count == 1 else f"{count} cells"
+
+
+def _with_empty_rows(table: pa.Table, places: Sequence[int]) -> pa.Table:
+    """The table with rows of missing cells put in, so that they stand at these places (ascending)."""
+    n_rows = table.num_rows + len(places)
+    is_row = np.ones(n_rows, dtype=bool)
+    is_row[list(places)] = False
+    source = np.where(is_row, np.cumsum(is_row) - 1, 0)
+    return table.take(pa.array(source, mask=~is_row))
 
 
 def _check_points(name: str, column: pa.Array, doubtful: set[str]) -> None:
@@ -342,13 +394,13 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     return buffer
 
 
-def _announced_encoding(head: bytes) -> tuple[str | None, int]:
-    """The encoding that the first bytes announce (None if they do not), and the length of their byte order mark."""
-    for mark, encoding in _BOMS.items():
+def _announced_encoding(head: bytes) -> tuple[str, int]:
+    """The encoding that the first bytes announce (empty if they do not), and the length of their byte order mark."""
+    for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding, len(mark)
     # Latin text in two bytes per letter has every other byte 0, with or without a mark.
     for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
         if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
             return encoding, 0
-    return None, 0
+    return "", 0

@@ -227,12 +227,9 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) 
     return pa.chunked_array([pa.array(found.read.values)])
 
 
-def rows_per_day(column: pa.ChunkedArray, name: str, date_order: str | None = None) -> DayCounts | None:
-    """Rows per day of a time column; None where it holds numbers, which name no day."""
-    kind = kind_of_type(column.type)
-    if kind == "category":
-        column = moments_of_text(column, name, date_order)
-    elif kind != "date" or pa.types.is_time(column.type):
+def rows_per_day(column: pa.ChunkedArray) -> DayCounts | None:
+    """Rows per day of a column of moments; None where it holds numbers, which name no day."""
+    if kind_of_type(column.type) != "date" or pa.types.is_time(column.type):
         return None
     moments = cells.read(column, "date").values
     return DayCounts.of(moments[~np.isnat(moments)].astype("M8[D]").astype(np.int64))

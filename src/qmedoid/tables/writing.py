@@ -19,7 +19,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import as_text, is_text
+from qmedoid.tables.cells import as_text
 from qmedoid.tables.encode import read_column
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.source import Origin, find_files, open_table
@@ -138,8 +138,8 @@ def _csv(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) 
 
     names = [name if name in exempt else _safe_text(name) for name in schema.names]
     types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
-    written = pa.schema(list(zip(names, types, strict=True)))
-    guarded = [is_text(kind) and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
+    written, texts = pa.schema(list(zip(names, types, strict=True))), (pa.string(), pa.large_string())
+    guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
 
     def write(batch: pa.RecordBatch) -> None:
         columns = [
@@ -302,14 +302,11 @@ def _scattered(places: Flags, texts: pa.Array) -> pa.Array:
 
 
 @contextmanager
-def bad_rows_sink(where: str | None, *, safe_csv: bool) -> Iterator[Callable[[pa.Array, Origin, pa.RecordBatch], None]]:
-    """Write bad rows as they were, lines of a text, or else all cells as JSON, atomically; nowhere if there is no file.
+def bad_rows_sink(where: str, *, safe_csv: bool) -> Iterator[Callable[[pa.Array, Origin, pa.RecordBatch], None]]:
+    """Write bad rows as they were, lines of a text, or else all cells as JSON, atomically.
 
     What is given takes the reasons about a batch, where it comes from, and its records.
     """
-    if where is None:
-        yield lambda *_: None
-        return
     with open_sink(where, _SCHEMA, safe_csv=safe_csv) as write:
 
         def set_aside(bad: pa.Array, origin: Origin, records: pa.RecordBatch) -> None:

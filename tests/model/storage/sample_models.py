@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import EvidencePart, Group, Terms
+from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.rare.geometry import RareGeometry

@@ -249,11 +249,12 @@ def test_concurrent_writers_of_one_target_leave_one_complete_file(target):
         except BaseException as error:
             errors.append(error)
 
+    target.write_bytes(b"o" * 5000)
     writers = [threading.Thread(target=write, args=(letter,)) for letter in (b"a", b"b", b"c", b"d")]
     for writer in writers:
         writer.start()
-    for writer in writers:
-        writer.join()
+    while any(writer.is_alive() for writer in writers):
+        assert (content := target.read_bytes()) == content[:1] * 5000  # nor does a reader see half a file
     assert not errors
     assert names(target.parent) == ["out.csv"]
     content = target.read_bytes()

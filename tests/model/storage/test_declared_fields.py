@@ -8,7 +8,7 @@ from sample_models import all_models
 from qmedoid.model.model import Model
 from qmedoid.model.storage.forms import packed_fields, read, stored_fields, write
 from qmedoid.model.storage.strict import parsed, written
-from qmedoid.schema import RefusedError, Values, part_bounds
+from qmedoid.schema import RefusedError, Values
 
 MODELS = all_models()
 # One of every method, encoding, read-out and summary.
@@ -145,8 +145,8 @@ def spoilt_contents(model, described, arrays):
             parts = {path: spec}
             if holds == "packed":
                 parts = {f"{path}.{name}".rstrip("."): own for name, (_, own) in packed_fields(of, spec).items()}
-                if not spec.like:
-                    parts[f"{path}.offsets"] = part_bounds("n", "total", shortest=spec.shortest, fewest=spec.fewest)
+                if isinstance(spec.bounds, Values):
+                    parts[f"{path}.offsets"] = spec.bounds
             for name, own in parts.items():
                 for array in wrong_arrays(own, arrays[name]):
                     yield name, described, arrays | {name: array}

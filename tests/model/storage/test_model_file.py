@@ -21,8 +21,7 @@ from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Terms
+from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.part import Backends
@@ -162,10 +161,10 @@ def test_loading_takes_milliseconds_and_needs_neither_qiskit_nor_scikit_learn(tm
 
 
 def test_circuits_without_qiskit_are_refused_before_anything_is_written(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("qiskit", "qmedoid.quantum.circuits"))]:
+    for name in [name for name in sys.modules if name.startswith(("qiskit", "qmedoid.quantum"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "qiskit", None)
-    with pytest.raises(MissingExtraError, match="needs Qiskit, which is not installed"):
+    with pytest.raises(MissingExtraError, match="needs Qiskit and Aer, which are not both installed"):
         SavedModel(MODELS["selective"]).save(tmp_path / "model", circuits=True)
     assert not (tmp_path / "model").exists()
     save_model(MODELS["selective"], tmp_path / "model")

@@ -24,7 +24,7 @@ from qmedoid.model.storage.checkpoints import CheckpointFolder
 from qmedoid.model.storage.forms import read
 from qmedoid.model.storage.model_file import load_model, save_model
 from qmedoid.model.storage.strict import read_arrays
-from qmedoid.optimize.training import Stopping
+from qmedoid.optimize.minimizers import Stopping
 from qmedoid.schema import RefusedError, Values, part_bounds
 
 MODELS = all_models()

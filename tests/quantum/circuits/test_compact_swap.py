@@ -11,7 +11,7 @@ from qiskit.quantum_info import Statevector
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum.circuits import (
+from qmedoid.quantum import (
     StatevectorSwapTest,
     compact_swap_angles,
     compact_swap_circuit,

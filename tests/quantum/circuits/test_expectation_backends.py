@@ -16,7 +16,7 @@ from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import exact_expectations
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
-from qmedoid.quantum.circuits import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
+from qmedoid.quantum import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
 from qmedoid.quantum.circuits.backends import z_strings
 
 
@@ -100,8 +100,6 @@ def test_rewritten_templates_find_the_parameters_of_every_row(machine, level):
     drawn = backend(ansatz, rotations, inputs, np.eye(8))
     want = exact_expectations(ansatz, rotations, inputs, np.eye(8))
     np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
-    kept = [*range(9), *range(12, 16)] if level == 3 else list(range(16))
-    assert backend._templates.get(ansatz, None).columns.tolist() == kept
 
 
 def test_pass_managers_that_add_parameters_are_refused():

@@ -27,8 +27,7 @@ from qmedoid import (
 )
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum.circuit_export import CircuitRecord, export_circuit
-from qmedoid.quantum.circuits.export import qasm2_text, qasm_text, qpy_bytes
+from qmedoid.quantum import export_circuit, qasm2_text, qasm_text, qpy_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::qiskit.exceptions.ExperimentalWarning")
 
@@ -155,7 +154,7 @@ def fitted(request):
     estimator, n_classes = CASES[request.param]
     X, y = table_of(n_classes)
     estimator.fit(X, y)
-    return estimator, SavedModel(estimator.model_), X
+    return estimator, SavedModel(estimator.table_model()), X
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -226,9 +225,7 @@ def test_file_alone_gives_the_probabilities_of_models_of_any_kind(name):
         assert decided.by_circuit.all()
         expected = model.decision.probabilities(decided.scores)[0]
         for form in FORMS:
-            circuit, description = read(
-                written(export_circuit(model, "variational", CircuitRecord(columns)), form), form
-            )
+            circuit, description = read(written(export_circuit(model, "variational", columns), form), form)
             # A model in single precision is itself known to some 1e-6 only; its file is exact.
             error = 1e-12 if trained.network.precision == "float64" else 1e-4
             np.testing.assert_allclose(probabilities_alone(circuit, description), expected, rtol=0, atol=error)
@@ -236,7 +233,7 @@ def test_file_alone_gives_the_probabilities_of_models_of_any_kind(name):
 
 def test_models_of_every_kind_are_among_them():
     described = [
-        export_circuit(model, "variational", CircuitRecord(random_records(model, 1)[0])).metadata["qmedoid"]
+        export_circuit(model, "variational", random_records(model, 1)[0]).metadata["qmedoid"]
         for name, model in with_circuit()
         if "float32" not in name and name not in ("all pairs", "direct")
     ]
@@ -251,13 +248,13 @@ def test_record_that_the_method_decides_is_noted():
     model = MODELS["selective"]
     below = replace(model, refinement=replace(model.refinement, refine_below=-1e9))
     with pytest.warns(QMedoidWarning, match="The circuit does not decide this record, nearest does"):
-        circuit = export_circuit(below, "variational", CircuitRecord(random_records(below, 1)[0]))
+        circuit = export_circuit(below, "variational", random_records(below, 1)[0])
     assert circuit.metadata["qmedoid"]["method"]["decides"] is False
 
 
 def test_single_precision_is_noted():
     with pytest.warns(QMedoidWarning, match="computes its circuit in float32"):
-        export_circuit(MODELS["float32"], record=CircuitRecord(random_records(MODELS["float32"], 1)[0]))
+        export_circuit(MODELS["float32"], record=random_records(MODELS["float32"], 1)[0])
 
 
 def test_angles_near_multiples_of_pi_keep_their_digits():
@@ -269,7 +266,7 @@ def test_angles_near_multiples_of_pi_keep_their_digits():
     theta = model.circuit.theta.copy()
     theta[: network.sizes[0]] = near
     turned = replace(model, parts=(replace(model.circuit, theta=theta),))
-    circuit = export_circuit(turned, record=CircuitRecord(random_records(turned, 1)[0]))
+    circuit = export_circuit(turned, record=random_records(turned, 1)[0])
     for form in FORMS:
         again, description = read(written(circuit, form), form)
         angles = [float(one.operation.params[0]) for one in again.data if one.operation.params]
@@ -280,7 +277,7 @@ def test_angles_near_multiples_of_pi_keep_their_digits():
 @pytest.mark.parametrize("label", ["new\nline", "U+2028 \u2028", 'quote " and // comment */', "日本", "\x00"])
 def test_class_of_any_name_stays_in_its_line(label):
     model = replace(MODELS["circuit"], decision=replace(MODELS["circuit"].decision, classes=("no", label)))
-    circuit = export_circuit(model, record=CircuitRecord(random_records(model, 1)[0]))
+    circuit = export_circuit(model, record=random_records(model, 1)[0])
     for form in FORMS:
         again, description = read(written(circuit, form), form)
         assert description["classes"] == ["no", label]
@@ -299,9 +296,7 @@ def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
     x = method.rows.to_points(np.column_stack(columns))
     for place in (0, len(method.rows.numbers) - 1):
         row = int(method.rows.numbers[place])
-        circuit, description = read(
-            written(export_circuit(model, which, CircuitRecord(columns), medoid=row), form), form
-        )
+        circuit, description = read(written(export_circuit(model, which, columns, medoid=row), form), form)
         assert description["kind"] == which
         s, distance = distance_alone(circuit, description)
         closed = compact_swap_test(x, method.rows.points[place])
@@ -316,7 +311,7 @@ def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
 
 def test_distance_in_a_file_is_the_one_that_an_explanation_shows():
     X, y = table_of(2)
-    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).model_)
+    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).table_model())
     for medoid in saved.explain(X, 4)["medoids"]:
         circuit = saved.circuit(X, 4, which="swap-test", medoid=medoid["training_row"])
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
@@ -334,7 +329,7 @@ def test_small_overlaps_are_known_to_an_absolute_error():
     for step in (1e-3, 1e-6, 1e-9):
         moved = replace(method, medoids=np.vstack([x + step, method.medoids[1:]]))
         near = replace(model, parts=(moved,))
-        circuit = export_circuit(near, "swap-test", CircuitRecord(columns), medoid=int(method.rows.numbers[0]))
+        circuit = export_circuit(near, "swap-test", columns, medoid=int(method.rows.numbers[0]))
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
         expected = circuit.metadata["qmedoid"]["expected"]
         assert s == pytest.approx(expected["overlap"], rel=0, abs=S_ERROR)
@@ -363,14 +358,14 @@ def test_openqasm_2_needs_a_record():
 
 
 def test_openqasm_2_knows_only_the_gates_of_these_circuits():
-    circuit = export_circuit(MODELS["circuit"], record=CircuitRecord(random_records(MODELS["circuit"], 1)[0]))
+    circuit = export_circuit(MODELS["circuit"], record=random_records(MODELS["circuit"], 1)[0])
     circuit.delay(10, 0)
     with pytest.raises(ParameterError, match="'delay' has no form in OpenQASM 2"):
         qasm2_text(circuit)
 
 
 def test_wrong_requests_say_what_to_ask_for():
-    record = CircuitRecord(random_records(MODELS["nearest"], 1)[0])
+    record = random_records(MODELS["nearest"], 1)[0]
     rows = MODELS["nearest"].medoids.numbers
     asked = [
         (MODELS["nearest"], ("variational",), {}, "no trained circuit, nearest decides: use --which swap-test"),
@@ -397,12 +392,12 @@ def test_zero_vector_has_no_circuit():
     zero = replace(model.parts[0], medoids=np.zeros_like(model.parts[0].medoids))
     model = replace(model, parts=(zero,))
     with pytest.raises(DataError, match=r"zero vector in the space of the distances.*the norm of the other"):
-        export_circuit(model, "swap-test", CircuitRecord(random_records(model, 1)[0]), medoid=int(zero.rows.numbers[0]))
+        export_circuit(model, "swap-test", random_records(model, 1)[0], medoid=int(zero.rows.numbers[0]))
 
 
 def test_row_of_a_table_may_count_from_the_end():
     X, y = table_of(2)
-    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).model_)
+    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).table_model())
     assert saved.circuit(X, -1) == saved.circuit(X, len(X) - 1)
     assert saved.circuit(X, -1).metadata["qmedoid"]["row"] == len(X) - 1
     with pytest.raises(DataError, match="There is no row 90: the table has 90 rows"):

@@ -9,7 +9,7 @@ from qiskit.quantum_info import Statevector
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum.circuits import interference_angles, interference_circuit, interference_template
+from qmedoid.quantum import interference_angles, interference_circuit, interference_template
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named, shape_of
 
 

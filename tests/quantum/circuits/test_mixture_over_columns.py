@@ -9,7 +9,7 @@ from qiskit import QuantumCircuit
 from qiskit.quantum_info import DensityMatrix, Statevector, partial_trace
 
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum.circuits import compact_swap_circuit
+from qmedoid.quantum import compact_swap_circuit
 
 # Of a probability from 1/2 to 1 that is a sum of up to 128 squares: about 16 roundings of 2.2e-16. How a processor
 # sums decides how many of them add up; with kernels of OpenBLAS for old ones 1.1e-15 was seen.

@@ -21,7 +21,7 @@ from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import ExpectationFunction, Network
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
-from qmedoid.quantum.circuits import SamplerExpectations, StatevectorExpectations, variational_circuit
+from qmedoid.quantum import SamplerExpectations, StatevectorExpectations, variational_circuit
 
 
 def random_case(ansatz, seed=0, rows=2):

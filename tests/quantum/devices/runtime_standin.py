@@ -17,8 +17,7 @@ from qiskit.primitives import BitArray, DataBin, PrimitiveResult, SamplerPub, Sa
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit_aer.noise import NoiseModel
 
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.devices.simulators import BlockSampler
+from qmedoid.quantum import BlockSampler, Device
 
 
 class StandinError(RuntimeError):
@@ -167,6 +166,6 @@ class StandinSampler:
 
 
 def standin_device(service: StandinService, *, on_submitted: Any = None, day: int = 1, **settings: Any) -> Device:
-    """A device of the stand-in, as `qmedoid.quantum.devices.as_device` makes one of the service."""
+    """A device of the stand-in, as `qmedoid.quantum.as_device` makes one of the service."""
     backend = StandinBackend(service, day=day)
     return Device(backend, sampler=StandinSampler(backend, on_submitted), **settings)

@@ -9,15 +9,15 @@ pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ib
 from qiskit.circuit import Measure, Parameter
 from qiskit.circuit.library import CZGate, RZGate, SXdgGate, SXGate, XGate
 from qiskit.transpiler import InstructionProperties, Target
-from qiskit_aer.noise import NoiseModel
 from qiskit_ibm_runtime import fake_provider as fakes
+from tests.quantum.counts import chances_of
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.overlap import pair_overlaps
+from qmedoid.quantum import Device
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
-from qmedoid.quantum.devices import BlockSampler, Device, Limits
 from qmedoid.quantum.devices import packs as packing
-from qmedoid.quantum.devices.quality import Quality
+from qmedoid.quantum.devices.quality import LIMITS, Quality
 from qmedoid.quantum.devices.sampling import CircuitBatch
 
 INTERFERENCE = form_named("interference")
@@ -25,7 +25,7 @@ INTERFERENCE = form_named("interference")
 
 @pytest.fixture(scope="module")
 def guadalupe():
-    return Device(fakes.FakeGuadalupeV2(), n_attempts=2)
+    return Device(fakes.FakeGuadalupeV2())
 
 
 def vectors(rng, n, d, width):
@@ -34,32 +34,24 @@ def vectors(rng, n, d, width):
     return np.pad(rows, ((0, 0), (0, width - d)))
 
 
-def shares(batch, noise=None):
-    """Probability that each copy reads 1, shape (circuits, copies)."""
-    found = np.full((len(batch.angles), batch.pack.n_copies), np.nan)
-    circuit, angles, _ = batch.pub
-    sampler = BlockSampler(NoiseModel() if noise is None else noise, seed=0)
-    for (clbit,), probabilities in sampler.block_probabilities(circuit, angles):
-        found[:, clbit] = probabilities[:, 1]
-    return found
-
-
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("d", [1, 2, 3, 8])
 @pytest.mark.parametrize("on_device", [False, True])
 def test_packed_copies_read_what_the_template_reads(guadalupe, form, d, on_device):
     device = guadalupe if on_device else Device(n_qubits=20)
     pack = device.pack(form, d, 5)
-    assert pack.n_copies >= 2
+    assert pack.n_copies >= (1 if form.name == "compact_swap" and d == 8 else 2)
     width, rng = 2 ** (d - 1).bit_length(), np.random.default_rng(d)
     left, right = (vectors(rng, 4 * pack.n_copies, d, width) for _ in range(2))
     batch = CircuitBatch(pack, form.angles(left, right).reshape(4, -1), 1)
     chances = form.chance(pair_overlaps(left, right)).reshape(4, -1)
-    np.testing.assert_allclose(shares(batch), chances, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(chances_of(Device(), batch), chances, rtol=0, atol=1e-12)
     # Each copy reads what it reads alone: others do not reach it.
     alone = batch.angles.copy()
     alone[:, pack.n_angles :] = 0.3
-    np.testing.assert_allclose(shares(CircuitBatch(pack, alone, 1))[:, 0], chances[:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        chances_of(Device(), CircuitBatch(pack, alone, 1))[:, 0], chances[:, 0], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -100,12 +92,8 @@ def test_the_best_places_come_first(guadalupe):
 def test_reported_errors_tell_about_how_much_noise_leaves(guadalupe, d):
     pack = guadalupe.pack(INTERFERENCE, d, 2)
     rows = vectors(np.random.default_rng(0), 2 * 20, d, d)
-    equal, opposite = (
-        shares(CircuitBatch(pack, INTERFERENCE.angles(rows, sign * rows).reshape(20, -1), 1), guadalupe.backend).mean(
-            axis=0
-        )
-        for sign in (1.0, -1.0)
-    )
+    batches = [CircuitBatch(pack, INTERFERENCE.angles(rows, sign * rows).reshape(20, -1), 1) for sign in (1.0, -1.0)]
+    equal, opposite = (chances_of(guadalupe, batch).mean(axis=0) for batch in batches)
     np.testing.assert_allclose(opposite - equal, pack.shrink, atol=0.03)
 
 
@@ -134,33 +122,35 @@ class RowOfQubits:
 
 def test_bad_qubits_and_couplers_are_left_out():
     target = line_target([0.01, 0.5, 0.01, 0.02, 0.03, 0.01], [0.01, 0.01, 1.0, 0.01, 0.01])
-    quality = Quality(target, Limits())
+    quality = Quality(target, LIMITS)
     assert quality.qubits == (0, 2, 5, 3, 4)
     assert set(quality.couplers) == {(3, 4), (4, 5)}  # 1 is bad to read, and 2 with 3 is broken
-    device = Device(RowOfQubits(target), n_attempts=1)
+    device = Device(RowOfQubits(target))
     assert device.pack(INTERFERENCE, 1, 9).qubits == ((0,), (2,), (5,), (3,), (4,))
     assert [set(place) for place in device.pack(INTERFERENCE, 2, 9).qubits] == [{4, 5}]
     assert {*device.pack(INTERFERENCE, 4, 9).qubits[0]} == {3, 4, 5}
-    with pytest.raises(ParameterError, match=r"no place within the limits .* 4 coupled qubits, of 5 usable"):
+    with pytest.raises(
+        ParameterError, match=r"no place for a circuit of 8 columns, which takes 4 coupled qubits: 5 of its 6 are"
+    ):
         device.pack(INTERFERENCE, 8, 1)
-    strict = Device(RowOfQubits(target), limits=Limits(readout=0.015), n_attempts=1)
+    strict = Device(RowOfQubits(target), limits={"readout": 0.015})
     assert strict.pack(INTERFERENCE, 1, 9).qubits == ((0,), (2,), (5,))
-    with pytest.raises(ParameterError, match="no place within the limits"):
+    with pytest.raises(ParameterError, match="no place for a circuit"):
         strict.pack(INTERFERENCE, 2, 1)
 
 
 @pytest.mark.parametrize("error", [float("nan"), float("inf"), 1.0])
 def test_errors_that_are_no_numbers_count_as_broken(error):
-    quality = Quality(line_target([0.01, error, 0.01], [0.01, 0.01]), Limits())
+    quality = Quality(line_target([0.01, error, 0.01], [0.01, 0.01]), LIMITS)
     assert quality.qubits == (0, 2)
     assert quality.couplers == {}
-    assert Quality(line_target([0.01] * 3, [error, 0.01]), Limits()).couplers == {(1, 2): 0.01}
+    assert Quality(line_target([0.01] * 3, [error, 0.01]), LIMITS).couplers == {(1, 2): 0.01}
 
 
 def test_errors_that_are_not_reported_are_taken_as_small():
     target = line_target([None, 0.01], [None])
-    assert Quality(target, Limits()).qubits == (0, 1)
-    assert set(Quality(target, Limits()).couplers) == {(0, 1)}
+    assert Quality(target, LIMITS).qubits == (0, 1)
+    assert set(Quality(target, LIMITS).couplers) == {(0, 1)}
 
 
 def test_rotations_count_whatever_a_device_calls_them():
@@ -168,22 +158,16 @@ def test_rotations_count_whatever_a_device_calls_them():
     for operation, errors in ((SXdgGate(), (1e-4, 0.02, 2e-4)), (RZGate(Parameter("angle")), (0.0, 0.0, 0.5))):
         target.add_instruction(operation, {(q,): InstructionProperties(error=e) for q, e in enumerate(errors)})
     target.add_instruction(Measure(), {(q,): InstructionProperties(error=0.01) for q in range(3)})
-    assert Quality(target, Limits()).qubits == (0, 2)
-    pack = Device(RowOfQubits(target), n_attempts=1).pack(INTERFERENCE, 1, 9)
+    assert Quality(target, LIMITS).qubits == (0, 2)
+    pack = Device(RowOfQubits(target)).pack(INTERFERENCE, 1, 9)
     assert pack.qubits == ((0,), (2,))
     assert {*pack.circuit.count_ops()} == {"rz", "sxdg", "measure"}
 
 
 def test_device_without_a_usable_qubit_says_so():
-    device = Device(RowOfQubits(line_target([0.3, 0.2], [0.01])), n_attempts=1)
-    with pytest.raises(ParameterError, match=r"None of the 2 qubits .*\(readout 0\.1, .*larger limits: Device"):
+    device = Device(RowOfQubits(line_target([0.3, 0.2], [0.01])))
+    with pytest.raises(ParameterError, match=r"0 of its 2 are within the limits .*\(readout 0\.1, .*limits="):
         device.pack(INTERFERENCE, 1, 1)
-
-
-@pytest.mark.parametrize(("name", "value"), [("readout", 0.0), ("coupler", 1.5), ("one_qubit", -0.1)])
-def test_limits_that_cannot_be_are_refused(name, value):
-    with pytest.raises(ParameterError, match=name):
-        Limits(**{name: value})
 
 
 class CountedManagers:
@@ -203,21 +187,21 @@ class CountedManagers:
 
 def test_a_shape_is_transpiled_once(monkeypatch):
     counted = CountedManagers(monkeypatch)
-    device = Device(fakes.FakeNairobiV2(), n_attempts=3)
+    device = Device(fakes.FakeNairobiV2())
     device.pack(INTERFERENCE, 3, 1)
-    assert counted.names == ["interference"] * 6 + ["1 x interference"]
+    assert counted.names == ["interference"] * 20 + ["1 x interference"]
     for n_features, n_copies in ((3, 1), (4, 1), (4, 1)):
         device.pack(INTERFERENCE, n_features, n_copies)
-    assert len(counted.names) == 7
+    assert len(counted.names) == 21
     device.pack(INTERFERENCE, 4, 2)  # the same routes, put together anew
-    assert counted.names[7:] == ["2 x interference"]
+    assert counted.names[21:] == ["2 x interference"]
     device.pack(INTERFERENCE, 1, 100)  # one qubit needs no route
-    assert counted.names[8:] == ["7 x interference"]
+    assert counted.names[22:] == ["7 x interference"]
 
 
 def test_no_more_qubits_than_allowed():
     for backend in (None, fakes.FakeNairobiV2()):
-        device = Device(backend, n_qubits=5, n_attempts=1)
+        device = Device(backend, n_qubits=5)
         assert device.pack(INTERFERENCE, 1, 100).n_copies == 5
         assert device.pack(INTERFERENCE, 2, 100).n_copies == 2
         with pytest.raises(ParameterError, match=r"takes 6 qubits, and n_qubits=5 are allowed"):
@@ -235,6 +219,6 @@ def test_two_qubit_gates_on_a_large_device():
 
 
 def test_the_same_seed_chooses_the_same_circuits():
-    found = [Device(fakes.FakeNairobiV2(), seed=seed, n_attempts=1).pack(INTERFERENCE, 4, 2) for seed in (5, 5)]
+    found = [Device(fakes.FakeNairobiV2(), seed=seed).pack(INTERFERENCE, 4, 2) for seed in (5, 5)]
     assert found[0].sha256 == found[1].sha256
     assert found[0].qubits == found[1].qubits

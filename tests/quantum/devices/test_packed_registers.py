@@ -7,13 +7,14 @@ pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qme
 
 from qiskit.primitives import BitArray, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
+from tests.quantum.counts import chances_of, run
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.devices import Device
+from qmedoid.quantum import Device
 from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
-from qmedoid.quantum.devices.sampling import CircuitBatch, count_ones, count_states, state_counts
+from qmedoid.quantum.devices.sampling import CircuitBatch, counted, state_counts
 
 GENERIC = GenericBackendV2(8, seed=3, noise_info=True)
 
@@ -35,7 +36,7 @@ def test_packed_copies_have_the_states_of_the_simulator(n_qubits, n_inputs):
     pack = Device(n_qubits=10).trained_pack(ansatz, rotations, 3)
     assert (pack.n_copies, pack.n_angles, pack.n_bits) == (3, n_inputs, n_qubits)
     inputs = np.random.default_rng(1).normal(size=(4 * 3, n_inputs))
-    found = Device().chances(CircuitBatch(pack, inputs.reshape(4, -1), 1))
+    found = chances_of(Device(), CircuitBatch(pack, inputs.reshape(4, -1), 1))
     expected = exact(ansatz, rotations, inputs).reshape(4, 3, -1)
     np.testing.assert_allclose(found, expected[..., 1] if n_qubits == 1 else expected, rtol=0, atol=1e-12)
 
@@ -43,13 +44,13 @@ def test_packed_copies_have_the_states_of_the_simulator(n_qubits, n_inputs):
 @pytest.mark.parametrize("n_copies", [1, 2])
 def test_copies_on_a_device_compute_the_same_without_its_noise(n_copies):
     ansatz, rotations = circuit(3, 2)
-    device = Device(GENERIC, n_attempts=1)
+    device = Device(GENERIC)
     pack = device.trained_pack(ansatz, rotations, n_copies)
     assert pack.n_copies == n_copies
     assert len({qubit for place in pack.qubits for qubit in place}) == 3 * n_copies
     assert (pack.shrink < 1.0).all()
     inputs = np.random.default_rng(2).normal(size=(5 * n_copies, 2))
-    found = Device().chances(CircuitBatch(pack, inputs.reshape(5, -1), 1)).reshape(-1, 8)
+    found = chances_of(Device(), CircuitBatch(pack, inputs.reshape(5, -1), 1)).reshape(-1, 8)
     np.testing.assert_allclose(found, exact(ansatz, rotations, inputs), rtol=0, atol=1e-12)
 
 
@@ -59,9 +60,9 @@ def test_counts_are_drawn_from_the_chances_of_a_copy():
     batch = CircuitBatch(
         device.trained_pack(ansatz, rotations, 3), np.random.default_rng(3).normal(size=(2, 6)), 20_000
     )
-    (counts,) = device.run([batch])
+    (counts,) = run(device, [batch])
     assert batch.can_have(counts)
-    chances = device.chances(batch)
+    chances = chances_of(device, batch)
     scores = (counts - 20_000 * chances) / np.sqrt(20_000 * chances * (1.0 - chances))
     assert np.abs(scores).max() < 4.5
 
@@ -70,19 +71,19 @@ def test_any_sampler_counts_states_in_the_same_order():
     ansatz, rotations = circuit(2, 1)
     device = Device(sampler=StatevectorSampler(seed=np.random.default_rng(0)), n_qubits=4)
     batch = CircuitBatch(device.trained_pack(ansatz, rotations, 2), np.array([[0.4, -1.0]]), 40_000)
-    (counts,) = device.run([batch])
-    np.testing.assert_allclose(counts / 40_000, Device().chances(batch), atol=0.015)
+    (counts,) = run(device, [batch])
+    np.testing.assert_allclose(counts / 40_000, chances_of(Device(), batch), atol=0.015)
 
 
 def test_states_are_counted_bit_by_bit():
     rng = np.random.default_rng(4)
     bits = rng.integers(2, size=(3, 50, 12)).astype(bool)
     outcome = BitArray.from_bool_array(bits, order="little")
-    counts = count_states(outcome, 3)
+    counts = counted(outcome, 3)
     for circuit_, part in np.ndindex(3, 4):
         own = bits[circuit_, :, 3 * part : 3 * part + 3] @ [1, 2, 4]
         np.testing.assert_array_equal(counts[circuit_, part], np.bincount(own, minlength=8))
-    ones = count_ones(outcome)
+    ones = counted(outcome, 1)
     np.testing.assert_array_equal(counts[..., 1::2].sum(axis=-1), ones[:, ::3])
     np.testing.assert_array_equal(state_counts(ones, 50)[..., 1], ones)
     assert (state_counts(ones, 50).sum(axis=-1) == 50).all()
@@ -100,7 +101,7 @@ def test_counts_that_cannot_be_are_noticed():
 
 def test_packed_registers_come_back_from_bytes():
     ansatz, rotations = circuit(2, 3)
-    for device in (Device(n_qubits=6), Device(GENERIC, n_qubits=6, n_attempts=1)):
+    for device in (Device(n_qubits=6), Device(GENERIC, n_qubits=6)):
         pack = device.trained_pack(ansatz, rotations, 3)
         found = pack_from_bytes(pack_to_bytes(pack))
         assert (found.n_bits, found.sha256) == (2, pack.sha256)

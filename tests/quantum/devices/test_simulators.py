@@ -20,8 +20,8 @@ from qiskit_ibm_runtime.fake_provider import FakeSherbrooke, FakeTorino
 from scipy.stats import chisquare
 
 from qmedoid.exceptions import ParameterError, QMedoidWarning
+from qmedoid.quantum import BlockSampler
 from qmedoid.quantum.devices.blocks import MAX_QUBITS, device_noise
-from qmedoid.quantum.devices.simulators import BlockSampler
 
 DEVICES = {"torino": FakeTorino, "sherbrooke": FakeSherbrooke}
 IDEAL = NoiseModel()

@@ -9,10 +9,9 @@ from toy_deciders import by_mean_square, toy_plan, toy_table
 
 from qmedoid import compact_swap_test
 from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.quantum import Device, MeasurementSettings, make_plan
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement import MeasurementSettings, make_plan
-from qmedoid.quantum.measurement.recorder import Answers, Call, Decided, Recorder
+from qmedoid.quantum.measurement.recorder import Answers, Decided, Recorder
 from qmedoid.quantum.measurement.recorder import tests_of as distinct_tests
 
 INTERFERENCE = form_named("interference")
@@ -30,7 +29,7 @@ def answered(calls, form, register):
     """Overlaps of all calls from the exact overlaps of their tests."""
     tests, asked = distinct_tests(calls, form, register)
     values = np.concatenate([np.zeros(0), *(one.overlaps for one in tests), [0.5]])
-    return [one.overlap(values) for one in asked]
+    return [call.overlap(values) for call in asked]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -40,14 +39,14 @@ def test_answers_are_those_of_the_closed_form(form, register, d):
     rng = np.random.default_rng(d)
     X, Y = rows_with_zeros(rng, 9, d), rows_with_zeros(rng, 7, d)
     Y[1], Y[2] = X[3], -X[4]  # overlaps 0 and 1
-    calls = [Call(X, Y), Call(X[:1], Y[:1]), Call(X[2:5], Y[1:2])]
+    calls = [(X, Y), (X[:1], Y[:1]), (X[2:5], Y[1:2])]
     for call, overlap in zip(calls, answered(calls, form, register), strict=True):
         np.testing.assert_allclose(overlap, compact_swap_test(*call).overlap, rtol=0, atol=1e-12)
 
 
 def test_calls_of_different_widths_are_answered_by_their_own_tests():
     rng = np.random.default_rng(3)
-    calls = [Call(rng.normal(size=(4, d)), rng.normal(size=(3, d))) for d in (5, 1, 2, 8, 3, 1)]
+    calls = [(rng.normal(size=(4, d)), rng.normal(size=(3, d))) for d in (5, 1, 2, 8, 3, 1)]
     tests, _ = distinct_tests(calls, INTERFERENCE, "group")
     assert [one.n_features for one in tests] == [1, 2, 4, 8]
     for register in ("column", "group"):
@@ -86,18 +85,18 @@ def test_repeats_are_removed_to_the_last_bit_and_no_further():
     x = np.array([[0.3, 0.0], [0.3, -0.0], [0.3 + 1e-14, 0.0], [0.3, 0.0]])
     y = np.array([[0.7, 0.2]])
     for register in ("column", "group"):
-        (tests,), (asked,) = distinct_tests([Call(x, y)], INTERFERENCE, register)
+        (tests,), (asked,) = distinct_tests([(x, y)], INTERFERENCE, register)
         numbers = asked.test[:, 0, 0]
         assert len(tests) == 2
         assert numbers[0] == numbers[1] == numbers[3] != numbers[2]
     # A column where one entry is zero needs no circuit, whatever the sign of the zero.
-    np.testing.assert_array_equal(distinct_tests([Call(x, y)], INTERFERENCE, "column")[1][0].test[:, 0, 1], -1)
+    np.testing.assert_array_equal(distinct_tests([(x, y)], INTERFERENCE, "column")[1][0].test[:, 0, 1], -1)
 
 
 def test_tests_are_numbered_as_they_are_first_asked_for():
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(6, 2)), rng.normal(size=(3, 2))
-    (tests,), asked = distinct_tests([Call(X[::-1], Y), Call(X, Y)], INTERFERENCE, "column")
+    (tests,), asked = distinct_tests([(X[::-1], Y), (X, Y)], INTERFERENCE, "column")
     np.testing.assert_array_equal(asked[0].test.ravel(), np.arange(36))
     np.testing.assert_array_equal(asked[1].test, asked[0].test[::-1])
     assert len(tests) == 36
@@ -106,7 +105,7 @@ def test_tests_are_numbered_as_they_are_first_asked_for():
 def test_the_same_angles_are_the_same_test_whatever_the_scale():
     X, Y = np.array([[1.0, 2.0]]), np.array([[3.0, 5.0]])
     for register in ("column", "group"):
-        (tests,), _ = distinct_tests([Call(X, Y), Call(4.0 * X, 4.0 * Y)], INTERFERENCE, register)
+        (tests,), _ = distinct_tests([(X, Y), (4.0 * X, 4.0 * Y)], INTERFERENCE, register)
         assert len(tests) == (2 if register == "column" else 1)
 
 
@@ -115,19 +114,20 @@ def test_recorder_answers_in_closed_form_and_keeps_what_it_was_asked():
     rows = np.array([[3.0, 0.0]])
     assert recorder(rows, [[0.0, 4.0]]).distance == 5.0
     rows[:] = 7.0
-    np.testing.assert_array_equal(recorder.calls[0].X, [[3.0, 0.0]])
+    np.testing.assert_array_equal(recorder.asked[0][0], [[3.0, 0.0]])
 
 
 def test_calls_that_were_not_planned_are_refused():
-    calls = [Call(np.array([[1.0]]), np.array([[2.0]])), Call(np.array([[1.0]]), np.array([[3.0]]))]
-    answers = Answers(calls, lambda place: np.array([[0.1 * place]]))
-    answers(*calls[0])
-    for wrong in (calls[0], Call(calls[1].X, np.array([[3.0 + 1e-15]])), Call(calls[1].X, np.array([[3.0], [3.0]]))):
+    asked = [(np.array([[1.0]]), np.array([[2.0]])), (np.array([[1.0]]), np.array([[3.0]]))]
+    tests, calls = distinct_tests(asked, INTERFERENCE, "group")
+    answers = Answers(calls, np.append(tests[0].overlaps, 0.5))
+    answers(*asked[0])
+    for wrong in (asked[0], (asked[1][0], np.array([[3.0 + 1e-15]])), (asked[1][0], np.array([[3.0], [3.0]]))):
         with pytest.raises(ModelError, match="Make a new plan"):
             answers(*wrong)
-    assert answers(*calls[1]).overlap == 0.1
+    assert answers(*asked[1]).overlap == tests[0].overlaps[1]
     with pytest.raises(ModelError, match="Make a new plan"):
-        answers(*calls[1])
+        answers(*asked[1])
 
 
 def test_records_that_change_after_the_plan_are_noticed():
@@ -166,18 +166,19 @@ def test_settings_that_cannot_be_are_refused():
     for settings, message in (
         ({"register": "row"}, "'column', 'group', 'paper'"),
         ({"circuit": "swap"}, "'interference', 'compact_swap'"),
-        ({"shots": 0}, "'shots'"),
+        ({"shots": 0}, "'shots' parameter must be an int from 1 to 1,000,000, or 'auto'"),
         ({"shots": True}, "'shots'"),
         ({"shots": "many"}, "'shots'"),
-        ({"shots": 10**20}, "from 1 to 1,000,000"),
         ({"budget": 0}, "'budget'"),
-        ({"budget": 10**20}, "'budget' parameter must be at most 1,000,000"),
+        ({"budget": "auto"}, "'budget'"),
+        ({"budget": 10**20}, "'budget' parameter must be an int from 1 to 1,000,000"),
+        ({"refine": "never"}, "'device', 'simulated'"),
         ({"draws": 1.5}, "'draws'"),
         ({"circuits_per_job": 0}, "'circuits_per_job'"),
-        ({"calibration_circuits": 5}, "calibration_circuits=6"),
+        ({"calibration_circuits": 5}, "'calibration_circuits' parameter must be an int >= 6"),
         ({"seed": -1}, "'seed'"),
         ({"seed": None}, "'seed'"),
-        ({"calibrate": "no"}, "'calibrate' parameter must be True or False"),
+        ({"calibrate": "no"}, "'calibrate' parameter must be one of True, False"),
     ):
         with pytest.raises(ParameterError, match=message):
             MeasurementSettings(**settings)
@@ -189,12 +190,12 @@ def test_settings_that_cannot_be_are_refused():
 def test_what_is_equal_needs_no_circuit(register):
     X = np.array([[1.0, 2.0, 3.0], [1.0, -2.0, 0.5]])
     Y = np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]])
-    tests, (asked,) = distinct_tests([Call(X, Y)], FORMS["interference"], register)
+    tests, (asked,) = distinct_tests([(X, Y)], FORMS["interference"], register)
     assert np.all(tests[0].overlaps > 0)
     assert asked.overlap(np.append(tests[0].overlaps, 0.5))[0, 0] == 0.0
     np.testing.assert_allclose(
         asked.overlap(np.append(tests[0].overlaps, 0.5)), compact_swap_test(X, Y).overlap, rtol=0, atol=1e-14
     )
     if register == "group":
-        by_paper, _ = distinct_tests([Call(X, Y)], FORMS["interference"], "paper")
+        by_paper, _ = distinct_tests([(X, Y)], FORMS["interference"], "paper")
         assert len(by_paper[0]) == len(tests[0]) + 1

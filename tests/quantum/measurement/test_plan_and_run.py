@@ -10,12 +10,12 @@ pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ib
 from qiskit_aer.noise import NoiseModel
 from qiskit_ibm_runtime import fake_provider
 from scipy.special import chdtrc
-from toy_deciders import by_mean_square, toy_plan, toy_table
+from tests.quantum.counts import run
+from toy_deciders import toy_plan, toy_table
 
-from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.exceptions import ModelError
+from qmedoid.quantum import BlockSampler, Device
 from qmedoid.quantum.circuits.compact_swap import FORMS
-from qmedoid.quantum.devices import BlockSampler, Device
-from qmedoid.quantum.measurement import MeasurementSettings, make_plan
 from qmedoid.quantum.measurement.errors import decided_errors
 from qmedoid.quantum.measurement.recorder import Decided
 
@@ -61,11 +61,11 @@ def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
     assert sum(n for n, _ in circuits) == plan.n_circuits + plan.n_calibration_circuits
     assert sum(n * shots for n, shots in circuits) == plan.n_shots
     per_job = settings.get("circuits_per_job", 100)
-    known_per_job = [sum(len(part.tests) for part in job.parts if (part.tests < 0).all()) for job in plan.jobs]
+    known_per_job = [sum(len(part.tests) for part in job.batches if (part.tests < 0).all()) for job in plan.jobs]
     assert all(job.n_circuits - known <= per_job for job, known in zip(plan.jobs, known_per_job, strict=True))
     assert all(known_per_job) == plan.settings.calibrate
     assert plan.summary()["total_shots"] == plan.n_shots
-    assert [len(raw) for raw in result.raw] == [len(tests) for tests in plan.tests]
+    assert [len(one.raw) for one in result.estimates] == [len(tests) for tests in plan.tests]
 
 
 @pytest.mark.parametrize("circuit", FORMS)
@@ -88,7 +88,7 @@ def test_errors_of_linear_margins_are_those_of_the_formula(circuit):
     of_test = plan.settings.form.slope**2 * chance * (1.0 - chance) / 1000
     z = (X**2).sum(axis=1)[:, None] + (medoids**2).sum(axis=1)
     weights = 2.0 * z / 2  # two medoids of each class
-    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0].asked[0].test[..., 0]], axis=1))
+    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0][2][0].test[..., 0]], axis=1))
     np.testing.assert_allclose(plan.expected_errors.margins, expected, rtol=0.08)
     np.testing.assert_allclose(plan.run().errors.margins, expected, rtol=0.2)
 
@@ -124,39 +124,21 @@ def test_stated_and_expected_errors_are_the_actual_ones_under_noise(manila, n_co
     assert 0.9 < scores < 1.15
 
 
-def test_an_earlier_run_tells_what_noise_leaves_unexplained():
-    backend, table = fake_provider.FakeNairobiV2(), toy_table(0, n=20, n_columns=4, n_medoids=6)
-    device = Device(backend, n_qubits=7, n_attempts=2)
-    earlier = toy_plan(device, table=table, register="group", calibrate=True, calibration_circuits=64).run()
-    assert earlier.lines[0].excess > 0.002
-    settings = MeasurementSettings(register="group", draws=64)
-    changes = []
-    for seed in range(12):
-        own = Device(backend, n_qubits=7, seed=seed)
-        own.packs = device.packs
-        plan = make_plan(by_mean_square(*table), 20, own, settings, calibration=earlier.lines)
-        changes.append(plan.run().margin_errors)
-    actual = np.sqrt(np.mean(np.square(changes)))
-    assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.2)
-    with pytest.raises(ParameterError, match="same model, circuit and register"):
-        make_plan(by_mean_square(*table), 20, device, MeasurementSettings(), calibration=earlier.lines)
-
-
 def test_calibration_undoes_noise_and_says_where_it_does_not(manila):
     table = toy_table(0, n=10)
     raw = toy_plan(manila, table=table, n_qubits=5).run()
     calibrated = toy_plan(manila, table=table, n_qubits=5, calibrate=True).run()
-    assert calibrated.lines[0].used
+    assert calibrated.estimates[0].fitted.used
     assert calibrated.notes == ()
     errors = [result.summary()["overlap_rms_error"] for result in (raw, calibrated, calibrated.without_calibration())]
     assert errors[1] < 0.5 * errors[0]
     assert errors[2] > 2.0 * errors[1]
-    assert raw.lines == (None,)
+    assert raw.estimates[0].fitted is None
     assert any("errors are those of shots alone" in note for note in raw.notes)
     exact = toy_plan(table=table, calibrate=True).run()
-    assert not exact.lines[0].used
+    assert not exact.estimates[0].fitted.used
     assert any("without calibration" in note for note in exact.notes)
-    np.testing.assert_array_equal(exact.estimates[0].overlaps, exact.raw[0])
+    np.testing.assert_array_equal(exact.estimates[0].overlaps, exact.estimates[0].raw)
     assert toy_plan(table=table).run().notes == ()
 
 
@@ -169,7 +151,7 @@ def test_equal_medoids_and_a_single_known_vector_are_calibrated_without_nan(mani
     for values in (
         result.decided.margins,
         result.errors.margins,
-        result.lines[0].covariances,
+        result.estimates[0].fitted.covariances,
         result.estimates[0].errors,
         plan.expected_errors.margins,
     ):
@@ -255,7 +237,7 @@ def test_margins_that_are_further_off_than_stated_are_told():
 
 def test_counts_of_another_plan_are_refused():
     plan, other = toy_plan(), toy_plan(table=toy_table(n=5))
-    counts = [plan.device.run(job.batches, seed=[job.number]) for job in plan.jobs]
+    counts = [run(plan.device, job.batches, seed=[job.number]) for job in plan.jobs]
     assert plan.read_out(counts).kept.all()
     for plans, wrong in (
         (other, counts),

@@ -1,6 +1,5 @@
 """Jobs that fail, are tried again, are kept, and are never run twice."""
 
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,10 +10,9 @@ from qiskit.primitives import StatevectorSampler
 from qiskit_aer.noise import NoiseModel
 from toy_deciders import toy_plan, toy_table
 
-from qmedoid.exceptions import JobError, OutputError, ParameterError
-from qmedoid.quantum.devices import BlockSampler, Device
-from qmedoid.quantum.measurement.packing import Job
-from qmedoid.quantum.measurement.running import run_jobs
+from qmedoid.exceptions import JobError, OutputError
+from qmedoid.quantum import BlockSampler, Device
+from qmedoid.quantum.measurement.jobs import run_jobs
 
 TABLE = toy_table(n=5)
 
@@ -77,20 +75,19 @@ def test_failing_jobs_are_tried_again_with_the_same_counts():
     assert sorted(sent) == [0, 1, 1, 1, 2, 3, 3, 4]
 
 
-@pytest.mark.parametrize("attempts", [1, 2, 3])
-def test_a_job_that_fails_for_good_is_told_after_the_others_have_run(attempts):
+def test_a_job_that_fails_for_good_is_told_after_the_others_have_run():
     device, store, told = Device(n_qubits=3), Memory(), []
     plan = small_plan(device)
     sent = failing(device, {1: 99, 3: 99})
     with pytest.raises(JobError) as caught:
-        run_jobs(plan.jobs, device, store, attempts=attempts, on_job=lambda done, total: told.append((done, total)))
+        run_jobs(plan.jobs, device, store, on_job=lambda done, total: told.append((done, total)))
     assert str(caught.value) == (
-        f"2 of 5 jobs failed {attempts} times; job 1 with ConnectionError: the line is dead. What has finished is "
+        "2 of 5 jobs failed 3 times; job 1 with ConnectionError: the line is dead. What has finished is "
         "kept: the same command goes on from there."
     )
     assert isinstance(caught.value.__cause__, ConnectionError)
     assert sorted(store.kept) == [0, 2, 4]
-    assert [sent.count(number) for number in range(5)] == [1, attempts, 1, attempts, 1]
+    assert [sent.count(number) for number in range(5)] == [1, 3, 1, 3, 1]
     assert told[-1] == (3, 5)
     again = Device(n_qubits=3)
     sent = failing(again, {})
@@ -103,12 +100,6 @@ def test_without_a_store_nothing_is_said_of_one():
     failing(device, {0: 99})
     with pytest.raises(JobError, match=r"the line is dead\.$"):
         small_plan(device).run()
-
-
-@pytest.mark.parametrize("attempts", [0, -1, 1.5, True])
-def test_attempts_that_cannot_be_are_refused(attempts):
-    with pytest.raises(ParameterError, match="'attempts'"):
-        small_plan().run(attempts=attempts)
 
 
 class WrongShots:
@@ -249,26 +240,3 @@ def test_a_generator_of_the_callers_sampler_is_drawn_from_in_order():
         plan = small_plan(Device(sampler=sampler, n_qubits=3))
         found.append(run_jobs(plan.jobs, plan.device))
     assert equal(*found)
-
-
-def test_the_key_of_a_job_is_that_of_its_content():
-    device = Device(n_qubits=3)
-    plan = small_plan(device)
-    job = plan.jobs[0]
-    assert job.key(device) == small_plan().jobs[0].key(Device(n_qubits=3))
-    part = job.parts[0]
-    angles = part.batch.angles.copy()
-    angles[0, 0] = np.nextafter(angles[0, 0], 10.0)
-    others = {
-        "number": replace(job, number=7),
-        "angles": Job(0, (replace(part, batch=replace(part.batch, angles=angles)),)),
-        "shots": Job(0, (replace(part, batch=replace(part.batch, shots=21)),)),
-        "parts": Job(0, (part, part)),
-        "circuit": toy_plan(Device(n_qubits=4), table=TABLE, shots=20, circuits_per_job=4).jobs[0],
-    }
-    keys = {name: other.key(device) for name, other in others.items()}
-    keys["seed"] = job.key(Device(n_qubits=3, seed=1))
-    named = Device(n_qubits=3)
-    named.backend = type("Backend", (), {"name": "another"})()
-    keys["device"] = job.key(named)
-    assert len({job.key(device), *keys.values()}) == len(keys) + 1

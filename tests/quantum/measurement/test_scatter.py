@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
-from qmedoid.quantum.circuits.compact_swap import form_named
-from qmedoid.quantum.measurement.calibration import Readings, estimated, fit_lines
-from qmedoid.quantum.measurement.scatter import directions_of, far_share, joined_directions
-
-FORM = form_named("interference")
+from qmedoid.quantum.measurement.calibration import (
+    Readings,
+    directions_of,
+    drawn_alike,
+    estimated,
+    far_share,
+    fit_lines,
+)
 
 
 def some_directions(rng, n, d=4):
@@ -22,7 +25,8 @@ def of_one_record(rng, n, d=4):
 
 
 def correlation(directions, far):
-    c = directions.likeness()
+    left, right = directions
+    c = (left @ left.T) * (right @ right.T)
     return far * c + (1.0 - far) * c**3
 
 
@@ -30,7 +34,7 @@ def correlation(directions, far):
 def test_draws_have_the_correlations_that_are_stated(far):
     rng = np.random.default_rng(1)
     directions = some_directions(rng, 6)
-    drawn = np.array([directions.draw(rng, far) for _ in range(20_000)])
+    drawn = np.array([drawn_alike(directions, far, rng) for _ in range(20_000)])
     np.testing.assert_allclose(drawn.T @ drawn / len(drawn), correlation(directions, far), atol=0.09)
     np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.04)
 
@@ -41,7 +45,7 @@ def test_share_that_reaches_far_is_found_on_average(far):
     for _ in range(60):
         directions = some_directions(rng, 150)
         scatter, by_shots = 0.01**2, 0.004**2
-        residuals = 0.01 * directions.draw(rng, far) + 0.004 * rng.standard_normal(150)
+        residuals = 0.01 * drawn_alike(directions, far, rng) + 0.004 * rng.standard_normal(150)
         found.append(far_share(residuals, np.full(150, scatter + by_shots), scatter, directions))
     assert np.mean(found) == pytest.approx(far, abs=0.3)
     assert min(found) >= 0.0
@@ -60,27 +64,24 @@ def test_without_scatter_or_likeness_nothing_reaches_far():
 def test_directions_have_length_one_at_any_scale(size):
     rng = np.random.default_rng(4)
     found = directions_of(size * rng.standard_normal((5, 3)), rng.standard_normal((5, 3)))
-    np.testing.assert_allclose(np.linalg.norm(found.left, axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(found.right, axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(np.diag(found.likeness()), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=2), 1.0, rtol=1e-12)
 
 
 def test_single_columns_have_no_directions():
     assert directions_of(np.ones((3, 1)), np.ones((3, 1))) is None
-    assert joined_directions([None, None]) is None
 
 
 def test_errors_of_sums_are_honest_where_similar_pairs_are_off_alike():
     """The sum of the overlaps of one record with many medoids: what decisions are made of."""
     rng, shots, n, scores, independent = np.random.default_rng(5), 4096, 200, [], []
     for _ in range(40):
-        directions = joined_directions([some_directions(rng, n), of_one_record(rng, n)])
+        directions = np.concatenate([some_directions(rng, n), of_one_record(rng, n)], axis=1)
         overlaps = rng.uniform(0.2, 0.8, 2 * n)
-        off = 0.02 * directions.draw(rng, 0.5)
+        off = 0.02 * drawn_alike(directions, 0.5, rng)
         ones = rng.binomial(shots, 0.05 + 0.8 * overlaps + off)
         place = np.zeros(n, dtype=np.intp)
         known, tests = (
-            Readings(ones[part] / shots, np.full(n, float(shots)), place, 1.0, 0.0, directions=directions.part(part))
+            Readings(ones[part] / shots, np.full(n, float(shots)), place, 1.0, 0.0, directions=directions[:, part])
             for part in (slice(None, n), slice(n, None))
         )
         estimates = estimated(tests, fit_lines(known, overlaps[:n], 1))

@@ -4,8 +4,7 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.geometry.overlap import row_norms
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement import MeasurementPlan, MeasurementSettings, make_plan
+from qmedoid.quantum import Device, MeasurementPlan, MeasurementSettings, make_plan
 from qmedoid.quantum.measurement.recorder import Decide, Decided
 
 

@@ -12,8 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.quantum.runs.toy_run import toy_plan
 
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.runs import RunFolder
+from qmedoid.quantum import Device, RunFolder
 
 
 def main(path: Path, log: Path, seconds: float) -> None:

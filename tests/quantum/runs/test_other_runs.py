@@ -14,8 +14,7 @@ from qiskit_aer.noise import NoiseModel, ReadoutError
 from tests.quantum.runs.toy_run import counted, toy_plan
 
 from qmedoid.exceptions import ModelError, ParameterError, QMedoidWarning
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.runs import RunFolder
+from qmedoid.quantum import Device, RunFolder
 
 
 def run(path, device=None):

@@ -16,8 +16,7 @@ pytest.importorskip("qiskit_aer")
 from tests.quantum.runs.toy_run import counted, toy_plan
 
 from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.runs import RunFolder
+from qmedoid.quantum import Device, RunFolder
 from qmedoid.quantum.runs.folder import asked_for, read_manifest, write_manifest
 
 SCRIPT = Path(__file__).parent / "stoppable_run.py"
@@ -202,12 +201,12 @@ def test_damaged_counts_are_run_again_and_nothing_else_is(tmp_path, undisturbed)
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"shots": 32}, r"--shots \(16 there, 32 now\)"),
-        ({"register": "group"}, r"--register \(column there, group now\)"),
-        ({"calibrate": False}, r"--calibrate \(True there, False now\)"),
+        ({"shots": 32}, r"shots \(16 there, 32 now\)"),
+        ({"register": "group"}, r"register \(column there, group now\)"),
+        ({"calibrate": False}, r"calibrate \(True there, False now\)"),
         ({"n_records": 5}, r"--limit\) \(6 there, 5 now\)"),
-        ({"device": Device(n_qubits=3)}, r"--n-qubits \(4 there, 3 now\)"),
-        ({"circuits_per_job": 2, "draws": 5}, r"--circuits-per-job .*; draws"),
+        ({"device": Device(n_qubits=3)}, r"n_qubits \(4 there, 3 now\)"),
+        ({"circuits_per_job": 2, "draws": 5}, r"circuits_per_job .*; draws"),
     ],
 )
 def test_other_run_in_the_same_folder_is_refused(undisturbed, changes, named):

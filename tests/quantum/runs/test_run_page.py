@@ -11,9 +11,8 @@ pytest.importorskip("qiskit_aer")
 from tests.quantum.devices.runtime_standin import StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.runs import RunFolder
-from qmedoid.quantum.runs.writing import MOST_MARGINS, MOST_POINTS, page_values, render, summary_of, where
+from qmedoid.quantum import Device, RunFolder
+from qmedoid.quantum.runs.page import MOST_MARGINS, MOST_POINTS, page_values, render, summary_of, where
 
 VOID = {"meta", "br"}
 HOSTILE = "<script>alert('1')</script>\u202e\x00"
@@ -133,7 +132,7 @@ def test_long_runs_are_drawn_by_a_sample():
     values = page_values(result)
     assert values["overlaps"]["all"] == plan.n_tests > MOST_POINTS
     assert len(values["overlaps"]["points"]) == MOST_POINTS
-    assert sum(one["tests"] for one in values["overlaps"]["bins"]) == plan.n_tests
+    assert sum(one["count"] for one in values["overlaps"]["errors"]) == plan.n_tests
     assert len(values["margins"]) == MOST_MARGINS
     assert sum(one["undecided"] for one in values["margins"]) == MOST_MARGINS // 2 < result.undecided.sum()
     margins = [one["margin"] for one in values["margins"]]

@@ -8,7 +8,7 @@ from tests.quantum.devices.runtime_standin import StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, ParameterError, QMedoidWarning
-from qmedoid.quantum.runs import JobFiles, RunFolder
+from qmedoid.quantum import JobFiles, RunFolder
 from qmedoid.quantum.runs.files import KeptCircuits
 
 
@@ -174,7 +174,7 @@ def test_circuit_that_is_damaged_is_made_again_and_another_one_is_refused(tmp_pa
     run(path, service)
     (file,) = (path / "circuits").iterdir()
     content = file.read_bytes()
-    other = content.replace(b'"shrink": [0.9', b'"shrink": [0.8')
+    other = content.replace(b'"shrink":[0.9', b'"shrink":[0.8')
     assert other != content
     for day, damaged in ((1, other), (2, b"")):
         file.write_bytes(damaged)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from qmedoid.quantum.devices import Device
-from qmedoid.quantum.measurement import MeasurementSettings, make_plan
+from qmedoid.quantum import Device, MeasurementSettings, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
 
 CLASSES = ("no", "yes")

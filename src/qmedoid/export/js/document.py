@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.export.js.packing import packed
 from qmedoid.export.parts import check_exported, part_writer
-from qmedoid.markup.html import script_json
+from qmedoid.markup.page import script_json
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model

@@ -3,8 +3,7 @@
 from typing import Any
 
 from qmedoid.export.js.packing import packed, rank_scaling, scaling
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import EvidencePart
+from qmedoid.methods.evidence.part import EvidencePart, Neighbors
 
 
 def write(model: EvidencePart) -> dict[str, Any]:

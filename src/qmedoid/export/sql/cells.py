@@ -1,52 +1,72 @@
-"""Cells of a column as the numbers that a model reads: numbers, dates, levels, and what is wrong with them."""
+"""Cells of columns as the numbers that a model reads: numbers, dates, levels, and what is wrong with them.
+
+How a column is read is a generator: it adds expressions to the stage, waits for the next one three times, and gives the
+expressions of its encoded columns, each with whether it is NULL where the cell is refused, and a text that says what is
+wrong with the cell, empty where nothing is. So no text is written twice.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.sql.dialects import SqlDialect
+from qmedoid.export.sql.dialects import SqlDialect, joined
 from qmedoid.export.sql.stages import RECORD, Stages
 from qmedoid.methods.part import LARGEST
-from qmedoid.model.contract import Column, DatePart, Dates, Levels, Numbers
+from qmedoid.model.contract import Column, DatePart, Dates, Encoding, Levels, Numbers
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 """Words for truth values."""
+Reading = Iterator[tuple[list[tuple[str, bool]], str] | None]
 
 
-class Reading(Protocol):
-    """How the cells of one column are read: stage by stage, so that no text is written twice."""
+def read_columns(
+    stages: Stages, columns: Sequence[tuple[Column, Encoding, int]], wanted: Collection[int]
+) -> tuple[dict[int, str], list[str], str]:
+    """Names of the encoded columns, those that are NULL where a cell is refused, and the name of all issues.
 
-    def cell(self) -> None:
-        """Add what is read of the user's table."""
+    Columns come with the number of their first encoded column; the `wanted` ones of these get names.
+    """
+    readings = [_reading(stages, column, encoding) for column, encoding, _ in columns]
+    for _ in range(3):
+        for reading in readings:
+            next(reading)
+        stages.next()
+    encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
+    for (column, _, first), reading in zip(columns, readings, strict=True):
+        found = next(reading)
+        assert found is not None, "after three stages a column is read"
+        outputs, issue = found
+        problem = stages.add("i", issue)
+        name = stages.dialect.string(f"; {column.name}: ")
+        problems.append(f"CASE {problem} WHEN '' THEN '' ELSE {name}||{problem} END")
+        for place, (expression, may_lack) in enumerate(outputs, start=first):
+            if place in wanted:
+                encoded[place] = stages.add("e", expression)
+                fragile += [encoded[place]] if may_lack else []
+    stages.next()
+    return encoded, fragile, stages.add("i", joined(problems))
 
-    def parts(self) -> None:
-        """Add what is made of that."""
 
-    def value(self) -> None:
-        """Add what is made of the parts."""
-
-    def outputs(self) -> list[tuple[str, bool]]:
-        """The encoded columns: expressions, and whether each is NULL where the cell is refused."""
-
-    def problem(self) -> str:
-        """A text that says what is wrong with the cell, empty where nothing is."""
+def _reading(stages: Stages, column: Column, encoding: Encoding) -> Reading:
+    if isinstance(encoding, Levels):
+        return _levels(stages, column, encoding)
+    return _date(stages, column, encoding) if isinstance(encoding, Dates) else _number(stages, column, encoding)
 
 
-def cell_of(dialect: SqlDialect, column: Column) -> str:
+def _cell_of(dialect: SqlDialect, column: Column) -> str:
     """The cell of a record."""
     return f"{RECORD}.{dialect.identifier(column.name)}"
 
 
-def text_of(dialect: SqlDialect, column: Column) -> str:
+def _text_of(dialect: SqlDialect, column: Column) -> str:
     """The cell of a record as a text."""
-    return f"CAST({cell_of(dialect, column)} AS {dialect.text})"
+    return f"CAST({_cell_of(dialect, column)} AS {dialect.text})"
 
 
-def is_held(dialect: SqlDialect, column: Column, value: str) -> str:
+def _is_held(dialect: SqlDialect, column: Column, value: str) -> str:
     """Whether a number is one of the missing values of its column; empty where the column has none."""
     # In a column of single precision it is the nearest of these.
     whole = [f"{number:.0f}" for number in column.missing_numbers] if column.kind == "date" else []
@@ -55,83 +75,60 @@ def is_held(dialect: SqlDialect, column: Column, value: str) -> str:
     return f"{value} IN ({','.join(listed)})" if listed else ""
 
 
-def is_word(dialect: SqlDialect, column: Column) -> str:
+def _is_word(dialect: SqlDialect, column: Column) -> str:
     """Whether the text of a cell is one of the missing values of its column; empty where the column has none."""
     words = ",".join(dialect.string(value) for value in column.missing_values)
-    text = dialect.exactly(dialect.trimmed(text_of(dialect, column)))
+    text = dialect.exactly(dialect.trimmed(_text_of(dialect, column)))
     return f"{text} IN ({words})" if words else ""
 
 
-def filled(dialect: SqlDialect, value: str, is_there: str, fill: float) -> tuple[str, bool]:
+def _filled(dialect: SqlDialect, value: str, is_there: str, fill: float) -> tuple[str, bool]:
     """A value, or what fills it where it is not there; NULL where missing cells are refused."""
     if np.isnan(fill):
         return f"CASE WHEN {is_there} THEN {value} END", True
     return f"CASE WHEN {is_there} THEN {value} ELSE {dialect.number(fill)} END", False
 
 
-class NumberReading:
+def _absent(dialect: SqlDialect, is_there: str) -> tuple[str, bool]:
+    """1 where a value is not there, else 0."""
+    return f"CASE WHEN {is_there} THEN {dialect.number(0.0)} ELSE {dialect.number(1.0)} END", False
+
+
+def _number(stages: Stages, column: Column, encoding: Numbers) -> Reading:
     """A number or a truth value."""
-
-    def __init__(self, stages: Stages, column: Column, encoding: Numbers) -> None:
-        self._stages, self._dialect, self._column, self._encoding = stages, stages.dialect, column, encoding
-        self._cell = self._blank = self._word = ""
-
-    def cell(self) -> None:
-        """The number, NULL where it is none, and whether the cell is blank; of a truth value the word."""
-        if self._column.kind == "boolean":
-            word = f"LOWER({self._dialect.trimmed(text_of(self._dialect, self._column))})"
-            self._word = self._stages.add("w", word)
-            return
-        number, blank = _number(self._dialect, self._column)
-        if word := is_word(self._dialect, self._column):
-            blank = f"CASE WHEN {word} THEN 1 ELSE {blank} END"
-        self._cell = self._stages.add("c", number)
-        self._blank = self._stages.add("b", blank)
-
-    def parts(self) -> None:
-        """Of a truth value the number."""
-        if not self._word:
-            return
-        word = self._dialect.exactly(self._word)
-        yes, no = (",".join(self._dialect.string(one) for one in words) for words in (TRUE, FALSE))
-        one, zero = self._dialect.number(1.0), self._dialect.number(0.0)
-        self._cell = self._stages.add(
-            "c", f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END"
-        )
-        self._blank = self._stages.add("b", f"CASE WHEN {word} NOT IN ('','nan') THEN 0 ELSE 1 END")
-
-    def value(self) -> None:
-        """Nothing more."""
-
-    @property
-    def _is_there(self) -> str:
-        held = is_held(self._dialect, self._column, self._cell)
-        return f"ABS({self._cell})<={self._dialect.number(LARGEST)}" + (f" AND NOT {held}" if held else "")
-
-    def outputs(self) -> list[tuple[str, bool]]:
-        """The number, and whether it was missing where that is asked for."""
-        found = [filled(self._dialect, self._cell, self._is_there, self._encoding.fill)]
-        if self._encoding.indicator:
-            zero, one = self._dialect.number(0.0), self._dialect.number(1.0)
-            found.append((f"CASE WHEN {self._is_there} THEN {zero} ELSE {one} END", False))
-        return found
-
-    def problem(self) -> str:
-        """Missing, no number, or too large."""
-        missing = "''" if self._column.missing else "'missing'"
-        held = is_held(self._dialect, self._column, self._cell)
-        return (
-            f"CASE {f'WHEN {held} THEN {missing} ' if held else ''}WHEN {self._is_there} THEN '' "
-            f"WHEN {self._cell} IS NOT NULL THEN 'too large' "
-            f"WHEN {self._blank}=1 THEN {missing} ELSE 'no {self._column.kind}' END"
-        )
+    dialect = stages.dialect
+    if column.kind == "boolean":
+        given = stages.add("w", f"LOWER({dialect.trimmed(_text_of(dialect, column))})")
+        yield None
+        word = dialect.exactly(given)
+        yes, no = (",".join(dialect.string(one) for one in words) for words in (TRUE, FALSE))
+        one, zero = dialect.number(1.0), dialect.number(0.0)
+        cell = stages.add("c", f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END")
+        blank = stages.add("b", f"CASE WHEN {word} NOT IN ('','nan') THEN 0 ELSE 1 END")
+    else:
+        number, is_blank = _number_and_blank(dialect, column)
+        if missing_word := _is_word(dialect, column):
+            is_blank = f"CASE WHEN {missing_word} THEN 1 ELSE {is_blank} END"
+        cell, blank = stages.add("c", number), stages.add("b", is_blank)
+        yield None
+    yield None
+    yield None
+    held = _is_held(dialect, column, cell)
+    is_there = f"ABS({cell})<={dialect.number(LARGEST)}" + (f" AND NOT {held}" if held else "")
+    missing = "''" if column.missing else "'missing'"
+    problem = (
+        f"CASE {f'WHEN {held} THEN {missing} ' if held else ''}WHEN {is_there} THEN '' "
+        f"WHEN {cell} IS NOT NULL THEN 'too large' WHEN {blank}=1 THEN {missing} ELSE 'no {column.kind}' END"
+    )
+    outputs = [_filled(dialect, cell, is_there, encoding.fill)]
+    yield outputs + [_absent(dialect, is_there)] * encoding.indicator, problem
 
 
-def _number(dialect: SqlDialect, column: Column) -> tuple[str, str]:
+def _number_and_blank(dialect: SqlDialect, column: Column) -> tuple[str, str]:
     """A number, NULL where the cell is none, and 1 where the cell is blank."""
-    cell, text = cell_of(dialect, column), dialect.trimmed(text_of(dialect, column))
+    cell, text = _cell_of(dialect, column), dialect.trimmed(_text_of(dialect, column))
     if dialect.name == "postgres":
-        if (word := is_word(dialect, column)) and any(value[-1:].isalpha() for value in column.missing_values):
+        if (word := _is_word(dialect, column)) and any(value[-1:].isalpha() for value in column.missing_values):
             cell = f"CASE WHEN {word} THEN NULL ELSE {cell} END"
         number = f"NULLIF(CAST({cell} AS float8),float8'NaN')"
         return number, f"CASE WHEN {number} IS NULL THEN 1 ELSE 0 END"
@@ -151,82 +148,63 @@ _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000
 _ZONE = "[-+][0-9][0-9]:[0-9][0-9]"
 
 
-class DateReading:
+def _date(stages: Stages, column: Column, encoding: Dates) -> Reading:
     """A date or time, with or without a zone; one with a zone is in universal time."""
+    dialect = stages.dialect
+    cell, text = _cell_of(dialect, column), dialect.trimmed(_text_of(dialect, column))
+    is_blank = f"{cell} IS NULL" if dialect.name == "postgres" else f"{cell} IS NULL OR {text}=''"
+    blank = stages.add("b", f"CASE WHEN {is_blank} THEN 1 ELSE 0 END")
+    if dialect.name == "sqlite":
+        is_text = "0" if column.spelling else f"TYPEOF({cell})='text'"
+        given = stages.add("t", f"CASE WHEN {is_text} THEN {text} END")
+        yield None
+        body, minutes = _time_and_zone(given)
+        time, zone = stages.add("t", body), stages.add("m", minutes)
+        yield None
+        moment = stages.add("m", _sqlite_moment(time, zone))
+    else:
+        moment = stages.add("m", _moment(dialect, cell, bool(column.spelling)))
+        yield None
+        yield None
+    yield None
+    held = _is_held(dialect, column, moment)
+    is_there = f"NOT {held}" if held else f"{moment} IS NOT NULL"
+    outputs = [
+        _filled(dialect, _PARTS[part](dialect, moment), is_there, fill)
+        for part, fill in zip(encoding.parts, encoding.fills.tolist(), strict=True)
+    ]
+    missing = "''" if column.missing else "'missing'"
+    is_blank = f"{blank}=1" + (f" OR {held}" if held else "")
+    problem = f"CASE WHEN {is_there} THEN '' WHEN {is_blank} THEN {missing} ELSE 'no date' END"
+    yield outputs + [_absent(dialect, is_there)] * encoding.indicator, problem
 
-    def __init__(self, stages: Stages, column: Column, encoding: Dates) -> None:
-        self._stages, self._dialect, self._column, self._encoding = stages, stages.dialect, column, encoding
-        self._text = self._moment = self._blank = self._time = self._of_day = ""
 
-    def cell(self) -> None:
-        """The moment, or in SQLite the text of it, and whether the cell is blank."""
-        cell = cell_of(self._dialect, self._column)
-        text = self._dialect.trimmed(text_of(self._dialect, self._column))
-        blank = f"{cell} IS NULL" if self._dialect.name == "postgres" else f"{cell} IS NULL OR {text}=''"
-        self._blank = self._stages.add("b", f"CASE WHEN {blank} THEN 1 ELSE 0 END")
-        if self._dialect.name == "sqlite":
-            is_text = "0" if self._column.spelling else f"TYPEOF({cell})='text'"
-            self._text = self._stages.add("t", f"CASE WHEN {is_text} THEN {text} END")
-        else:
-            self._moment = self._stages.add("m", _moment(self._dialect, cell, bool(self._column.spelling)))
+def _time_and_zone(text: str) -> tuple[str, str]:
+    """In SQLite the text of a moment without its zone, and the minutes of the zone."""
+    zone = f"????-??-??[T ]*{_ZONE}"
+    body = (
+        f"CASE WHEN {text} GLOB '????-??-??[T ]*Z' THEN SUBSTR({text},1,LENGTH({text})-1) "
+        f"WHEN {text} GLOB '{zone}' THEN SUBSTR({text},1,LENGTH({text})-6) ELSE {text} END"
+    )
+    minutes = f"(CAST(SUBSTR({text},-5,2) AS INTEGER)*60+CAST(SUBSTR({text},-2) AS INTEGER))"
+    sign = f"CASE SUBSTR({text},-6,1) WHEN '-' THEN 1 ELSE (-1) END"
+    return body, f"CASE WHEN {text} GLOB '{zone}' THEN {sign}*{minutes} ELSE 0 END"
 
-    def parts(self) -> None:
-        """In SQLite the text without its zone, and the moment by it."""
-        if not self._text:
-            return
-        text, zone = self._text, f"????-??-??[T ]*{_ZONE}"
-        body = (
-            f"CASE WHEN {text} GLOB '????-??-??[T ]*Z' THEN SUBSTR({text},1,LENGTH({text})-1) "
-            f"WHEN {text} GLOB '{zone}' THEN SUBSTR({text},1,LENGTH({text})-6) ELSE {text} END"
-        )
-        minutes = f"(CAST(SUBSTR({text},-5,2) AS INTEGER)*60+CAST(SUBSTR({text},-2) AS INTEGER))"
-        sign = f"CASE SUBSTR({text},-6,1) WHEN '-' THEN 1 ELSE (-1) END"
-        self._time = self._stages.add("t", body)
-        self._zone = self._stages.add("m", f"CASE WHEN {text} GLOB '{zone}' THEN {sign}*{minutes} ELSE 0 END")
 
-    def value(self) -> None:
-        """In SQLite the moment."""
-        if not self._text:
-            return
-        t = self._time
-        hours = "[T ][0-2][0-9]:[0-5][0-9]"
-        is_time = (
-            f"LENGTH({t})=10 OR SUBSTR({t},11) GLOB '{hours}' OR SUBSTR({t},11) GLOB '{hours}:[0-5][0-9]' OR "
-            f"(SUBSTR({t},11,10) GLOB '{hours}:[0-5][0-9].' AND SUBSTR({t},21) NOT GLOB '*[^0-9]*' AND LENGTH({t})>20)"
-        )
-        is_date = f"DATE(SUBSTR({t},1,10),'+0 days')=SUBSTR({t},1,10) AND ({is_time}) AND SUBSTR({t},12,2)<'24'"
-        days = f"CAST(JULIANDAY(SUBSTR({t},1,10))-2440587.5e0 AS INTEGER)*{_DAY}"
-        clock = "+".join(
-            f"CAST(SUBSTR({t},{start},2) AS INTEGER)*{unit}"
-            for start, unit in ((12, _HOUR), (15, _MINUTE), (18, _SECOND))
-        )
-        rest = f"CAST(SUBSTR(SUBSTR({t},21)||'000000',1,6) AS INTEGER)"
-        moment = f"{days}+{clock}+{rest}+{self._zone}*{_MINUTE}"
-        self._moment = self._stages.add("m", f"CASE WHEN {is_date} THEN {moment} END")
-
-    @property
-    def _is_there(self) -> str:
-        held = is_held(self._dialect, self._column, self._moment)
-        return f"NOT {held}" if held else f"{self._moment} IS NOT NULL"
-
-    def outputs(self) -> list[tuple[str, bool]]:
-        """The parts of the date, and whether it was missing where that is asked for."""
-        is_there, dialect = self._is_there, self._dialect
-        found = [
-            filled(dialect, _PARTS[part](dialect, self._moment), is_there, fill)
-            for part, fill in zip(self._encoding.parts, self._encoding.fills.tolist(), strict=True)
-        ]
-        if self._encoding.indicator:
-            zero, one = dialect.number(0.0), dialect.number(1.0)
-            found.append((f"CASE WHEN {is_there} THEN {zero} ELSE {one} END", False))
-        return found
-
-    def problem(self) -> str:
-        """Missing, or no date."""
-        missing = "''" if self._column.missing else "'missing'"
-        held = is_held(self._dialect, self._column, self._moment)
-        is_blank = f"{self._blank}=1" + (f" OR {held}" if held else "")
-        return f"CASE WHEN {self._is_there} THEN '' WHEN {is_blank} THEN {missing} ELSE 'no date' END"
+def _sqlite_moment(t: str, zone: str) -> str:
+    """In SQLite microseconds since 1970 of a text without its zone, NULL where it is no date."""
+    hours = "[T ][0-2][0-9]:[0-5][0-9]"
+    is_time = (
+        f"LENGTH({t})=10 OR SUBSTR({t},11) GLOB '{hours}' OR SUBSTR({t},11) GLOB '{hours}:[0-5][0-9]' OR "
+        f"(SUBSTR({t},11,10) GLOB '{hours}:[0-5][0-9].' AND SUBSTR({t},21) NOT GLOB '*[^0-9]*' AND LENGTH({t})>20)"
+    )
+    is_date = f"DATE(SUBSTR({t},1,10),'+0 days')=SUBSTR({t},1,10) AND ({is_time}) AND SUBSTR({t},12,2)<'24'"
+    days = f"CAST(JULIANDAY(SUBSTR({t},1,10))-2440587.5e0 AS INTEGER)*{_DAY}"
+    clock = "+".join(
+        f"CAST(SUBSTR({t},{start},2) AS INTEGER)*{unit}" for start, unit in ((12, _HOUR), (15, _MINUTE), (18, _SECOND))
+    )
+    rest = f"CAST(SUBSTR(SUBSTR({t},21)||'000000',1,6) AS INTEGER)"
+    return f"CASE WHEN {is_date} THEN {days}+{clock}+{rest}+{zone}*{_MINUTE} END"
 
 
 def _moment(dialect: SqlDialect, cell: str, is_spelt: bool) -> str:
@@ -284,84 +262,65 @@ _PARTS: dict[DatePart, Callable[[SqlDialect, str], str]] = {
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d*)?")
 
 
-class LevelReading:
-    """The levels of one column: a code of each, one for a missing cell, one for any other text."""
+def _levels(stages: Stages, column: Column, encoding: Levels) -> Reading:
+    """The levels of one column: a code of each, L for a missing cell, L + 1 for any other text."""
+    dialect, count = stages.dialect, len(encoding.levels)
+    spelt = [_spelt(level) for level in encoding.levels]
+    counts = Counter(spelt)
+    # Where two levels share a spelling, neither is meant by it.
+    spellings = {one: code for code, one in enumerate(spelt) if counts[one] == 1}
+    spellings |= {_spelt(value): count for value in column.missing_values}
+    text = _text_of(dialect, column)
+    if dialect.name == "sqlite":  # a cast leaves the collation of the column
+        text += "||''"
+    text = stages.add("t", _without_nan(dialect, column, text))
+    yield None
+    trimmed = stages.add("w", dialect.trimmed(text))
+    yield None
+    has_numbers = any(_NUMBER.fullmatch(one) for one in spellings)
+    plain = dialect.exactly(_without_zeros(dialect, trimmed) if has_numbers else trimmed)
+    found = _choice(dialect, plain, spellings, f"CASE WHEN {trimmed}<>'' THEN {count + 1} ELSE {count} END")
+    if spelt != list(encoding.levels):
+        exact = {level: code for code, level in enumerate(encoding.levels)}
+        found = _choice(dialect, dialect.exactly(text), exact, found)
+    code = stages.add("k", found)
+    yield None
+    cases = [] if column.missing else [f"WHEN {code}={count} THEN 'missing'"]
+    if not column.is_open:
+        untrained = [dialect.string(one) for one in column.levels if one not in encoding.levels]
+        if untrained:
+            known = f"{dialect.exactly(trimmed)} IN ({','.join(untrained)})"
+            cases.append(f"WHEN {code}={count + 1} AND {known} THEN 'level not trained'")
+        cases.append(f"WHEN {code}={count + 1} THEN 'new level'")
+    outputs = [(_by_code(dialect, code, numbers), bool(np.isnan(numbers).any())) for numbers in encoding.values.T]
+    yield outputs, f"CASE {' '.join(cases)} ELSE '' END" if cases else "''"
 
-    def __init__(self, stages: Stages, column: Column, encoding: Levels) -> None:
-        self._stages, self._dialect, self._column, self._encoding = stages, stages.dialect, column, encoding
-        self._text = self._trimmed = self._spelt = self._code = ""
-        spelt = [_spelt(level) for level in encoding.levels]
-        counts = Counter(spelt)
-        # Where two levels share a spelling, neither is meant by it.
-        self._spellings = {one: code for code, one in enumerate(spelt) if counts[one] == 1}
-        self._spellings |= {_spelt(value): len(spelt) for value in column.missing_values}
-        self._has_numbers = any(_NUMBER.fullmatch(one) for one in self._spellings)
-        self._is_plain = spelt == list(encoding.levels)
 
-    def cell(self) -> None:
-        """The cell as a text."""
-        text = text_of(self._dialect, self._column)
-        if self._dialect.name == "sqlite":  # a cast leaves the collation of the column
-            text += "||''"
-        self._text = self._stages.add("t", _without_nan(self._dialect, self._column, text))
+def _choice(dialect: SqlDialect, text: str, codes: Mapping[str, int], other: str) -> str:
+    if not codes:
+        return other
+    cases = " ".join(f"WHEN {dialect.string(level)} THEN {code}" for level, code in codes.items())
+    return f"CASE {text} {cases} ELSE {other} END"
 
-    def parts(self) -> None:
-        """The text without blanks around it."""
-        self._trimmed = self._stages.add("w", self._dialect.trimmed(self._text))
 
-    def value(self) -> None:
-        """The code: L of a missing cell, L + 1 of a text that is no level."""
-        trimmed, count = self._trimmed, len(self._encoding.levels)
-        spelt = self._dialect.exactly(_without_zeros(self._dialect, trimmed) if self._has_numbers else trimmed)
-        other = f"CASE WHEN {trimmed}<>'' THEN {count + 1} ELSE {count} END"
-        found = self._choice(spelt, self._spellings, other)
-        if not self._is_plain:
-            exact = {level: code for code, level in enumerate(self._encoding.levels)}
-            found = self._choice(self._dialect.exactly(self._text), exact, found)
-        self._code = self._stages.add("k", found)
+def _by_code(dialect: SqlDialect, code: str, values: Array) -> str:
+    """A choice of a number by the code."""
 
-    def _choice(self, text: str, codes: dict[str, int], other: str) -> str:
-        if not codes:
-            return other
-        cases = " ".join(f"WHEN {self._dialect.string(level)} THEN {code}" for level, code in codes.items())
-        return f"CASE {text} {cases} ELSE {other} END"
+    def number(value: float) -> str:
+        return "NULL" if np.isnan(value) else dialect.number(value)
 
-    def outputs(self) -> list[tuple[str, bool]]:
-        """Of every number of the encoding a choice by the code."""
-        return [(self._numbers(column), bool(np.isnan(column).any())) for column in self._encoding.values.T]
-
-    def _numbers(self, values: Array) -> str:
-        usual = Counter(values.tolist()).most_common(1)[0][0]
-        by_value: dict[float, list[int]] = {}
-        for code, value in enumerate(values.tolist()):
-            if value != usual and not (np.isnan(value) and np.isnan(usual)):
-                by_value.setdefault(value, []).append(code)
-        if not by_value:
-            return self._number(usual)
-        cases = [
-            f"WHEN {self._code} IN ({','.join(map(str, codes))}) THEN {self._number(value)}"
-            for value, codes in by_value.items()
-        ]
-        if all(len(codes) == 1 for codes in by_value.values()):
-            cases = [f"WHEN {codes[0]} THEN {self._number(value)}" for value, codes in by_value.items()]
-            return f"CASE {self._code} {' '.join(cases)} ELSE {self._number(usual)} END"
-        return f"CASE {' '.join(cases)} ELSE {self._number(usual)} END"
-
-    def _number(self, value: float) -> str:
-        return "NULL" if np.isnan(value) else self._dialect.number(value)
-
-    def problem(self) -> str:
-        """Missing, a new level, or one that was seen but not trained on."""
-        count, found = len(self._encoding.levels), list[str]()
-        if not self._column.missing:
-            found.append(f"WHEN {self._code}={count} THEN 'missing'")
-        untrained = [self._dialect.string(one) for one in self._column.levels if one not in self._encoding.levels]
-        if not self._column.is_open:
-            if untrained:
-                known = f"{self._dialect.exactly(self._trimmed)} IN ({','.join(untrained)})"
-                found.append(f"WHEN {self._code}={count + 1} AND {known} THEN 'level not trained'")
-            found.append(f"WHEN {self._code}={count + 1} THEN 'new level'")
-        return f"CASE {' '.join(found)} ELSE '' END" if found else "''"
+    usual = Counter(values.tolist()).most_common(1)[0][0]
+    by_value: dict[float, list[int]] = {}
+    for own, value in enumerate(values.tolist()):
+        if value != usual and not (np.isnan(value) and np.isnan(usual)):
+            by_value.setdefault(value, []).append(own)
+    if not by_value:
+        return number(usual)
+    if all(len(codes) == 1 for codes in by_value.values()):
+        cases = [f"WHEN {codes[0]} THEN {number(value)}" for value, codes in by_value.items()]
+        return f"CASE {code} {' '.join(cases)} ELSE {number(usual)} END"
+    cases = [f"WHEN {code} IN ({','.join(map(str, codes))}) THEN {number(value)}" for value, codes in by_value.items()]
+    return f"CASE {' '.join(cases)} ELSE {number(usual)} END"
 
 
 def _spelt(level: str) -> str:
@@ -388,7 +347,7 @@ def _without_zeros(dialect: SqlDialect, text: str) -> str:
 
 def _without_nan(dialect: SqlDialect, column: Column, text: str) -> str:
     """A text, NULL where the cell is a number that is NaN."""
-    cell = cell_of(dialect, column)
+    cell = _cell_of(dialect, column)
     if dialect.name == "duckdb":
         return f"CASE WHEN TYPEOF({cell}) IN ('DOUBLE','FLOAT') AND {text}='nan' THEN NULL ELSE {text} END"
     if dialect.name == "postgres":

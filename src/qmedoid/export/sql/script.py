@@ -9,12 +9,11 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.parts import check_exported, part_writer
-from qmedoid.export.sql.cells import DateReading, LevelReading, NumberReading, Reading
-from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, joined, largest, times, total
+from qmedoid.export.sql.cells import read_columns
+from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
 from qmedoid.kernels.ties import TIE
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.model import Model
 
 _LOWEST = -1e300
@@ -162,8 +161,9 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
     language = dialect_of(dialect)
     _check_names(model, language)
     stages = Stages(language)
-    readings = _readings(model, stages)
-    encoded, fragile, issues = _encoded(model, stages, readings)
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
+    read = [(model.contract.columns[place], model.encodings[place], first[place]) for place in model.layout.used]
+    encoded, fragile, issues = read_columns(stages, read, set(model.columns.tolist()))
     outputs, nearest = list[list[str]](), list[str]()
     for part, weight in reversed(list(zip(model.parts, model.weights.tolist(), strict=True))):
         names, rows = part_writer("sql", part)(part, stages, encoded, weight > 0)
@@ -177,48 +177,6 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
     named[_free("issues", model, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
     return (_header(model, sha256, language, table, list(named)) + query).encode()
-
-
-def _readings(model: Model, stages: Stages) -> list[tuple[Column, Encoding, int, Reading]]:
-    """How every column that is read is read, with the number of its first encoded column."""
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
-    found = list[tuple[Column, Encoding, int, Reading]]()
-    for place in model.layout.used:
-        column, encoding = model.contract.columns[place], model.encodings[place]
-        found.append((column, encoding, first[place], _reading(stages, column, encoding)))
-    return found
-
-
-def _reading(stages: Stages, column: Column, encoding: Encoding) -> Reading:
-    if isinstance(encoding, Levels):
-        return LevelReading(stages, column, encoding)
-    return (
-        DateReading(stages, column, encoding)
-        if isinstance(encoding, Dates)
-        else NumberReading(stages, column, encoding)
-    )
-
-
-def _encoded(
-    model: Model, stages: Stages, readings: list[tuple[Column, Encoding, int, Reading]]
-) -> tuple[dict[int, str], list[str], str]:
-    """Names of the encoded columns, those that are NULL where a cell is refused, and the name of the issues."""
-    for step in (Reading.cell, Reading.parts, Reading.value):
-        for *_, reading in readings:
-            getattr(reading, step.__name__)()
-        stages.next()
-    wanted = set(model.columns.tolist())
-    encoded, fragile, problems = dict[int, str](), list[str](), list[str]()
-    for column, _, first, reading in readings:
-        problem = stages.add("i", reading.problem())
-        name = stages.dialect.string(f"; {column.name}: ")
-        problems.append(f"CASE {problem} WHEN '' THEN '' ELSE {name}||{problem} END")
-        for place, (expression, may_lack) in enumerate(reading.outputs(), start=first):
-            if place in wanted:
-                encoded[place] = stages.add("e", expression)
-                fragile += [encoded[place]] if may_lack else []
-    stages.next()
-    return encoded, fragile, stages.add("i", joined(problems))
 
 
 def _named(model: Model, dialect: SqlDialect, decided: OutcomeColumns, nearest: list[str]) -> dict[str, str]:

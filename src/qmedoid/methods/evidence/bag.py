@@ -14,7 +14,6 @@ Weights are those of a ridge regression, refitted by a logistic or multinomial o
 import math
 import time
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +21,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
-from qmedoid.methods.evidence.logistic import fit_logistic
-from qmedoid.methods.evidence.long_table import LongTable, RowBlock, kept_directions, part_of_progress
-from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
+from qmedoid.methods.evidence.logistic import deal_folds, fit_logistic, fit_multinomial, is_likelier
+from qmedoid.methods.evidence.long_table import LongTable, kept_directions, part_of_progress
 from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge
 from qmedoid.optimize.newton import Stored
 
@@ -46,20 +44,15 @@ def bag_groups(
     Also the rows by which they were not chosen; None if they were not chosen by any.
     """
     columns, settings = blocks.varying, blocks.settings
-    n_pairs, n_triples, judged = settings.n_pairs, settings.n_triples, None
-    if "group" not in settings.blocks or len(columns) < 2:
+    if len(columns) < 2:
         return [], None
-    if settings.targeted:
-        order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
-        some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
-        if together is not None:
-            some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
-        values = blocks.rows.ranks[some][:, list(columns)]
-        found, judged = chosen_groups(values, residuals[some], n_pairs, n_triples), np.sort(others)
-    else:
-        found = drawn_groups(len(columns), n_pairs, n_triples, rng)
-    named = [tuple(columns[place] for place in group) for group in found]
-    return named, judged if judged is not None and len(judged) else None
+    order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
+    some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
+    if together is not None:
+        some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
+    values = blocks.rows.ranks[some][:, list(columns)]
+    found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
+    return [tuple(columns[place] for place in group) for group in found], np.sort(others) if len(others) else None
 
 
 def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
@@ -74,19 +67,6 @@ def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> l
     pairs: list[Columns] = [(int(first[place]), int(second[place])) for place in order]
     triples = _chosen_triples(Z, residuals, pairs[: max(_MIN_STEMS, n_triples)]) if n_triples else []
     return pairs[:n_pairs] + triples[:n_triples]
-
-
-def drawn_groups(n_columns: int, n_pairs: int, n_triples: int, rng: np.random.Generator) -> list[Columns]:
-    """Pairs and triples without regard to the classes."""
-    groups: list[Columns] = []
-    for size, wanted in ((2, n_pairs), (3, n_triples)):
-        if n_columns <= 16:
-            every = list(combinations(range(n_columns), size))
-            groups += [every[place] for place in rng.permutation(len(every))[:wanted]]
-        else:
-            drawn = (tuple(sorted(rng.choice(n_columns, size, replace=False).tolist())) for _ in range(wanted))
-            groups += list(dict.fromkeys(drawn))
-    return groups
 
 
 def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Columns]:
@@ -186,6 +166,82 @@ class Bag(NamedTuple):
     unseen: Flags | None = None
 
 
+class BagFits:
+    """Bags of an evidence model as they are fitted, and those of more classes refitted by multinomial regression.
+
+    Where the rows of the `blocks` are the sample of a long table, weights are fitted on all of its rows.
+    """
+
+    def __init__(
+        self, blocks: Blocks, targets: Array, together: RowGroups | None, rng: np.random.Generator,
+        table: LongTable | None,
+    ) -> None:  # fmt: skip
+        self.settings, self.medoids, self.together, self.table, self.rng = (
+            blocks.settings, blocks.medoids, together, table, rng
+        )  # fmt: skip
+        self.targets, self.groups, self.row_weights = (
+            (targets, None if together is None else together.groups, blocks.row_weights)
+            if table is None
+            else (table.targets, table.groups, table.row_weights)
+        )
+        self.codes = self.targets.argmax(axis=1)
+        refits = self.settings.multinomial and targets.shape[1] > 1
+        self.folds = deal_folds(self.codes, self.groups, rng) if refits else None
+        self.bags, self.refits = list[Bag](), list[Bag]()
+
+    def add(
+        self,
+        blocks: Blocks,
+        places: Codes,
+        groups: list[Columns],
+        judged: Codes | None,
+        progress: Callable[[float], None],
+        path: RidgePath | None = None,
+        unseen: Flags | None = None,
+    ) -> None:
+        """Fit a bag with medoids at these places; rows that have not chosen its groups are `judged`, to find λ.
+
+        Where a `path` is given, its λ is taken. `unseen` rows have chosen no columns.
+        """
+        of_ridge = part_of_progress(progress, 0.0, _RIDGE_SHARE)
+        if self.table is None:
+            design = blocks.design(places, groups)
+            ridge = fit_ridge(
+                design.features, self.targets, judged, None if path is None else path.penalties[[path.place]],
+                self.together, same_intercept=True, row_weights=self.row_weights, progress=of_ridge,
+            )  # fmt: skip
+        else:
+            parts = blocks.parts(places, groups)
+            design, ridge = self.table.fit_ridge(parts, self.medoids, judged, self.rng, of_ridge)
+        more = ridge.path if path is None else path, unseen
+        fit = _logistic if self.targets.shape[1] == 1 else _as_it_is
+        self.bags.append(
+            _bag(design, ridge, *fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
+        )
+        progress(_LOGISTIC_END if self.folds is not None else 1.0)
+        if self.folds is not None:
+            found = _multinomial(ridge, self.codes, self.folds, self.row_weights)
+            self.refits.append(_bag(design, ridge, *found, *more))
+        progress(1.0)
+
+    def best(self) -> list[Bag]:
+        """The refitted bags where these are likelier out of fold, else the others."""
+        if self.refits:
+            plain, refitted = mean_out_of_fold(self.bags), mean_out_of_fold(self.refits)
+            if is_likelier(refitted, plain, self.codes, self.groups, self.row_weights):
+                return self.refits
+        return self.bags
+
+
+def mean_out_of_fold(bags: Sequence[Bag]) -> Array:
+    """Mean of the leave-one-out outputs of the bags that have chosen no column by a row, shape (n, K)."""
+    if bags[0].unseen is None:
+        return np.asarray(np.mean([bag.out_of_fold for bag in bags], axis=0))
+    unseen = np.array([bag.unseen for bag in bags], dtype=np.float64)[:, :, None]
+    total = np.sum([mask * bag.out_of_fold for mask, bag in zip(unseen, bags, strict=True)], axis=0)
+    return np.asarray(total / unseen.sum(axis=0))
+
+
 def fit_bags(
     blocks: Blocks,
     targets: Array,
@@ -198,113 +254,73 @@ def fit_bags(
 ) -> list[Bag]:
     """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`.
 
-    Where these rows are the sample of a long table, weights are fitted on all of its rows. Bags behind the first are
-    fitted if they may begin.
+    Bags behind the first are fitted if they may begin.
     """
-    settings, row_groups = blocks.settings, None if together is None else together.groups
     residuals = targets - targets.mean(axis=0)
     # Groups are chosen by the residuals of single columns.
-    if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
+    if (alone := blocks.design(places[0])).parts:
         first = fit_ridge(
-            alone.features, targets, settings.selection, together=together, row_weights=blocks.row_weights,
+            alone.features, targets, together=together, row_weights=blocks.row_weights,
             progress=part_of_progress(report, 0.1, 0.25),
         )  # fmt: skip
         residuals = targets - first.out_of_fold
     report(0.25)
-    bags, refits, began = list[Bag](), list[Bag](), time.monotonic()
-    refit = settings.multinomial and targets.shape[1] > 1
-    all_targets, all_groups, all_weights = (
-        (targets, row_groups, blocks.row_weights) if table is None else (table.targets, table.groups, table.row_weights)
-    )
-    codes = all_targets.argmax(axis=1)
-    folds = deal_folds(codes, all_groups, rng) if refit else None
+    fits, began = BagFits(blocks, targets, together, rng, table), time.monotonic()
     for number, of_bag in enumerate(places):
         # A bag takes as long as the one before it.
-        if bags and not may_begin(
-            f"{len(places) - number} of {len(places)} bags of the evidence", time.monotonic() - began
-        ):
+        left = f"{len(places) - number} of {len(places)} bags of the evidence"
+        if number and not may_begin(left, time.monotonic() - began):
             break
         began = time.monotonic()
         done = part_of_progress(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
-        groups, judged = bag_groups(blocks, residuals, rng, row_groups)
-        if table is None:
-            design = blocks.design(of_bag, groups)
-            ridge = fit_ridge(
-                design.features, targets, settings.selection, judged, together=together, same_intercept=True,
-                row_weights=all_weights, progress=part_of_progress(done, 0.0, _RIDGE_SHARE),
-            )  # fmt: skip
-            bags.append(fit_bag(design, ridge, targets, settings.logistic, together, None, all_weights))
-        else:
-            parts = blocks.parts(of_bag, groups)
-            design, ridge = table.fit_ridge(
-                parts, blocks.medoids, settings.selection, judged, rng, part_of_progress(done, 0.0, _RIDGE_SHARE)
-            )
-            bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks, all_weights))
-        done(_LOGISTIC_END if refit else 1.0)
-        if folds is not None:
-            refits.append(multinomial_bag(design, ridge, codes, folds, all_weights))
-        done(1.0)
-    if refits:
-        plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
-        return refits if is_likelier(refitted, plain, codes, all_groups, all_weights) else bags
-    return bags
+        groups, judged = bag_groups(blocks, residuals, rng, None if together is None else together.groups)
+        fits.add(blocks, of_bag, groups, judged, done)
+    return fits.best()
 
 
-def fit_bag(
-    design: Design,
-    ridge: Ridge,
-    targets: Array,
-    logistic: bool,
-    together: RowGroups | None = None,
-    blocks: Sequence[RowBlock] | None = None,
-    row_weights: Array | None = None,
-) -> Bag:
-    """A bag by its ridge regression on ±1, refitted, if asked and with one output, by logistic regression."""
-    if logistic and targets.shape[1] == 1:
-        return _bag(design, ridge, *_logistic(ridge, targets, together, blocks, row_weights))
-    return _bag(design, ridge, ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold)
+Found = tuple[Array, Array, Array]
+"""Weights of the features (p, K), intercepts (K,) and outputs (n, K) out of fold."""
 
 
-def _bag(design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of_fold: Array) -> Bag:
+def _bag(
+    design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of_fold: Array, path: RidgePath,
+    unseen: Flags | None,
+) -> Bag:  # fmt: skip
     """A bag by the weights of its features."""
     of_terms = []
     for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
         own = weights[place]
         of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
-    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
+    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, path, unseen)
 
 
-def _kept_rows(ridge: Ridge, kept: Codes) -> Array | Stored:
-    """T of the directions that are kept; of a long table no others are there."""
-    return ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
+def _as_it_is(ridge: Ridge, *_: object) -> Found:
+    return ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
 
 
-def multinomial_bag(design: Design, ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Bag:
-    """The same bag with weights by multinomial regression."""
-    penalty = ridge.penalty * len(codes)
+def _kept(ridge: Ridge, n_rows: int) -> tuple[Codes, Array | Stored, float]:
+    """Directions that are kept, T of them, and λ of a logistic loss; of a long table no other directions are there."""
+    penalty = ridge.penalty * n_rows
     kept = kept_directions(ridge.sizes, penalty)
+    rows = ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
+    return kept, rows, _LOGISTIC_SHARE * penalty / 4.0
+
+
+def _multinomial(ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Found:
+    kept, rows, penalty = _kept(ridge, len(codes))
     start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
-    rows, penalty = _kept_rows(ridge, kept), _LOGISTIC_SHARE * penalty / 4.0
-    found = fit_multinomial(rows, codes, penalty, start, folds, row_weights)
-    weights = ridge.directions[:, kept] @ found.coefficients
-    return _bag(design, ridge, weights, found.intercepts, found.out_of_fold)
+    intercepts, coefficients, out_of_fold = fit_multinomial(rows, codes, penalty, start, folds, row_weights)
+    return ridge.directions[:, kept] @ coefficients, intercepts, out_of_fold
 
 
 def _logistic(
-    ridge: Ridge,
-    targets: Array,
-    together: RowGroups | None,
-    blocks: Sequence[RowBlock] | None,
-    row_weights: Array | None,
-) -> tuple[Array, Array, Array]:
-    """Weights of the features, intercepts and leave-one-out outputs, all as logits."""
-    penalty = ridge.penalty * len(targets)
-    kept = kept_directions(ridge.sizes, penalty)
+    ridge: Ridge, targets: Array, together: RowGroups | None, table: LongTable | None, row_weights: Array | None
+) -> Found:
+    """By logistic regression of two classes: weights, intercept and outputs are logits."""
+    kept, rows, penalty = _kept(ridge, len(targets))
     # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
-    fitted = fit_logistic(
-        _kept_rows(ridge, kept), (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
-        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True, blocks=blocks,
-        row_weights=row_weights,
+    intercept, coefficients, out_of_fold = fit_logistic(
+        rows, (targets[:, 0] + 1.0) / 2.0, penalty, 2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0],
+        together if table is None else None, None if table is None else table.blocks, row_weights,
     )  # fmt: skip
-    weights = ridge.directions[:, kept] @ fitted.coefficients
-    return weights[:, None], np.array([fitted.intercept]), fitted.out_of_fold[:, None]
+    return (ridge.directions[:, kept] @ coefficients)[:, None], np.array([intercept]), out_of_fold[:, None]

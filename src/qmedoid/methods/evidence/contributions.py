@@ -27,40 +27,98 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
-from qmedoid.methods.evidence.neighbors import Neighbors, weights
-from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, root_distances
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, Neighbors, root_distances, weights
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300
 
 
-def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array]:
-    r"""Channels of q distances over g columns, column by column, shape (q, g), and a reference, shape (q,).
+NEIGHBORS = "neighbors"
+"""Name of the term of the neighbors."""
 
-    Columns add up to the channel minus the reference: its center, where that is a value that the channel can take.
 
-    Parameters
-    ----------
-    squares : ndarray of shape (q, g)
-        Squared differences :math:`d_f^2` between the record and each of q medoids.
-    usual : ndarray of shape (q, g)
-        Mean squared differences between training rows and each medoid, up to a factor.
-    channel : {0, 1, 2}
-        The squared distance, the distance D, or the nearness :math:`e^{-D/\ell}`.
-    length, center : ndarray of shape (q,)
-        ℓ, and the mean of the channel over the training rows.
+def contributions(model: EvidencePart, row: Array, winner: int, other: int) -> Contributions:
+    """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
+    terms, columns = model.terms, np.zeros(row.shape[1])
+    by_columns: dict[tuple[int, ...], dict[int, float]] = {}
+    beyond = 0.0
+    for places, of, by_column, by_term, reference in _by_group(model, row, np.array([winner]), np.array([other])):
+        columns[list(of)] += by_column[0]
+        beyond += float(_between(terms.weights[places], model.n_classes, winner, other) @ reference)
+        of_medoids = by_columns.setdefault(of, {})
+        for medoid, amount in zip(terms.medoid[places].tolist(), by_term[0].tolist(), strict=True):
+            of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
+    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    groups = tuple(_group(model, *ranks, of, shares) for of, shares in by_columns.items())
+    intercept = _between(model.intercepts[None], model.n_classes, winner, other)
+    all_terms = {"intercept": float(intercept[0]) + beyond}
+    if model.neighbors is None:
+        return Contributions(columns, groups, all_terms)
+    neighbors = _neighbors(model, model.neighbors, row, winner, other)
+    all_terms[NEIGHBORS] = float(sum(one.contribution for one in neighbors))
+    return Contributions(columns, groups, all_terms, neighbors)
+
+
+def column_contributions(model: EvidencePart, rows: Array, winners: Codes, others: Codes) -> Array:
+    """What columns add for many rows, each with its two classes, shape (n, M)."""
+    columns = np.zeros(rows.shape)
+    for _, of, by_column, *_ in _by_group(model, rows, winners, others):
+        columns[:, list(of)] += by_column
+    return columns
+
+
+def group_contributions(
+    model: EvidencePart, rows: Array, winners: Codes, others: Codes
+) -> tuple[tuple[tuple[int, ...], ...], Array]:
+    """The `groups` of `contributions` for many rows: columns of each of G groups, and what it adds, shape (n, G)."""
+    by_columns: dict[tuple[int, ...], Array] = {}
+    for _, of, by_column, *_ in _by_group(model, rows, winners, others):
+        by_columns[of] = by_columns.get(of, 0.0) + by_column.sum(axis=1)
+    return tuple(by_columns), np.column_stack([np.zeros((len(rows), 0)), *by_columns.values()])
+
+
+def _by_group(
+    model: EvidencePart, rows: Array, winners: Codes, others: Codes
+) -> Iterator[tuple[Codes, tuple[int, ...], Array, Array, Array]]:
+    """For q terms of each group and channel: their places and columns, what these and the terms add, and the rest.
+
+    The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
+    What columns (n, g) and terms (n, q) add counts from a reference; the rest (q,) is how far that is from the center.
     """
-    slope, far, reference = _slopes(np.sqrt(squares.sum(axis=1)), channel, length, center)
-    return slope[:, None] * (squares - (far * far)[:, None] * _usual_shares(usual)), reference
+    terms, is_two = model.terms, model.n_classes == 2
+    # Of two classes there is one output, for the second.
+    signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
+    scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
+    order = np.lexsort((terms.channel, terms.group))
+    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+    for places in np.split(order, starts) if len(order) else ():
+        group, channel, weights = model.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
+        of, space = list(group.columns), 0 if group.by_rank else 1
+        x, v, root = scaled[space][:, of], medoids[space][terms.medoid[places]][:, of], np.sqrt(group.weights)
+        distance, center = root_distances(x * root, v * root), terms.center[places]
+        slope, far, reference = _slopes(distance, channel, terms.length[places], center)
+        of_terms = weights[places, 0] if is_two else (weights[places][:, winners] - weights[places][:, others]).T
+        each = of_terms * slope
+        squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
+        usual = group.weights * (1.0 + v**2)
+        by_column = squares - each @ ((far * far)[:, None] * usual / usual.sum(axis=1, keepdims=True))
+        by_term = each * (distance - far) * (distance + far)
+        yield places, group.columns, np.asarray(signs * by_column), np.asarray(signs * by_term), reference - center
 
 
 def _slopes(distance: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array, Array]:
-    """What a squared difference adds to a channel of q distances, shape (…, q), and the reference as D and channel."""
+    """What a squared difference adds to a channel of q distances, shape (…, q), and the reference as D and channel.
+
+    The reference of the channel is its center, where that is a value that the channel can take.
+    """
     if channel == NEAR:
         reference = np.clip(center, _SMALLEST, 1.0)
         far = -length * np.log(reference)
         # (e^(-D/l) - e^(-far/l)) / (D^2 - far^2) without a difference of nearly equal numbers.
-        slope = -reference * _relative_growth((far - distance) / length) / (length * _positive(distance + far))
+        exponent = (far - distance) / length
+        safe = np.where(exponent == 0, 1.0, exponent)
+        growth = np.where(exponent == 0, 1.0, np.expm1(safe) / safe)
+        slope = -reference * growth / (length * _positive(distance + far))
     elif channel == DISTANCE:
         reference = far = np.maximum(center, 0.0)
         slope = 1.0 / _positive(distance + far)
@@ -70,95 +128,9 @@ def _slopes(distance: Array, channel: int, length: Array, center: Array) -> tupl
     return slope, far, reference
 
 
-def _usual_shares(usual: Array) -> Array:
-    """Mean squared differences (q, g) as shares of their sum; equal ones where all are 0."""
-    total = usual.sum(axis=1, keepdims=True)
-    shares: Array = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
-    return shares
-
-
 def _positive(values: Array) -> Array:
     """The values, with 1 for those that are 0: there record and reference are at the medoid, and nothing is shared."""
     return np.where(values > 0, values, 1.0)
-
-
-def _relative_growth(exponent: Array) -> Array:
-    """(e^x − 1)/x, which is 1 at 0."""
-    safe = np.where(exponent == 0, 1.0, exponent)
-    grown: Array = np.where(exponent == 0, 1.0, np.expm1(safe) / safe)
-    return grown
-
-
-NEIGHBORS = "neighbors"
-"""Name of the term of the neighbors."""
-
-
-def contributions(model: EvidencePart, row: Array, winner: int, other: int) -> Contributions:
-    """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
-    of_terms = _between(model.terms.weights, model.n_classes, winner, other)
-    columns, added, beyond = _split(model, row, of_terms)
-    by_columns: dict[tuple[int, ...], dict[int, float]] = {}
-    for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
-        of_medoids = by_columns.setdefault(model.groups[group].columns, {})
-        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
-    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
-    groups = tuple(_group(model, *ranks, columns_of_group, shares) for columns_of_group, shares in by_columns.items())
-    intercept = _between(model.intercepts[None], model.n_classes, winner, other)
-    terms = {"intercept": float(intercept[0]) + beyond}
-    if model.neighbors is None:
-        return Contributions(columns, groups, terms)
-    neighbors = _neighbors(model, model.neighbors, row, winner, other)
-    terms[NEIGHBORS] = float(sum(one.contribution for one in neighbors))
-    return Contributions(columns, groups, terms, neighbors)
-
-
-def column_contributions(model: EvidencePart, rows: Array, winners: Codes, others: Codes) -> Array:
-    """What columns add for many rows, each with its two classes, shape (n, M): `contributions`, all rows at once.
-
-    The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
-    """
-    columns = np.zeros(rows.shape)
-    for of, added in _shares_of_groups(model, rows, winners, others):
-        columns[:, list(of)] += added
-    return columns
-
-
-def group_contributions(
-    model: EvidencePart, rows: Array, winners: Codes, others: Codes
-) -> tuple[tuple[tuple[int, ...], ...], Array]:
-    """The `groups` of `contributions` for many rows: columns of each of G groups, and what it adds, shape (n, G)."""
-    by_columns: dict[tuple[int, ...], Array] = {}
-    for of, added in _shares_of_groups(model, rows, winners, others):
-        by_columns[of] = by_columns.get(of, 0.0) + added.sum(axis=1)
-    return tuple(by_columns), np.column_stack([np.zeros((len(rows), 0)), *by_columns.values()])
-
-
-def _shares_of_groups(
-    model: EvidencePart, rows: Array, winners: Codes, others: Codes
-) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """What columns of a group add by one channel, shape (n, g), and which columns these are."""
-    terms, is_two = model.terms, model.n_classes == 2
-    # Of two classes there is one output, for the second.
-    signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
-    scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
-    for places in _by_group_and_channel(model):
-        group, channel, weights = model.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
-        of, space = list(group.columns), 0 if group.by_rank else 1
-        x, v, root = scaled[space][:, of], medoids[space][terms.medoid[places]][:, of], np.sqrt(group.weights)
-        slope, far, _ = _slopes(root_distances(x * root, v * root), channel, terms.length[places], terms.center[places])
-        of_terms = weights[places, 0] if is_two else (weights[places][:, winners] - weights[places][:, others]).T
-        each = of_terms * slope
-        squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
-        usual = (far * far)[:, None] * _usual_shares(group.weights * (1.0 + v**2))
-        yield group.columns, np.asarray(signs * (squares - each @ usual))
-
-
-def _by_group_and_channel(model: EvidencePart) -> list[Codes]:
-    """Places of the terms that share a group of columns and a channel."""
-    terms = model.terms
-    order = np.lexsort((terms.channel, terms.group))
-    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
-    return list(np.split(order, starts)) if len(order) else []
 
 
 def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
@@ -167,23 +139,6 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
         return outputs[..., 0] if winner == 1 else -outputs[..., 0]
     difference: Array = outputs[..., winner] - outputs[..., other]
     return difference
-
-
-def _split(model: EvidencePart, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
-    """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
-    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
-    rows, medoids = model.scaled(row), model.scaled(model.medoids)
-    for places in _by_group_and_channel(model):
-        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
-        of, space = list(group.columns), 0 if group.by_rank else 1
-        of_medoids = medoids[space][terms.medoid[places]][:, of]
-        squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
-        usual = group.weights * (1.0 + of_medoids**2)
-        split, reference = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-        columns[of] += of_terms[places] @ split
-        added[places] = of_terms[places] * split.sum(axis=1)
-        beyond += float(of_terms[places] @ (reference - terms.center[places]))
-    return columns, added.tolist(), beyond
 
 
 def _group(

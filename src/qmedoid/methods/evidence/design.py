@@ -9,10 +9,8 @@ from scipy.spatial.distance import cdist
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE, Group
-from qmedoid.methods.evidence.ridge import Selection
 
 Block = Literal["linear", "single", "group", "full"]
-BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")
 """Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
 Columns = tuple[int, ...]
 _MORE_MEDOIDS_FROM = 2000
@@ -47,19 +45,9 @@ class EvidenceSettings:
         than four medoids in a bag.
     n_terms : int
         Terms aimed at, all bags together: the more columns, the fewer medoids each group is given.
-    blocks : tuple of str
-        Which of `BLOCKS` there are.
-    scaling : {"rank", "standard"}
-        What distances are measured on; the linear block is always on standardized columns.
-    targeted : bool
-        Whether groups are chosen by what they explain of the classes; else they are drawn.
-    logistic : bool
-        Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
     multinomial : bool
         Whether weights of three or more classes are refitted by multinomial regression where that makes out-of-fold
         rows likelier; else they remain those of the ridge.
-    selection : {"best", "one_se"}
-        λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
     max_rows : int
         Maximum number of rows that weights are fitted on, a stratified sample of a longer table: their directions take
         200 MB.
@@ -76,12 +64,7 @@ class EvidenceSettings:
     n_triples: int = 10
     n_bags: int = 2
     n_terms: int = 1500
-    blocks: tuple[Block, ...] = BLOCKS
-    scaling: Literal["rank", "standard"] = "rank"
-    targeted: bool = True
-    logistic: bool = True
     multinomial: bool = False
-    selection: Selection = "best"
     max_rows: int = 125_000
     sample_rows: int = 20_000
     n_neighbors: int = 5000
@@ -165,22 +148,18 @@ def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
     return replace(part, mixing=mixing / spread) if spread > 0 else part
 
 
-def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
+def single_part(column: int, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
     """Nearness in one column to medoids at about evenly spaced values; None if all have the same."""
-    of_medoids = (medoids.ranks if by_rank else medoids.plain)[places, column]
-    values, first = np.unique(of_medoids, return_index=True)
+    values, first = np.unique(medoids.ranks[places, column], return_index=True)
     if len(values) < 2:
         return None
     wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
-    group = Group((column,), np.ones(1), by_rank)
-    return DesignPart("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
+    return DesignPart("single", Group((column,), np.ones(1), True), places[first[wanted]], NEAR, _SINGLE_LENGTH)
 
 
-def near_part(
-    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled
-) -> DesignPart:
+def near_part(block: Block, columns: Columns, places: Codes, rows: Scaled, medoids: Scaled) -> DesignPart:
     """Nearness to medoids over a group of columns."""
-    group = Group(columns, np.ones(len(columns)), by_rank)
+    group = Group(columns, np.ones(len(columns)), True)
     some = np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp)
     distances = cdist(rows.of(group)[some], medoids.of(group)[places])
     positive = distances[distances > 0]
@@ -276,34 +255,20 @@ class Blocks:
 
     def parts(self, places: Codes, groups: list[Columns] | None = None) -> list[DesignPart]:
         """The parts of that design."""
-        alone = self._columns_alone(places)
-        return alone if groups is None else alone + self._columns_together(places, alone, groups)
-
-    def _columns_alone(self, places: Codes) -> list[DesignPart]:
-        """The blocks that look at one column at a time."""
-        parts: list[DesignPart] = []
-        if "linear" in self.settings.blocks:
-            # All bags share it, with the medoids of the widest gap among those of all.
-            parts += [
-                linear_part(column, self.rows, self.medoids)
-                for column in (self.varying if self.chosen is None else self.chosen)
-            ]
-        if "single" in self.settings.blocks and self.many_valued:
+        # All bags share the columns as they are, with the medoids of the widest gap among those of all.
+        parts = [linear_part(column, self.rows, self.medoids) for column in self.termed]
+        if self.many_valued:
             share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
-            wanted, by_rank = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE)), self.settings.scaling == "rank"
-            found = (single_part(column, by_rank, places, wanted, self.medoids) for column in self.many_valued)
+            wanted = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE))
+            found = (single_part(column, places, wanted, self.medoids) for column in self.many_valued)
             parts += [part for part in found if part is not None]
-        return parts
-
-    def _columns_together(self, places: Codes, alone: list[DesignPart], groups: list[Columns]) -> list[DesignPart]:
-        """The blocks that look at several columns at a time: the groups, and all columns."""
-        wanted: list[tuple[Block, Columns, Codes]] = []
+        if groups is None:
+            return parts
+        together = list[tuple[Block, Columns, Codes]]()
         if groups:
-            spent = sum(len(part.medoids) for part in alone) + len(places)
+            spent = sum(len(part.medoids) for part in parts) + len(places)
             left = self.settings.n_terms / self.n_bags - spent
             few = places[: int(np.clip(left / len(groups), _FEWEST_GROUP, len(places)))]
-            wanted += [("group", group, few) for group in groups]
-        if "full" in self.settings.blocks or not (alone or wanted):
-            wanted.append(("full", self.termed or (0,), places))
-        by_rank = self.settings.scaling == "rank"
-        return [near_part(block, columns, by_rank, some, self.rows, self.medoids) for block, columns, some in wanted]
+            together += [("group", group, few) for group in groups]
+        together.append(("full", self.termed or (0,), places))
+        return parts + [near_part(*one, self.rows, self.medoids) for one in together]

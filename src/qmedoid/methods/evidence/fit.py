@@ -7,20 +7,18 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
-from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags
-from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
+from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags, mean_out_of_fold
+from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
-from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.part import EvidencePart, Group, Terms
+from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
-from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
+from qmedoid.methods.evidence.wide import fit_wide_bags, wide_note
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000
@@ -177,8 +175,6 @@ def fit_evidence(
         What every row counts in the losses. Scalings, medoids and groups of columns take rows as they are, and there
         is no neighbor term.
     """
-    if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
-        raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
     settings, report = settings.for_rows(len(codes)), progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
@@ -200,11 +196,12 @@ def fit_evidence(
     counts = None if row_groups is None else counted_rows(known, labels)
     rows = scaled_rows(known, rank_scaling, linear_scaling)
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
-    space = rows.ranks if settings.scaling == "rank" else rows.plain
     chosen: list[Codes] = []
     for _ in range(n_bags):
         taken = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
-        chosen.append(medoids_of_classes(space, labels, n_classes, settings.n_medoids // n_bags, rng, taken, counts))
+        chosen.append(
+            medoids_of_classes(rows.ranks, labels, n_classes, settings.n_medoids // n_bags, rng, taken, counts)
+        )
     every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
     places = np.split(of_bag.astype(np.intp), np.cumsum([len(part) for part in chosen])[:-1])
     n_values = np.diff(rank_scaling.offsets)
@@ -233,17 +230,17 @@ def fit_evidence(
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
         near = Scaled(*(values[:, list(varying)] for values in rows))
         own = outputs[sample] if is_long else outputs
-        asked = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
-        if asked is not None:
+        nearest = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
+        if nearest is not None:
+            amounts, n_nearest, length, by_rank, out_of_fold = nearest
             records = known[kept_rows], labels[kept_rows], numbers[kept_rows]
-            neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
-            model = replace(model, neighbors=neighbors)
+            model = replace(model, neighbors=Neighbors(*records, amounts, n_nearest, length, by_rank))
             if is_long:
                 outputs = outputs + model.neighbor_outputs(table)
-            outputs[sample] = own + asked.out_of_fold
+            outputs[sample] = own + out_of_fold
             scores = _of_all_rows(model, outputs, X, kept)
     report(1.0)
-    path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
+    path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(2)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
     note = wide_note(bags, len(varying)) if len(varying) > MOST_COLUMNS else None
     return FittedEvidence(_in_order(model, order), scores, alone, penalty, path, note)

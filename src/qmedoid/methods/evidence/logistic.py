@@ -1,22 +1,38 @@
-r"""Logistic regression with a ridge, for the weights of two classes.
+r"""Logistic regression with a ridge, for the weights of two classes, and of three or more.
 
-Leave-one-out logits are exact to first order: where :math:`H = T^\top W T + \lambda I` is the curvature at the solution
-(with the intercept among the columns of T), leaving row i out moves its logit by one Newton step:
+Both fit rows T along the principal directions of a design. Of two classes, leave-one-out logits are exact to first
+order: where :math:`H = T^\top W T + \lambda I` is the curvature at the solution (with the intercept among the columns
+of T), leaving row i out moves its logit by one Newton step:
 
 .. math:: \eta_{-i} = \eta_i - \frac{h_i}{1 - h_i}\,\frac{y_i - p_i}{w_i}, \qquad h_i = w_i\, t_i^\top H^{-1} t_i .
+
+Of more classes, the regression is multinomial,
+
+.. math:: \min_{b, \beta} -\sum_i \log p_{i,y_i} + \tfrac\lambda2 \sum_c |\beta_c|^2, \qquad
+          p_i = \operatorname{softmax}(b + T_i\beta),
+
+and fitted again without each of some folds. L-BFGS needs few steps along the principal directions: there the curvature
+is nearly diagonal, and known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
+from scipy.optimize import minimize
 from scipy.special import expit
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags, row_slices
+from qmedoid.geometry.row_groups import group_folds, is_clear_gain
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.long_table import RowBlock
 from qmedoid.methods.evidence.ridge import RowGroups, moved_logits
-from qmedoid.optimize.newton import Stored, logistic_weights
+from qmedoid.optimize.newton import Stored, logistic_weights, stored_slices
+
+Weights = tuple[Array, Array]
+"""Intercepts, shape (C,), and coefficients, (r, C)."""
 
 # Minimum curvature of a row, which keeps out-of-fold logits bounded where classes are separated perfectly.
 _LEAST_CURVATURE = 1e-3
@@ -26,14 +42,6 @@ _INTERCEPT_PENALTY = 1e-6
 _START_ROWS = 10_000
 
 
-class Logistic(NamedTuple):
-    r"""Logits :math:`b + T\beta`: intercept, coefficients of shape (r,), and out-of-fold logits, shape (n,)."""
-
-    intercept: float
-    coefficients: Array
-    out_of_fold: Array
-
-
 def fit_logistic(
     rotated: Array | Stored,
     positive: Array,
@@ -41,12 +49,10 @@ def fit_logistic(
     intercept: float,
     coefficients: Array,
     together: RowGroups | None = None,
-    *,
-    same_intercept: bool = False,
     blocks: Sequence[RowBlock] | None = None,
     row_weights: Array | None = None,
-) -> Logistic:
-    r"""Fit a logistic regression with a ridge from a start, such as a ridge regression gives.
+) -> tuple[float, Array, Array]:
+    r"""Intercept, coefficients (r,) and out-of-fold logits (n,), from a start such as a ridge regression gives.
 
     Parameters
     ----------
@@ -58,16 +64,14 @@ def fit_logistic(
     intercept, coefficients : float, ndarray of shape (r,)
         The start.
     together : RowGroups, optional
-        Rows of one group are left out together.
-    same_intercept : bool
-        Whether out-of-fold logits have the intercept of all rows, see `fit_ridge`; rows of groups that are not all
-        equal never have.
+        Rows of one group are left out together. Out-of-fold logits have the intercept of all rows, see `fit_ridge`, but
+        for rows of groups that are not all equal.
     blocks : sequence of RowBlock, optional
         Rows that are in memory together in double precision, with groups of their own; all by default.
     row_weights : ndarray of shape (n,), optional
         What every row counts in the loss; 1 by default.
     """
-    blocks = [RowBlock(slice(None), together)] if blocks is None else blocks
+    blocks = [(slice(None), together)] if blocks is None else blocks
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
     start = np.append(intercept, coefficients)
     if (step := len(rotated) // _START_ROWS) > 1:
@@ -79,17 +83,17 @@ def fit_logistic(
     for rows, _ in blocks:
         logits[rows] = _with_ones(_double(rotated, rows)) @ weights
     shares = expit(logits)
-    curvature, residuals = _curvature(shares), positive - shares
+    curvature, residuals = np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE), positive - shares
     if row_weights is not None:
         curvature, residuals = row_weights * curvature, row_weights * residuals
     # Groups of rows that differ are left out with their intercept.
     mixed = any(of_block is not None and of_block.batches for _, of_block in blocks)
-    inner = _factored(rotated, blocks, curvature, penalties[1:] if same_intercept else penalties)
-    whole = _factored(rotated, blocks, curvature, penalties) if mixed and same_intercept else inner
+    inner = _factored(rotated, blocks, curvature, penalties[1:])
+    whole = _factored(rotated, blocks, curvature, penalties) if mixed else inner
     moved = np.empty(len(rotated))
     for rows, of_block in blocks:
         own, curved, missed = _double(rotated, rows), curvature[rows], residuals[rows]
-        alone = solve_triangular(inner, (own if same_intercept else _with_ones(own)).T, lower=True, check_finite=False)
+        alone = solve_triangular(inner, own.T, lower=True, check_finite=False)
         leverage = curved * (alone**2).sum(axis=0)
         if of_block is not None:
             # Equal rows move by what all of them miss.
@@ -101,7 +105,7 @@ def fit_logistic(
             for batch in of_block.batches:
                 falls[batch] = together_moved[batch]
         moved[rows] = falls
-    return Logistic(float(weights[0]), weights[1:], logits - moved)
+    return float(weights[0]), weights[1:], logits - moved
 
 
 def _double(rotated: Array | Stored, rows: Codes | slice) -> Array:
@@ -110,10 +114,6 @@ def _double(rotated: Array | Stored, rows: Codes | slice) -> Array:
 
 def _with_ones(rotated: Array) -> Array:
     return np.column_stack([np.ones(len(rotated)), rotated])
-
-
-def _curvature(shares: Array) -> Array:
-    return np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE)
 
 
 def _factored(rotated: Array | Stored, blocks: Sequence[RowBlock], curvature: Array, penalties: Array) -> Array:
@@ -127,3 +127,164 @@ def _factored(rotated: Array | Stored, blocks: Sequence[RowBlock], curvature: Ar
     hessian[np.diag_indices(len(hessian))] += penalties
     factor: Array = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)[0]
     return factor
+
+
+# Folds of the out-of-fold outputs, which begin at the weights of all rows.
+_N_FOLDS = 5
+_MOST_STEPS = 60
+# Steps of a fold at most, from the weights of all rows.
+_FOLD_STEPS = 30
+# Rows of a long table that λ is sought on.
+_SEARCH_ROWS = 20_000
+# Relative decrease of the loss at which L-BFGS stops.
+_TOLERANCE = 1e-6
+# Multiples of λ that are tried, the largest first.
+_STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
+# Relative decrease at which weights are good enough to compare values of λ.
+_ROUGHLY = 1e-5
+# Numbers of a block of rows: they stay in the cache for both products of a step.
+_BLOCK_NUMBERS = 2**16
+# Minimum gain in out-of-fold log-likelihood over the ridge, in standard errors.
+_WORTH_IT = 1.0
+
+
+def fit_multinomial(
+    rotated: Array | Stored,
+    codes: Codes,
+    penalty: float,
+    start: tuple[Array, Array],
+    folds: Codes,
+    row_weights: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """Intercepts (C,) and coefficients (r, C) by rows T (n, r) from a start, and outputs (n, C) without each fold.
+
+    λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
+    """
+    rows, held, strengths = _Block.of(rotated, codes, row_weights), folds == 0, _STRENGTHS
+    if (step := len(codes) // _SEARCH_ROWS) > 1:
+        # Of a long table, λ is sought on some rows, and on all rows from there on down.
+        few = _Block.of(rotated[::step], codes[::step], None if row_weights is None else row_weights[::step])
+        start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
+        strengths = strengths[strengths.index(strength) :]
+    own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
+    penalty *= strength
+    fitted = rows.fit(penalty, own)
+    out_of_fold = np.empty((len(codes), len(start[0])))
+    for fold in range(folds.max() + 1):
+        held = folds == fold
+        begun = own if fold == 0 else fitted
+        own = rows.part(~held).fit((1.0 - rows.share(held)) * penalty, begun, most_steps=_FOLD_STEPS)
+        out_of_fold[held] = rows.part(held).outputs(own)
+    return *fitted, out_of_fold
+
+
+def _with_best_penalty(
+    rows: "_Block", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
+) -> tuple[Weights, float]:
+    """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
+    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - rows.share(held)
+    best, lowest = (start, strengths[0]), np.inf
+    for strength in strengths:
+        start = seen.fit(share * strength * penalty, start, _ROUGHLY)
+        loss = float(unseen.weighed(row_losses(unseen.outputs(start), unseen.codes)).mean())
+        if not loss < lowest:
+            break
+        best, lowest = (start, strength), loss
+    return best
+
+
+def deal_folds(codes: Codes, groups: Codes | None, rng: np.random.Generator) -> Codes:
+    """Fold of every row; rows of one group are in one fold."""
+    return group_folds(np.arange(len(codes)) if groups is None else groups, codes, _N_FOLDS, rng)
+
+
+def is_likelier(
+    candidate: Array, plain: Array, codes: Codes, groups: Codes | None, row_weights: Array | None = None
+) -> bool:
+    """Whether out-of-fold outputs make the classes likelier than others do, both calibrated, beyond chance."""
+    before, after = (
+        row_losses(fit_calibration(-one, codes, "logistic", groups, row_weights).apply(-one), codes)
+        for one in (plain, candidate)
+    )
+    gains = before - after if row_weights is None else row_weights * (before - after)
+    return is_clear_gain(gains, groups, _WORTH_IT)
+
+
+class _Block(NamedTuple):
+    """Some rows T of a table, their classes, the sum of squares of each direction over them, and weights of rows."""
+
+    rotated: Array | Stored
+    rows: Codes
+    codes: Codes
+    squares: Array
+    row_weights: Array | None
+
+    @classmethod
+    def of(cls, rotated: Array | Stored, codes: Codes, row_weights: Array | None) -> "_Block":
+        squares = np.zeros(rotated.shape[1])
+        for part in stored_slices(rotated):
+            block = rotated[part].astype(np.float64, copy=False)
+            counted = block if row_weights is None else row_weights[part, None] * block
+            squares += np.einsum("ij,ij->j", counted, block)
+        return cls(rotated, np.arange(len(codes)), codes, squares, row_weights)
+
+    def part(self, chosen: Flags) -> "_Block":
+        """Some of all rows; their squares are about as large as their share."""
+        rows, rotated = np.flatnonzero(chosen), self.rotated
+        if rotated.dtype == np.float64:  # short enough for a copy
+            rotated, rows = rotated[rows], np.arange(len(rows))
+        weights = None if self.row_weights is None else self.row_weights[chosen]
+        return _Block(rotated, rows, self.codes[chosen], self.share(chosen) * self.squares, weights)
+
+    def share(self, chosen: Flags) -> float:
+        """What some of the rows count, of all."""
+        return float(chosen.mean() if self.row_weights is None else np.average(chosen, weights=self.row_weights))
+
+    @property
+    def _total(self) -> float:
+        return float(len(self.codes) if self.row_weights is None else self.row_weights.sum())
+
+    def weighed(self, losses: Array) -> Array:
+        """Losses of the rows times their weights."""
+        return losses if self.row_weights is None else self.row_weights * losses
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Rows in double precision."""
+        step, copied = max(1, _BLOCK_NUMBERS // max(1, self.rotated.shape[1])), self.rotated.dtype == np.float64
+        for part in row_slices(len(self.rows), step):
+            block = self.rotated[part] if copied else self.rotated[self.rows[part]]
+            yield part, block.astype(np.float64, copy=False)
+
+    def outputs(self, weights: Weights) -> Array:
+        return np.concatenate([weights[0] + block @ weights[1] for _, block in self.blocks()])
+
+    def fit(
+        self, penalty: float, start: Weights, tolerance: float = _TOLERANCE, most_steps: int = _MOST_STEPS
+    ) -> Weights:
+        """Weights from a start."""
+        n_directions, n_classes = start[1].shape
+        # A typical curvature of each direction: in these units all of them are alike.
+        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[self._total], self.squares])
+        units = 1.0 / np.sqrt(curvature + penalty)[:, None]
+
+        def loss(flat: Array) -> tuple[float, Array]:
+            weights = flat.reshape(1 + n_directions, n_classes) * units
+            gradient = np.vstack([np.zeros(n_classes), penalty * weights[1:]])
+            total = 0.5 * penalty * float((weights[1:] ** 2).sum())
+            for part, block in self.blocks():
+                log_p, own = log_softmax(weights[0] + block @ weights[1:]), self.codes[part]
+                missed, rows = np.exp(log_p), np.arange(len(own))
+                missed[rows, own] -= 1.0
+                gained = log_p[rows, own]
+                if self.row_weights is not None:
+                    missed *= self.row_weights[part, None]
+                    gained = self.row_weights[part] * gained
+                gradient[0] += missed.sum(axis=0)
+                gradient[1:] += block.T @ missed
+                total -= float(gained.sum())
+            return total, (gradient * units).ravel()
+
+        first = (np.vstack(start) / units).ravel()
+        found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": most_steps, "ftol": tolerance})
+        weights = found.x.reshape(1 + n_directions, n_classes) * units
+        return weights[0], weights[1:]

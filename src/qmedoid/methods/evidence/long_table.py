@@ -10,12 +10,11 @@ made in double precision.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.geometry.row_groups import numbered, part_of
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
 from qmedoid.methods.evidence.part import CLIP
@@ -24,7 +23,6 @@ from qmedoid.methods.evidence.ridge import (
     Ridge,
     RidgePath,
     RowGroups,
-    Selection,
     penalties_for,
     principal,
 )
@@ -44,11 +42,8 @@ def kept_directions(sizes: Array, penalty: float) -> Codes:
     return np.flatnonzero(sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
 
 
-class RowBlock(NamedTuple):
-    """Rows that are in memory together, and which of them are left out together; no group is in two blocks."""
-
-    rows: Codes | slice
-    together: RowGroups | None
+RowBlock = tuple[Codes | slice, RowGroups | None]
+"""Rows that are in memory together, and which of them are left out together; no group is in two blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +88,6 @@ class LongTable:
         self,
         parts: Sequence[DesignPart],
         medoids: Scaled,
-        selection: Selection,
         judged: Codes | None,
         rng: np.random.Generator,
         progress: Callable[[float], None] = lambda _: None,
@@ -104,24 +98,23 @@ class LongTable:
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
         judging = part_of_progress(progress, _SUMS_SHARE, _ERRORS_SHARE)
-        errors, groups = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
-        path = RidgePath.of(penalties_for(n), errors, groups, lambda _: None)
-        place = path.chosen(selection)
-        penalty = float(path.penalties[place])
+        errors = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
+        path = RidgePath(penalties_for(n), errors)
+        penalty = float(path.penalties[path.place])
         kept = kept_directions(sizes, n * penalty)
         shrunk = n * penalty / (sizes + n * penalty)
         rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
-        for number, block in enumerate(self.blocks, 1):
-            rows = self._rotated(design, medoids, directions, block.rows)
-            rotated[block.rows] = rows[:, kept]
-            missing = self._missing(rows, sizes, inner, block)
+        for number, (at, alike) in enumerate(self.blocks, 1):
+            rows = self._rotated(design, medoids, directions, at)
+            rotated[at] = rows[:, kept]
+            missing = self._missing(rows, sizes, inner, at, alike)
             missed = missing.out_of_fold(shrunk, same_intercept=True)
             if self.row_weights is not None:
-                missed /= np.sqrt(self.row_weights[block.rows])[:, None]
-            out_of_fold[block.rows] = self.targets[block.rows] - missed
+                missed /= np.sqrt(self.row_weights[at])[:, None]
+            out_of_fold[at] = self.targets[at] - missed
             progress(_ERRORS_SHARE + (1.0 - _ERRORS_SHARE) * number / len(self.blocks))
         coefficients = np.sqrt(sizes)[:, None] * inner / (sizes + n * penalty)[:, None]
-        ridge = Ridge(penalty, path, place, means, out_of_fold, sizes, directions, rotated, coefficients)
+        ridge = Ridge(penalty, path, means, out_of_fold, sizes, directions, rotated, coefficients)
         return design, ridge
 
     def _sums(
@@ -136,9 +129,9 @@ class LongTable:
         off = [np.zeros(len(center)) for center in near]
         gram, along, sums = np.zeros((p, p)), np.zeros((p, self.targets.shape[1])), np.zeros(p)
         centered, u = self.targets - self.means, None
-        for number, block in enumerate(self.blocks, 1):
-            scaled = self.scaled(block.rows)
-            u = None if self.row_weights is None else self.row_weights[block.rows]
+        for number, (at, _) in enumerate(self.blocks, 1):
+            scaled = self.scaled(at)
+            u = None if self.row_weights is None else self.row_weights[at]
             features = np.empty((len(scaled.ranks), p))
             for part, place, center, total in zip(parts, places, near, off, strict=True):
                 values = part.values(scaled, medoids) - center
@@ -146,7 +139,7 @@ class LongTable:
                 features[:, place] = part.features(values)
             counted = features if u is None else u[:, None] * features
             gram += counted.T @ features
-            along += counted.T @ centered[block.rows]
+            along += counted.T @ centered[at]
             sums += counted.sum(axis=0)
             progress(number / len(self.blocks))
         gram -= np.outer(sums, sums) / n
@@ -164,13 +157,15 @@ class LongTable:
             features[:, place] = scale * part.features(part.values(scaled, medoids) - center)
         return np.asarray(features @ directions)
 
-    def _missing(self, rotated: Array, sizes: Array, inner: Array, block: RowBlock) -> Missing:
-        centered, units, u = self.targets[block.rows] - self.means, rotated / np.sqrt(sizes), None
+    def _missing(
+        self, rotated: Array, sizes: Array, inner: Array, at: Codes | slice, alike: RowGroups | None
+    ) -> Missing:
+        centered, units, u = self.targets[at] - self.means, rotated / np.sqrt(sizes), None
         if self.row_weights is not None:
-            u = self.row_weights[block.rows]
+            u = self.row_weights[at]
             roots = np.sqrt(u)[:, None]
             centered, units = roots * centered, roots * units
-        return Missing.of(units, centered, block.together, inner, len(self.X), u)
+        return Missing.of(units, centered, alike, inner, len(self.X), u)
 
     def _errors(
         self,
@@ -182,8 +177,8 @@ class LongTable:
         judged: Codes | None,
         rng: np.random.Generator,
         progress: Callable[[float], None],
-    ) -> tuple[Array, Codes | None]:
-        """Squared leave-one-out errors of some rows for every λ, shape (L, m), and the groups of these rows.
+    ) -> Array:
+        """Mean squared leave-one-out error of some rows for every λ, shape (L,).
 
         They are rows that have not chosen groups of columns: those outside of the sample, and those judged in it.
         """
@@ -200,15 +195,14 @@ class LongTable:
             rows = rows[order[rows] <= order[rows[_JUDGING_ROWS - 1]]]
         rows = np.sort(rows)
         n, penalties = len(self.X), penalties_for(len(self.X))
-        errors = np.empty((len(penalties), len(rows)))
+        errors = np.zeros(len(penalties))
         blocks = list(row_blocks(self.X, part_of(self.groups, rows), rows))
-        for done, block in enumerate(blocks):
-            missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
-            places = np.searchsorted(rows, np.arange(n)[block.rows])
+        for done, (at, alike) in enumerate(blocks):
+            missing = self._missing(self._rotated(design, medoids, directions, at), sizes, inner, at, alike)
             for number, penalty in enumerate(penalties):
-                errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
+                errors[number] += missing.squared_errors(n * penalty / (sizes + n * penalty)).sum()
                 progress((done + (number + 1) / len(penalties)) / len(blocks))
-        return errors, None if self.groups is None else numbered(self.groups[rows])
+        return errors / len(rows)
 
 
 def part_of_progress(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
@@ -225,7 +219,7 @@ def row_blocks(X: Array, groups: Codes | None, rows: Codes | None = None) -> Ite
     """Blocks of some rows of X, all by default, of whole groups; `groups` has a number for each of these rows."""
     rows = np.arange(len(X)) if rows is None else rows
     if groups is None:
-        yield from (RowBlock(rows[part], None) for part in row_slices(rows, _BLOCK_ROWS))
+        yield from ((rows[part], None) for part in row_slices(rows, _BLOCK_ROWS))
         return
     order = np.argsort(groups, kind="stable")
     # A group belongs to the block that its first row falls into.
@@ -235,4 +229,4 @@ def row_blocks(X: Array, groups: Codes | None, rows: Codes | None = None) -> Ite
     for part in np.split(order, starts[cuts]):
         chosen = np.sort(part)
         own = part_of(groups, chosen)
-        yield RowBlock(rows[chosen], None if own is None else RowGroups.of(own, X[rows[chosen]]))
+        yield rows[chosen], None if own is None else RowGroups.of(own, X[rows[chosen]])

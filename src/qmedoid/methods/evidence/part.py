@@ -7,8 +7,18 @@ r"""The evidence model: a weighted sum of distances to medoids over groups of co
 
 Every term j looks at one group of columns g, one medoid m and one channel φ: the squared distance, the distance, or
 the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real training rows and groups of columns, and
-each number in it is a distance that the compact SWAP test measures on the columns of the group. Where it
-helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
+each number in it is a distance that the compact SWAP test measures on the columns of the group.
+
+Where it helps, the nearest of many more training rows add a neighbor term:
+
+.. math::
+
+   t_k(x) \leftarrow t_k(x) + \sum_{i\in N(x)} \omega_i(x)\,a_{ik}, \qquad
+   \omega_i = \frac{u_i}{1 + \sum_{j\in N(x)} u_j}, \qquad
+   u_i = \Bigl(\frac{D_i(x)}{\ell} + 0.05\Bigr)^{-3}
+
+N(x) are the k nearest neighbors over all columns, and :math:`a_i` is the class of neighbor i beyond what evidence alone
+says of it. A record far from all neighbors is left to the evidence.
 """
 
 from collections.abc import Callable
@@ -25,9 +35,8 @@ from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.evidence import Group as Group
-from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.methods.contributions import Contributions
-from qmedoid.methods.evidence.neighbors import Neighbors, added
 from qmedoid.methods.part import (
     LARGEST,
     KeptRows,
@@ -38,7 +47,7 @@ from qmedoid.methods.part import (
     refuse_bad_values,
     rows_kept,
 )
-from qmedoid.schema import MODERATE, Packed, RowNumbers, Values
+from qmedoid.schema import MODERATE, Packed, RefusedError, RowNumbers, Values, part_bounds
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -80,6 +89,45 @@ class Terms:
         return len(self.group)
 
 
+# A neighbor at distance 0 has a finite weight, and one at the length ℓ a weight of about 1.
+_NEAREST = 0.05
+_POWER = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """N training rows, of which the k nearest enter the neighbor term.
+
+    Attributes
+    ----------
+    records : ndarray of shape (N, M)
+        Raw columns.
+    classes, rows : ndarray of shape (N,)
+        Class code and training row of each.
+    amounts : ndarray of shape (N, K)
+        a: what each adds to the outputs where it has all the weight.
+    n_nearest : int
+        k, from 1 to N.
+    length : float
+        ℓ, above 0.
+    by_rank : bool
+        Whether distances are measured on columns scaled by rank; else on standardized ones.
+    """
+
+    records: Annotated[Array, Values("N M")]
+    classes: Annotated[Codes, Values("N", below="C")]
+    rows: Annotated[Codes, RowNumbers("N")]
+    amounts: Annotated[Array, Values("N K", largest=MODERATE)]
+    n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
+    length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
+    by_rank: bool
+
+    def validate(self) -> None:
+        """Refuse stored neighbors that are fewer than the nearest of them."""
+        if self.n_nearest > len(self.rows):
+            raise RefusedError(f"n_nearest is {self.n_nearest}, and there are {len(self.rows)} neighbors")
+
+
 @dataclass(frozen=True, eq=False)
 class EvidencePart(Part):
     """A fitted evidence model over M encoded columns, with P medoids, G groups, T terms and C classes.
@@ -109,7 +157,7 @@ class EvidencePart(Part):
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     medoid_rows: Annotated[Codes, RowNumbers("P")]
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
-    groups: Annotated[tuple[Group, ...], Packed("G")]
+    groups: Annotated[tuple[Group, ...], Packed(part_bounds("G", "total"))]
     terms: Terms
     intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     n_classes: Annotated[int, Values(least="C", most="C")]
@@ -298,3 +346,14 @@ def root_distances(rows: Array, medoids: Array) -> Array:
     for column in range(rows.shape[1]):
         squares += (rows[:, column, None] - medoids[None, :, column]) ** 2
     return np.sqrt(squares)
+
+
+def added(distances: Array, places: Codes, length: float, amounts: Array) -> Array:
+    """What neighbors with these amounts (N, K) add to the outputs of rows, shape (n, K); of k nearest each, (n, k)."""
+    return np.asarray(np.einsum("ij,ijk->ik", weights(distances, length), amounts[places]))
+
+
+def weights(distances: Array, length: float) -> Array:
+    """ω of neighbors at these distances, shape (n, k); 0 at infinite distance."""
+    near = (distances / length + _NEAREST) ** -_POWER
+    return np.asarray(near / (1.0 + near.sum(axis=1, keepdims=True)))

@@ -21,17 +21,16 @@ Both sides of the fraction vanish with λ where there are more features than row
 remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
-from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
+from qmedoid.geometry.row_groups import first_rows
 from qmedoid.optimize.newton import Stored
 
-Selection = Literal["best", "one_se"]
 _DIRECTIONS_SHARE = 0.5  # progress of a ridge when its directions are found
 
 # Numbers that are copied at a time.
@@ -168,31 +167,16 @@ class RidgePath(NamedTuple):
     ----------
     penalties : the λ, in units of the number of rows
     errors : mean squared leave-one-out error of the outputs, mean of the bags
-    standard_errors : standard error of each over the rows
     """
 
     penalties: Array
     errors: Array
-    standard_errors: Array
 
-    @classmethod
-    def of(
-        cls, penalties: Array, errors_by_row: Iterable[Array], groups: Codes | None, progress: Callable[[float], None]
-    ) -> "RidgePath":
-        """From the squared errors of rows, shape (n,), for every λ; rows of one group count as one."""
-        errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
-        for place, by_row in enumerate(errors_by_row):
-            errors[place] = by_row.mean()
-            deviations = group_sums(by_row - errors[place], groups)
-            standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
-            progress((place + 1) / len(penalties))
-        return cls(penalties, errors, standard_errors)
-
-    def chosen(self, selection: Selection) -> int:
+    @property
+    def place(self) -> int:
         """Place of the λ that is taken: of those that are as good, the largest."""
-        best = int(self.errors.argmin())
-        slack = self.standard_errors[best] if selection == "one_se" else _TIE * self.errors[best]
-        return int(np.flatnonzero(self.errors <= self.errors[best] + slack)[-1])
+        least = self.errors.min()
+        return int(np.flatnonzero(self.errors <= least + _TIE * least)[-1])
 
 
 class Ridge(NamedTuple):
@@ -203,8 +187,6 @@ class Ridge(NamedTuple):
     penalty : float
         λ, in units of the number of rows.
     path : RidgePath
-    place : int
-        Place of λ on the path.
     means : ndarray of shape (K,)
         Means of the targets: the intercepts.
     out_of_fold : ndarray of shape (n, K)
@@ -221,7 +203,6 @@ class Ridge(NamedTuple):
 
     penalty: float
     path: RidgePath
-    place: int
     means: Array
     out_of_fold: Array
     sizes: Array
@@ -233,7 +214,6 @@ class Ridge(NamedTuple):
 def fit_ridge(
     features: Array,
     targets: Array,
-    selection: Selection,
     judged: Codes | None = None,
     penalties: Array | None = None,
     together: RowGroups | None = None,
@@ -258,18 +238,19 @@ def fit_ridge(
     means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
     centered = targets - means if roots is None else roots * (targets - means)
     missing = Missing.of(rotated / np.sqrt(sizes), centered, together, row_weights=row_weights)
-    judging, rows, groups = missing, judged if judged is not None else np.arange(n), None
+    judging, rows = missing, judged if judged is not None else np.arange(n)
     if together is not None:
         some, by_some = together.judging(len(sizes), len(penalties))
         judging, rows = missing._replace(together=some), rows[by_some[rows]]
-        groups = numbered(together.groups[rows])
-    by_row = (judging.squared_errors(n * penalty / (sizes + n * penalty))[rows] for penalty in penalties)
-    path = RidgePath.of(penalties, by_row, groups, lambda done: progress(_DIRECTIONS_SHARE * (1 - done) + done))
-    place = path.chosen(selection)
-    penalty = float(penalties[place])
+    errors = np.empty(len(penalties))
+    for place, penalty in enumerate(penalties):
+        errors[place] = judging.squared_errors(n * penalty / (sizes + n * penalty))[rows].mean()
+        progress(_DIRECTIONS_SHARE + (1.0 - _DIRECTIONS_SHARE) * (place + 1) / len(penalties))
+    path = RidgePath(penalties, errors)
+    penalty = float(penalties[path.place])
     missed = missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept)
     return Ridge(
-        penalty, path, place, means, targets - (missed if roots is None else missed / roots), sizes, directions,
+        penalty, path, means, targets - (missed if roots is None else missed / roots), sizes, directions,
         rotated if roots is None else features @ directions,
         rotated.T @ centered / (sizes + n * penalty)[:, None],
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Fit of the nearest-medoid method: search, choice of α and final models (algorithms 7, 10 and 12)."""
+"""Fit of the nearest-medoid method: choice of α and final models (algorithms 10 and 12)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -10,40 +10,13 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
-from qmedoid.geometry.groups import Configuration, Groups
-from qmedoid.methods.nearest.objective import IncrementalObjective
+from qmedoid.geometry.groups import Configuration
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
-from qmedoid.optimize.descent import DescentResult, Progress, Record, coordinate_descent
+from qmedoid.optimize.descent import DescentResult, Record
 from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
-
-Selection = Literal["best", "one_se"]
-SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """Settings of the search of configurations and of the choice of α.
-
-    Attributes
-    ----------
-    sizes : subset sizes k, rising
-    max_passes, candidate_budget : bounds of the descent
-    search_alpha : α while configurations are compared
-    alphas : grid on which α is calibrated afterwards
-    n_models : number of models kept, one per subset size
-    selection : whether the best out-of-fold score decides, or the simplest within a standard error of it
-    """
-
-    sizes: tuple[int, ...]
-    max_passes: int
-    candidate_budget: int | None
-    search_alpha: float
-    alphas: tuple[float, ...]
-    n_models: int
-    selection: Selection = "best"
 
 
 @dataclass(frozen=True)
@@ -62,13 +35,11 @@ class Best:
     over: Literal["folds", "rows"]
 
 
-@dataclass(frozen=True)
-class Selected:
-    """A model with the record of its choice.
+class Selected(NamedTuple):
+    """The record of the choice of a model.
 
     Attributes
     ----------
-    model : NearestPart
     record : the search at its size
     sweep : the α sweep
     option : index of its class multipliers
@@ -76,7 +47,6 @@ class Selected:
     best : what it was held against, where the one-standard-error rule chose
     """
 
-    model: NearestPart
     record: Record
     sweep: Sweep
     option: int
@@ -84,37 +54,14 @@ class Selected:
     best: Best | None = None
 
 
-def search_configurations(
-    folds: Sequence[Fold],
-    groups: Groups,
-    settings: NearestSettings,
-    search: SearchSettings,
-    multipliers: Array,
-    rng: np.random.Generator,
-    progress: Callable[[Progress], bool | None] | None = None,
-) -> DescentResult:
-    """Coordinate descent on the validation macro-F1 of the folds (algorithm 7)."""
-    objective = IncrementalObjective(folds, settings, alpha=search.search_alpha, multipliers=multipliers)
-    return coordinate_descent(
-        objective,
-        groups.members,
-        search.sizes,
-        max_passes=search.max_passes,
-        candidate_budget=search.candidate_budget,
-        rng=rng,
-        progress=progress,
-    )
-
-
 def select_models(
     train: TrainingRows,
     folds: Sequence[Fold],
     found: DescentResult,
     settings: NearestSettings,
-    search: SearchSettings,
     options: Sequence[Array],
-) -> list[Selected]:
-    """Calibrate and fit the best models over k, in the order of `search.selection` (algorithm 12).
+) -> list[tuple[NearestPart, Selected]]:
+    """Calibrate and fit the best models over k, in the order of `settings.selection` (algorithm 12).
 
     An interrupt (Ctrl-C) does not lose the search: the models that are ready are returned, or the best one with the α
     of the search and the first of the options.
@@ -126,67 +73,46 @@ def select_models(
     options : sequence of ndarray of shape (C,)
         Class multipliers to choose from; of equal ones the first.
     """
-    choose = _simplest_within_error if search.selection == "one_se" else _best_scores
-    chosen = choose(folds, found, settings, search, options)
+    choose = _simplest_within_error if settings.selection == "one_se" else _best_scores
+    chosen = choose(folds, found, settings, options)
     if not chosen:
         record = found.ranked()[0]
-        uncalibrated = Sweep(np.array([search.search_alpha]), np.array([record.score]), 0)
-        chosen = [_Choice(record, uncalibrated, 0, None)]
-    models = [
-        fit_nearest_model(
-            train, one.record.configuration, settings, alpha=one.sweep.value, multipliers=options[one.option]
-        )
+        uncalibrated = Sweep(np.array([settings.search_alpha]), np.array([record.score]), 0)
+        chosen = [Selected(record, uncalibrated, 0, None)]
+    return [
+        (fit_nearest_model(train, one.record.configuration, settings, one.sweep.value, options[one.option]), one)
         for one in chosen
     ]
-    return [Selected(model, *choice) for model, choice in zip(models, chosen, strict=True)]
-
-
-class _Choice(NamedTuple):
-    """A configuration with its α and class multipliers; see `Selected`."""
-
-    record: Record
-    sweep: Sweep
-    option: int
-    out_of_fold: Channels | None
-    best: Best | None = None
 
 
 def _best_scores(
-    folds: Sequence[Fold],
-    found: DescentResult,
-    settings: NearestSettings,
-    search: SearchSettings,
-    options: Sequence[Array],
-) -> list[_Choice]:
+    folds: Sequence[Fold], found: DescentResult, settings: NearestSettings, options: Sequence[Array]
+) -> list[Selected]:
     """The records of best score during the search, each with the α and multipliers of its best out-of-fold score."""
-    chosen: list[_Choice] = []
+    chosen: list[Selected] = []
     try:
-        for record in found.ranked()[: search.n_models]:
+        for record in found.ranked()[: settings.n_models]:
             out_of_fold, codes = out_of_fold_channels(folds, record.configuration, settings, options[0])
-            sweep, option = calibrate(out_of_fold, codes, settings.use_angular, search.alphas, options)
-            chosen.append(_Choice(record, sweep, option, out_of_fold))
+            sweep, option = calibrate(out_of_fold, codes, settings.use_angular, settings.alphas, options)
+            chosen.append(Selected(record, sweep, option, out_of_fold))
     except KeyboardInterrupt:
-        warn(f"The calibration was interrupted: {len(chosen) or 1} of {search.n_models} models are kept.")
+        warn(f"The calibration was interrupted: {len(chosen) or 1} of {settings.n_models} models are kept.")
     return chosen
 
 
 def _simplest_within_error(
-    folds: Sequence[Fold],
-    found: DescentResult,
-    settings: NearestSettings,
-    search: SearchSettings,
-    options: Sequence[Array],
-) -> list[_Choice]:
+    folds: Sequence[Fold], found: DescentResult, settings: NearestSettings, options: Sequence[Array]
+) -> list[Selected]:
     """The records with fewest columns, and the α nearest to that of the search, within a standard error of the best.
 
     Every record is calibrated, and the best is the best out-of-fold score over records, options and α.
     """
-    candidates: list[list[_Choice]] = []
+    candidates: list[list[Selected]] = []
     try:
         for record in found.ranked():
             channels, codes = out_of_fold_channels(folds, record.configuration, settings, options[0])
-            sweeps = _sweeps(channels, codes, settings.use_angular, search.alphas, options)
-            candidates.append([_Choice(record, sweep, option, channels) for option, sweep in enumerate(sweeps)])
+            sweeps = _sweeps(channels, codes, settings.use_angular, settings.alphas, options)
+            candidates.append([Selected(record, sweep, option, channels) for option, sweep in enumerate(sweeps)])
     except KeyboardInterrupt:
         warn(f"The calibration was interrupted: the choice is among {len(candidates) or 1} of {len(found.records)}.")
     points = [
@@ -198,14 +124,14 @@ def _simplest_within_error(
     if not points:
         return []
     best = _best(folds, max(points, key=lambda point: point.sweep.score), settings.use_angular, options)
-    simplicity = [(point.record.n_columns, abs(point.sweep.value - search.search_alpha)) for point in points]
-    chosen: dict[int, _Choice] = {}
+    simplicity = [(point.record.n_columns, abs(point.sweep.value - settings.search_alpha)) for point in points]
+    chosen: dict[int, Selected] = {}
     for place in one_se_order([point.sweep.score for point in points], best.error, simplicity):
         chosen.setdefault(points[place].record.size, points[place]._replace(best=best))
-    return list(chosen.values())[: search.n_models]
+    return list(chosen.values())[: settings.n_models]
 
 
-def _best(folds: Sequence[Fold], choice: _Choice, use_angular: bool, options: Sequence[Array]) -> Best:
+def _best(folds: Sequence[Fold], choice: Selected, use_angular: bool, options: Sequence[Array]) -> Best:
     """The out-of-fold score of the best choice with its standard error."""
     multipliers, channels = options[choice.option], choice.out_of_fold
     assert channels is not None
@@ -243,7 +169,7 @@ def out_of_fold_channels(
     """Channels and class codes of every validation row, each from the model of its fold."""
     parts = []
     for fold in folds:
-        model = fit_nearest_model(fold.train, configuration, settings, alpha=1.0, multipliers=multipliers)
+        model = fit_nearest_model(fold.train, configuration, settings, 1.0, multipliers)
         parts.append(model.feature_channels(model.scaled_features(fold.X_val)))
     channels = Channels(*(np.concatenate(channel) for channel in zip(*parts, strict=True)))
     return channels, np.concatenate([fold.codes_val for fold in folds])

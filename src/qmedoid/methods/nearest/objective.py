@@ -11,8 +11,7 @@ definition. A tie between classes whose medoids are equal rows is exact in any a
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +75,7 @@ def fold_confusion(
 ) -> Array:
     """Confusion matrix of a fold's validation rows for the one-medoid model of a configuration, shape (C, C)."""
     single = replace(settings, n_medoids=1)
-    model = fit_nearest_model(fold.train, configuration, single, alpha=alpha, multipliers=multipliers)
+    model = fit_nearest_model(fold.train, configuration, single, alpha, multipliers)
     scores = fusion_scores(
         model.feature_channels(model.scaled_features(fold.X_val)),
         alpha,
@@ -87,12 +86,14 @@ def fold_confusion(
 
 
 Counts = npt.NDArray[np.int64]
+Part = tuple[slice | list[int], int, Codes, Codes]
+"""Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
 # Folds with at least this many numbers (rows × features) are worth a separate thread.
 _LARGE_FOLD = 1_000_000
 
 
 class IncrementalObjective(RebuildObjective):
-    """The same scores, by the search kernel.
+    """The same scores, by the search kernel, which must be built.
 
     Parameters
     ----------
@@ -101,8 +102,6 @@ class IncrementalObjective(RebuildObjective):
     threads : int or None
         Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
         core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
-    backend : module or None
-        The compiled kernel or its twin; None takes the kernel where it was built.
 
     Attributes
     ----------
@@ -120,14 +119,13 @@ class IncrementalObjective(RebuildObjective):
         alpha: float,
         multipliers: Array,
         threads: int | None = None,
-        backend: ModuleType | None = None,
     ) -> None:
         super().__init__(folds, settings, alpha=alpha, multipliers=multipliers)
         self.threads = threads
         self.n_rebuilt = 0
         self._n_workers = min(thread_count(threads), len(folds))
         self._pool: ThreadPoolExecutor | None = None
-        self._states = [_FoldObjective(fold, settings, alpha, multipliers, backend) for fold in folds]
+        self._states = [_FoldObjective(fold, settings, alpha, multipliers) for fold in folds]
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
         """Scores with one subset replaced, shape (n_subsets,)."""
@@ -142,7 +140,7 @@ class IncrementalObjective(RebuildObjective):
             self.n_rebuilt += rebuilt
         return macro_f1(pooled)
 
-    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> list[tuple[Counts, int]]:
         large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
         if self._n_workers == 1 or not large:
             return [state.confusions(anchor, subsets, parts) for state in self._states]
@@ -175,24 +173,15 @@ def macro_f1(confusions: Counts) -> Array:
     return means
 
 
-class _Part(NamedTuple):
-    """Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
-
-    numbers: slice | list[int]
-    column: int
-    members: Codes
-    picks: Codes
-
-
-def _parts(subsets: Sequence[Subset]) -> list[_Part]:
+def _parts(subsets: Sequence[Subset]) -> list[Part]:
     """A batch as arrays; in a descent all its subsets are alike and there is one part."""
     alike = {(subset[0], len(subset)) for subset in subsets}
     if len(alike) == 1:
-        return [_Part(slice(None), subsets[0][0], *_packed(subsets))]
-    parts = []
+        return [(slice(None), subsets[0][0], *_packed(subsets))]
+    parts = list[Part]()
     for column, size in alike:
         numbers = [i for i, subset in enumerate(subsets) if (subset[0], len(subset)) == (column, size)]
-        parts.append(_Part(numbers, column, *_packed([subsets[i] for i in numbers])))
+        parts.append((numbers, column, *_packed([subsets[i] for i in numbers])))
     return parts
 
 
@@ -205,9 +194,7 @@ def _packed(subsets: Sequence[Subset]) -> tuple[Codes, Codes]:
 class _FoldObjective:
     """Confusion matrices of one fold."""
 
-    def __init__(
-        self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array, backend: ModuleType | None
-    ) -> None:
+    def __init__(self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array) -> None:
         self.fold = fold
         self.settings = settings
         self.alpha = alpha
@@ -221,7 +208,6 @@ class _FoldObjective:
             alpha=alpha,
             angle=settings.angle if settings.use_angular and alpha != 1.0 else "none",
             signed=settings.signed,
-            backend=backend,
         )
         # The configuration that the arrays of the search hold; empty while they are being written.
         self.held: Configuration = ()
@@ -244,7 +230,7 @@ class _FoldObjective:
             self.search.start([self._column(subset) for subset in configuration])
         self.held = configuration
 
-    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[_Part]) -> tuple[Counts, int]:
+    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> tuple[Counts, int]:
         """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
         n_classes = len(self.multipliers)
         counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)

@@ -24,7 +24,7 @@ from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
-from qmedoid.schema import MODERATE, Packed, RowNumbers, Values
+from qmedoid.schema import MODERATE, Packed, RowNumbers, Values, part_bounds
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -67,8 +67,10 @@ class NearestPart(Part):
     """
 
     input_scaling: Scaling
-    configuration: Annotated[tuple[tuple[int, ...], ...], Packed("A", Values(below="M"), fewest=1)]
-    weights: Annotated[tuple[Array, ...], Packed("A", Values(largest=MODERATE), like="configuration")]
+    configuration: Annotated[
+        tuple[tuple[int, ...], ...], Packed(part_bounds("A", "total", fewest=1), Values(below="M"))
+    ]
+    weights: Annotated[tuple[Array, ...], Packed("configuration", Values(largest=MODERATE))]
     signed: bool
     feature_scaling: Annotated[Scaling, {"M": "A"}]
     medoids: Annotated[Array, Values("P A", largest=MODERATE)]

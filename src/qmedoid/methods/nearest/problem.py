@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard
 from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.optimize.sweep import ALPHA_GRID
+
+Selection = Literal["best", "one_se"]
+SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,10 @@ class NearestSettings:
     use_angular, angle : whether there is an angular channel, and which angle it holds
     n_medoids : medoids per class in the final model; the search always uses one
     max_medoid_rows : maximum number of rows of a class among which its medoid is searched (algorithm 4)
+    search_alpha : α while configurations are compared
+    alphas : grid on which α is calibrated afterwards
+    n_models : number of models kept, one per subset size
+    selection : whether the best out-of-fold score decides, or the simplest within a standard error of it
     """
 
     kind: FeatureKind = "signed"
@@ -32,6 +41,10 @@ class NearestSettings:
     angle: AngleKind = "true"
     n_medoids: int = 1
     max_medoid_rows: int = 1000
+    search_alpha: float = 0.75
+    alphas: tuple[float, ...] = ALPHA_GRID
+    n_models: int = 1
+    selection: Selection = "best"
 
     @property
     def signed(self) -> bool:
@@ -107,7 +120,6 @@ def fit_nearest_model(
     train: TrainingRows,
     configuration: Configuration,
     settings: NearestSettings,
-    *,
     alpha: float,
     multipliers: Array,
 ) -> NearestPart:

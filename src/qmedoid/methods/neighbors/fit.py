@@ -25,13 +25,13 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.column_worth import MOST_COLUMNS
-from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, is_clear_gain, part_of
+from qmedoid.geometry.row_groups import draw_rows, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells, averaged
-from qmedoid.optimize.newton import softmax_weights
+from qmedoid.methods.weights import slope_and_gain
 
 N_NEAREST = 16
 """Neighbors of a record."""
@@ -66,13 +66,6 @@ class Metric(NamedTuple):
     gain: float
 
 
-class FittedNeighbors(NamedTuple):
-    """Neighbors, and the dissimilarities of every training row by rows of other groups, shape (n, C)."""
-
-    model: NeighborsPart
-    out_of_fold: Array
-
-
 def fit_neighbors(
     X: Array,
     codes: Codes,
@@ -82,8 +75,10 @@ def fit_neighbors(
     groups: Codes | None = None,
     most_rows: int = MOST_ROWS,
     progress: Callable[[float], None] = lambda _: None,
-) -> FittedNeighbors | None:
+) -> tuple[NeighborsPart, Array] | None:
     """Fit neighbors to what scores miss; None where they do not make left-out rows clearly likelier.
+
+    Also the dissimilarities of every training row by rows of other groups, shape (n, C).
 
     With more than `MOST_COLUMNS` columns that vary a metric is not learnt.
 
@@ -137,7 +132,7 @@ def fit_neighbors(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
         float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
     )  # fmt: skip
-    return FittedNeighbors(model, -moved)
+    return model, -moved
 
 
 class _Table(NamedTuple):
@@ -285,10 +280,6 @@ def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.r
 
 def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None, n_errors: float, least: float) -> bool:
     """Whether mean votes make left-out rows clearly likelier."""
-    as_it_is, share = np.array([1.0, 0.0]), draws_per_row(groups)
-    slope, gain = softmax_weights(
-        [scores, moved], np.eye(scores.shape[1])[codes], as_it_is, lowest=[0.05, 0.0],
-        pulls=np.array([1.0, 0.01]) / share, towards=as_it_is,
-    )  # fmt: skip
+    slope, gain = slope_and_gain(scores, moved, codes, groups)
     gains = row_losses(scores, codes) - row_losses(slope * scores + gain * moved, codes)
     return is_clear_gain(gains, groups, n_errors, least)

@@ -26,14 +26,12 @@ def contributions(model: RarePart, row: Array, winner: int) -> Contributions:
         GroupContribution(columns, float(amount), name=name)
         for columns, name, amount in zip(model.feature_columns, model.feature_names, added, strict=True)
     )
-    n_deltas, n_columns = model.geometry.n_features[0], row.shape[1]
-    columns = added[n_deltas:].reshape(4, n_columns).sum(axis=0)
-    columns += _delta_columns(model, model.scaled(row, range(1))[0], sign * model.weights)
+    columns = column_contributions(model, row, np.array([winner]))[0]
     return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
 
 
 def column_contributions(model: RarePart, rows: Array, winners: Codes) -> Array:
-    """What columns add for many rows, each with its class, shape (n, M): `contributions`, all rows at once."""
+    """What columns add for many rows, each with its class, shape (n, M)."""
     signs = np.where(winners == model.rare_class, 1.0, -1.0)
     n_deltas = model.geometry.n_features[0]
     added = model.standardized(model.features(rows))[:, n_deltas:] * model.weights[n_deltas:]
@@ -43,14 +41,17 @@ def column_contributions(model: RarePart, rows: Array, winners: Codes) -> Array:
 
 
 def _deltas_by_column(model: RarePart, scaled: Array) -> Array:
-    """`_delta_columns` of many rows, by the weights of the model, shape (n, M)."""
+    """What the deltas, weighted, add by every column, shape (n, M)."""
     geometry, columns = model.geometry, np.zeros(scaled.shape)
-    between = _squares_between(geometry.common[~geometry.hard], geometry.rare)
+    common, rare = geometry.common[~geometry.hard], geometry.rare
+    # Mean squared difference between common and rare prototypes in every column.
+    between = common.var(axis=0) + rare.var(axis=0) + (common.mean(axis=0) - rare.mean(axis=0)) ** 2
     most, number = max(geometry.counts), 0
     for metric in geometry.metrics:
-        usual, root = _shares(metric * between, metric), np.sqrt(metric)
-        found = []
+        usual, root, found = metric * between if (metric * between).any() else metric, np.sqrt(metric), []
+        usual = usual / usual.sum()
         for prototypes in (geometry.common, geometry.rare):
+            # A prototype has one less to be compared with, so that there are never as many as all.
             k = min(most, len(prototypes) - 1)
             squared, places = nearest_squared(np.ascontiguousarray(scaled * root), prototypes * root, k=k)
             found.append((np.sqrt(squared), metric * (scaled[:, None] - prototypes[places]) ** 2))
@@ -62,54 +63,9 @@ def _deltas_by_column(model: RarePart, scaled: Array) -> Array:
                 parts.append((squares[:, :count] / np.where(near > 0, near, 1.0)[:, :, None]).mean(axis=1))
                 means.append(near.mean(axis=1))
             delta = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)[:, None]
+            # A delta that is held at ±CLIP deviations counts less, in all columns alike.
             deviations = np.abs(delta.sum(axis=1) - center) / scale
             held = np.where(deviations > CLIP, CLIP / np.maximum(deviations, CLIP), 1.0)
             columns += (held * float(model.weights[number]) / scale)[:, None] * (delta - center * usual)
             number += 1
     return columns
-
-
-def _delta_columns(model: RarePart, scaled: Array, weights: Array) -> Array:
-    """What the deltas, weighted, add by every column, shape (M,)."""
-    geometry, columns = model.geometry, np.zeros(len(scaled))
-    between = _squares_between(geometry.common[~geometry.hard], geometry.rare)
-    number = 0
-    for metric in geometry.metrics:
-        usual = _shares(metric * between, metric)
-        for k in geometry.counts:
-            center, scale = float(model.center[number]), float(model.scale[number])
-            parts = _delta(scaled, geometry.common, geometry.rare, metric, k)
-            # A delta that is held at ±CLIP deviations counts less, in all columns alike.
-            deviations = abs(float(parts.sum()) - center) / scale
-            held = CLIP / deviations if deviations > CLIP else 1.0
-            columns += held * float(weights[number]) / scale * (parts - center * usual)
-            number += 1
-    return columns
-
-
-def _delta(row: Array, common: Array, rare: Array, weights: Array, k: int) -> Array:
-    """The delta of the k nearest prototypes in one metric, column by column, shape (M,)."""
-    parts, means = [], []
-    for prototypes in (common, rare):
-        squares = weights * (row - prototypes) ** 2
-        distances = np.sqrt(squares.sum(axis=1))
-        # A prototype has one less to be compared with, so that there are never as many as all.
-        nearest = np.argsort(distances, kind="stable")[: min(k, len(prototypes) - 1)]
-        of_nearest = distances[nearest]
-        parts.append((squares[nearest] / np.where(of_nearest > 0, of_nearest, 1.0)[:, None]).mean(axis=0))
-        means.append(float(of_nearest.mean()))
-    delta: Array = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)
-    return delta
-
-
-def _squares_between(common: Array, rare: Array) -> Array:
-    """Mean squared difference between common and rare prototypes in every column, shape (M,)."""
-    gap = common.mean(axis=0) - rare.mean(axis=0)
-    squares: Array = common.var(axis=0) + rare.var(axis=0) + gap**2
-    return squares
-
-
-def _shares(values: Array, weights: Array) -> Array:
-    """Values as parts of their sum; where all are 0, the parts of the weights."""
-    parts: Array = values / values.sum() if values.sum() > 0 else weights / weights.sum()
-    return parts

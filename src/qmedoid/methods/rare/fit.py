@@ -19,7 +19,7 @@ from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, fi
 from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_standard
 from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
-from qmedoid.methods.rare.geometry import OwnPlaces, RareGeometry
+from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import CLIP, RarePart
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
 from qmedoid.optimize.newton import logistic_weights
@@ -174,16 +174,16 @@ def _fit_model(
     kinds = settings.deltas_strength, settings.nearness_strength, settings.position_strength, settings.middle_strength
     strengths, share = np.repeat(np.array(kinds), geometry.n_features), draws_per_row(groups)
     equal_groups = None if groups is None else equal_rows(scaled)
-    own_places = prototypes.own_places(len(X), equal_groups) if settings.leave_one_out else None
-    by_column = _in_blocks(scaled, own_places, geometry.by_column)
+    own = prototypes.own_places(len(X), equal_groups) if settings.leave_one_out else None
+    by_column = _in_blocks(scaled, own, geometry.by_column)
     if settings.n_hard:
         of_columns = strengths[geometry.n_features[0] :]
         coarse = _coarse_logits(by_column, is_rare, of_columns, rng, share, row_weights)
         prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    own_places = own_places and prototypes.own_places(len(X), groups)
-    deltas = _in_blocks(scaled, own_places, lambda *rows: geometry.deltas(*rows).features)
+    own = None if own is None else prototypes.own_places(len(X), groups)
+    deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows)[0])
     features = np.hstack([deltas, by_column])
     del deltas, by_column  # of long tables these are most of the memory
     standard = fit_standard(features)
@@ -224,13 +224,11 @@ def _geometry(
     )  # fmt: skip
 
 
-def _in_blocks(
-    scaled: Array, own_places: OwnPlaces | None, measure: Callable[[Array, OwnPlaces | None], Array]
-) -> Array:
+def _in_blocks(scaled: Array, own: Codes | None, measure: Callable[[Array, Codes | None], Array]) -> Array:
     """Features of all rows, a block at a time, on all cores."""
 
     def part(rows: slice) -> Array:
-        return measure(scaled[rows], None if own_places is None else own_places.part(rows))
+        return measure(scaled[rows], None if own is None else own[:, rows])
 
     places = list(row_slices(scaled, _BLOCK_ROWS))
     first = part(places[0])

@@ -19,7 +19,7 @@ nearest, and on a column the distance to the nearest prototype gives those to th
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -28,30 +28,15 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import SignedLog
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.methods.part import measured_nearest
-from qmedoid.methods.rare.line import LineKernel, line_kernel, measured_beside
+from qmedoid.methods.rare.line import LineKernel, distances_beside, line_kernel, measured_beside
 from qmedoid.schema import RefusedError, Values
 
 # What a squared difference counts at most: squares of the largest values then stay within the range of a double.
 _MOST_WEIGHT = 1000.0
 
 
-class OwnPlaces(NamedTuple):
-    """Places of n rows among the rare and common prototypes, −1 for none: no row is compared with itself."""
-
-    rare: Codes
-    common: Codes
-
-    def part(self, rows: slice) -> "OwnPlaces":
-        """The same for some of the rows."""
-        return OwnPlaces(self.rare[rows], self.common[rows])
-
-
-class Evidence(NamedTuple):
-    """Features (n, F), and squared distance and place of the nearest rare and common prototype, each (n, 2)."""
-
-    features: Array
-    squared: Array
-    nearest: Codes
+Evidence = tuple[Array, Array, Codes]
+"""Features (n, F), and squared distance and place of the nearest common and rare prototype, each (n, 2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,25 +115,27 @@ class RareGeometry:
         columns = self.rare.shape[1]
         return len(self.metrics) * len(self.counts), columns, columns, 2 * columns
 
-    def by_column(self, scaled: Array, own_places: OwnPlaces | None) -> Array:
-        """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M)."""
+    def by_column(self, scaled: Array, own: Codes | None) -> Array:
+        """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M).
+
+        `own` are places of the rows among the rare and the common prototypes, shape (2, n), −1 for none: no row is
+        compared with itself.
+        """
         group = None
-        if own_places is not None:
-            typical = np.append(~self.hard, False)[own_places.common]
-            group = np.where(own_places.rare >= 0, 1, np.where(typical, 0, -1))
+        if own is not None:
+            typical = np.append(~self.hard, False)[own[1]]
+            group = np.where(own[0] >= 0, 1, np.where(typical, 0, -1))
         common, rare = self.kernel.nearness(scaled, group)
         nearness = np.log((rare + self.floor) / (common + self.floor))
         return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
-    def deltas(
-        self, scaled: Array, own_places: OwnPlaces | None, swap_test: SwapTestFunction | None = None
-    ) -> Evidence:
+    def deltas(self, scaled: Array, own: Codes | None, swap_test: SwapTestFunction | None = None) -> Evidence:
         """Deltas of every metric and count, and the nearest prototypes of each class.
 
         The closed form finds the prototypes, and a SWAP test measures the distances of the deltas, if it is given.
         """
         deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
-        itself = (None, None) if own_places is None else (own_places.common, own_places.rare)
+        itself = (None, None) if own is None else (own[1], own[0])
         for number, (columns, roots, *classes) in enumerate(self.weighted):
             rows = np.ascontiguousarray(scaled[:, columns] * roots)
             means = []
@@ -163,12 +150,12 @@ class RareGeometry:
                 if number == 0:
                     squared[:, c], nearest[:, c] = found[:, 0], places[:, 0]
             deltas += [(far - near) / (far + near + 1e-300) for far, near in zip(*means, strict=True)]
-        return Evidence(np.column_stack(deltas), squared, nearest)
+        return np.column_stack(deltas), squared, nearest
 
-    def evidence(self, scaled: Array, own_places: OwnPlaces | None = None) -> Evidence:
+    def evidence(self, scaled: Array, own: Codes | None = None) -> Evidence:
         """All features of scaled rows: deltas, nearness, positions, distances to the middle of both classes."""
-        found = self.deltas(scaled, own_places)
-        return found._replace(features=np.hstack([found.features, self.by_column(scaled, own_places)]))
+        deltas, squared, nearest = self.deltas(scaled, own)
+        return np.hstack([deltas, self.by_column(scaled, own)]), squared, nearest
 
     def measured_features(self, scaled: Array, swap_test: SwapTestFunction) -> Array:
         """The features of `evidence` from distances that a SWAP test measures, shape (n, F).
@@ -181,18 +168,18 @@ class RareGeometry:
             self._measured_column(column, x, swap_test) for column, x in enumerate(np.ascontiguousarray(scaled.T))
         ]
         by_kind = (np.column_stack(kind) for kind in zip(*columns, strict=True))
-        return np.hstack([self.deltas(scaled, None, swap_test).features, *by_kind])
+        return np.hstack([self.deltas(scaled, None, swap_test)[0], *by_kind])
 
     def _measured_column(self, column: int, x: Array, swap_test: SwapTestFunction) -> tuple[Array, Array, Array, Array]:
         """Nearness, position and distances to the middle of both classes on one column, each of shape (n,)."""
         values = self.kernel.knots[column, 1:-1]
-        beside = measured_beside(swap_test, x, values)
-        common, rare = self.kernel.sums(column, beside.place, beside.below, beside.above) / self.kernel.counts[:, None]
+        place, below, above = beside = measured_beside(swap_test, x, values)
+        common, rare = self.kernel.sums(column, place, below, above) / self.kernel.counts[:, None]
         nearness = np.log((rare + self.floor) / (common + self.floor))
-        to_low, to_high = beside.distances(values[[0, -1]]).T
+        to_low, to_high = distances_beside(values, beside, values[[0, -1]]).T
         # A record between the lowest and the highest prototype is half-way where it is as far from the one as from the
         # other; beyond them, both distances are on the same side.
-        side = np.where(beside.place == 0, -1.0, np.where(beside.place == len(values), 1.0, 0.0))
+        side = np.where(place == 0, -1.0, np.where(place == len(values), 1.0, 0.0))
         position = 0.5 * np.where(side == 0.0, to_low - to_high, side * (to_low + to_high))
-        to_common, to_rare = beside.distances(self.typical[:, column]).T
+        to_common, to_rare = distances_beside(values, beside, self.typical[:, column]).T
         return nearness, position, to_common, to_rare

@@ -14,7 +14,6 @@ on which side of x it lies. The other rows lie on the same line, at known distan
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -100,29 +99,18 @@ def line_kernel(rows: Array, groups: Codes, length: float) -> LineKernel:
     )
 
 
-class Beside(NamedTuple):
-    """Where n records lie among K values in ascending order.
+Beside = tuple[Codes, Array, Array]
+"""How many of K rising values are at or below each of n records, and the distances to the value before this place and
+to the one at it; inf where there is none."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (K,)
-    place : ndarray of shape (n,)
-        Number of values at or below each record.
-    below, above : ndarray of shape (n,)
-        Distance to the value before this place and to the one at it; inf where there is none.
-    """
 
-    values: Array
-    place: Codes
-    below: Array
-    above: Array
-
-    def distances(self, values: Array) -> Array:
-        """Distances to some of the values, (q,) to (n, q)."""
-        lower, upper = (side[:, None] for side in _beside(self.values, self.place))
-        with np.errstate(invalid="ignore"):  # beyond the ends, on the side that is not taken
-            on_left, on_right = self.below[:, None] + (lower - values), self.above[:, None] + (values - upper)
-        return np.where(values <= lower, on_left, on_right)
+def distances_beside(known: Array, beside: Beside, values: Array) -> Array:
+    """Distances of records beside `known` values to some of these, (q,) to (n, q)."""
+    place, below, above = beside
+    lower, upper = (side[:, None] for side in _beside(known, place))
+    with np.errstate(invalid="ignore"):  # beyond the ends, on the side that is not taken
+        on_left, on_right = below[:, None] + (lower - values), above[:, None] + (values - upper)
+    return np.where(values <= lower, on_left, on_right)
 
 
 def measured_beside(swap_test: SwapTestFunction, x: Array, values: Array) -> Beside:
@@ -141,7 +129,7 @@ def measured_beside(swap_test: SwapTestFunction, x: Array, values: Array) -> Bes
         overlap[rows] = measured_overlap(swap_test, x[rows, None], nearest[rows[:1], None])[:, 0]
     found = np.minimum(overlap_distance(overlap, np.abs(x), np.abs(nearest)), upper - lower)
     rest = upper - lower - found
-    return Beside(values, place, np.where(is_lower, found, rest), np.where(is_lower, rest, found))
+    return place, np.where(is_lower, found, rest), np.where(is_lower, rest, found)
 
 
 def _beside(values: Array, place: Codes) -> tuple[Array, Array]:

@@ -121,7 +121,7 @@ class RarePart(Part):
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
         scaled = self.scaled(X, range(row_count(X, len(self.columns))))
-        return self.geometry.evidence(scaled).features
+        return self.geometry.evidence(scaled)[0]
 
     def logits(self, X: Table, *, threads: int | None = None) -> Array:
         """Logarithm of the odds of the rare class, shape (n,)."""
@@ -163,12 +163,12 @@ class RarePart(Part):
         features: Array,
     ) -> None:
         scaled = self.scaled(X, rows)
-        found = self.geometry.evidence(scaled)
+        found, squared, places = self.geometry.evidence(scaled)
         by_class = slice(None, None, 1 if self.rare_class == 1 else -1)
-        nearest[...] = (found.nearest + np.array([len(self.geometry.rare), 0]))[:, by_class]
-        distance[...] = np.sqrt(found.squared)[:, by_class]
-        scores[...] = self.class_scores(self.logit(found.features))
-        features[...] = found.features[:, self.circuit_features]
+        nearest[...] = (places + np.array([len(self.geometry.rare), 0]))[:, by_class]
+        distance[...] = np.sqrt(squared)[:, by_class]
+        scores[...] = self.class_scores(self.logit(found))
+        features[...] = found[:, self.circuit_features]
         if angle is not None:
             points = self._prototype_points
             in_metric = scaled * np.sqrt(self.geometry.metrics[0])

@@ -9,7 +9,6 @@ from scipy.stats import rankdata
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.rare.geometry import OwnPlaces
 
 
 def column_contrast(values: Array, is_rare: Flags) -> Array:
@@ -82,13 +81,13 @@ class Prototypes(NamedTuple):
     common: Codes
     hard: Flags
 
-    def own_places(self, n_rows: int, groups: Codes | None = None) -> OwnPlaces:
-        """For all training rows their places among the prototypes, or those of a row of their group."""
+    def own_places(self, n_rows: int, groups: Codes | None = None) -> Codes:
+        """Places of all training rows, or of a row of their group, among rare and common prototypes, shape (2, n)."""
         group = np.arange(n_rows) if groups is None else groups
-        rare, common = np.full(n_rows, -1, dtype=np.intp), np.full(n_rows, -1, dtype=np.intp)
-        rare[group[self.rare]] = np.arange(len(self.rare))
-        common[group[self.common]] = np.arange(len(self.common))
-        return OwnPlaces(rare[group], common[group])
+        places = np.full((2, n_rows), -1, dtype=np.intp)
+        for own, rows in zip(places, (self.rare, self.common), strict=True):
+            own[group[rows]] = np.arange(len(rows))
+        return places[:, group]
 
     def with_hard(self, rows: Codes) -> "Prototypes":
         """The same with more common rows, which are hard."""

@@ -23,7 +23,7 @@ from qmedoid.schema import RefusedError, Tagged, Values
 class ExpectationFunction(Protocol):
     """Anything that measures diagonal observables on the circuit of every row: a simulator or a machine.
 
-    The variational backends of :mod:`qmedoid.quantum.circuits` are such functions.
+    The variational backends of :mod:`qmedoid.quantum` are such functions.
     """
 
     def __call__(self, ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
@@ -43,8 +43,8 @@ class ExpectationFunction(Protocol):
 
 def check_expectations(parameter: str, backend: object) -> None:
     """Raise unless a parameter is a backend that measures expectation values."""
-    check_callable(parameter, backend, "qmedoid.quantum.circuits.SamplerExpectations(seed=0)",
-                   "qmedoid.quantum.devices.as_device(backend).expectations()")  # fmt: skip
+    check_callable(parameter, backend, "qmedoid.quantum.SamplerExpectations(seed=0)",
+                   "qmedoid.quantum.as_device(backend).expectations()")  # fmt: skip
 
 
 def exact_expectations(ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
@@ -201,7 +201,7 @@ class Network:
         return self.readout.scores(measured, parts.readout)
 
     def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
-        """Class scores from expectation values of a backend, such as those of `qmedoid.quantum.circuits`."""
+        """Class scores from expectation values of a backend, such as those of `qmedoid.quantum`."""
         parts, observables = self.split(theta), self.readout.observables
         measured = backend(self.ansatz, parts.rotations, self.encoded(theta, inputs), observables)
         return self.readout.scores(checked_expectations(measured, len(inputs), len(observables)), parts.readout)

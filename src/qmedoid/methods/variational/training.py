@@ -1,4 +1,9 @@
-"""Training of a variational model from several seeds; the best by its loss on all rows (algorithms 16 and 18)."""
+r"""Training of a variational model from several seeds; the best by its loss on all rows (algorithms 16 and 18).
+
+Batches have the expected loss of all rows, also where a class is rare: a batch takes :math:`b_c` rows of every class,
+at least a fixed share of the batch, and gives each of them the weight :math:`\pi_c/b_c`. So rare classes are seen at
+every step, and yet the loss keeps the true prior.
+"""
 
 import hashlib
 import threading
@@ -14,11 +19,9 @@ from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels._backend import thread_count
 from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
-from qmedoid.methods.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
 from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout
-from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Minimum, Stopping, TrainingState
+from qmedoid.optimize.minimizers import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Optimizer = Literal["adam", "spsa"]
 OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
@@ -27,6 +30,13 @@ MAX_DEFAULT_QUBITS = 4
 CLIP_RANGE = (3.0, 10.0)
 """Clip where none is asked for: heavy tails keep their order up to the second, plain features do not shrink below the
 first."""
+
+
+Sampling = Literal["importance", "uniform"]
+SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")
+
+# A class gets at least 1/(3C) of a batch, if it has as many rows.
+_SHARE = 3
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ class Keeper(Protocol):
         """Called after every step and at the end; decides what to write."""
 
 
-class Report(NamedTuple):
+class TrainingStep(NamedTuple):
     """One step of one training: its number among the seeds, steps done, steps in all, and batch loss."""
 
     seed: int
@@ -128,12 +138,12 @@ class Report(NamedTuple):
 class Watch:
     """Progress callback and stop signal, shared by all trainings of a fit."""
 
-    on_step: Callable[[Report], bool | None] | None = None
+    on_step: Callable[[TrainingStep], bool | None] | None = None
     keeper: Keeper | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def progress(self, report: Report) -> bool:
+    def progress(self, report: TrainingStep) -> bool:
         """Call the progress callback, one report at a time; return whether to stop."""
         if self.on_step is not None:
             with self._lock:
@@ -247,7 +257,7 @@ def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
 
 
 def _train_one(
-    objective: BatchObjective,
+    objective: "BatchObjective",
     training: TrainingSettings,
     entropy: list[int],
     watch: Watch,
@@ -266,7 +276,7 @@ def _train_one(
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
             watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
-        return watch.progress(Report(number, now.step, training.stopping.steps, now.losses[-1]))
+        return watch.progress(TrainingStep(number, now.step, training.stopping.steps, now.losses[-1]))
 
     if training.optimizer == "spsa":
         return minimize_spsa(
@@ -287,3 +297,81 @@ def _fingerprint(data: Batch) -> str:
             digest.update(f"{part.dtype} {part.shape}".encode())
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BatchObjective:
+    """The loss of a network on batches of a data set.
+
+    Attributes
+    ----------
+    network : Network
+    data : Batch
+        All rows, each with its weight in the loss over all of them.
+    draw_rows : callable
+        Row numbers of a batch and their weights.
+    """
+
+    network: Network
+    data: Batch
+    draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        """The batch of the next step."""
+        rows, weights = self.draw_rows(rng)
+        offset = self.data.offset
+        return Batch(self.data.inputs[rows], self.data.codes[rows], weights, None if offset is None else offset[rows])
+
+    def value(self, theta: Array, batch: Batch) -> float:
+        """Loss on a batch."""
+        return self.network.loss(theta, batch)
+
+    def value_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
+        """Loss on a batch and its gradient."""
+        return self.network.loss_and_gradient(theta, batch)
+
+
+def batch_objective(
+    network: Network, data: Batch, class_weights: Array, batch_size: int, sampling: Sampling
+) -> BatchObjective:
+    """The objective with batches of about `batch_size` rows; all rows where there are no more than that."""
+    n = len(data.codes)
+    if batch_size >= n:
+        everything = np.arange(n)
+        return BatchObjective(network, data, lambda _: (everything, data.weights))
+    if sampling == "uniform":
+        total = class_weights[data.codes].sum() / n
+
+        def uniform(rng: np.random.Generator) -> tuple[Codes, Array]:
+            rows = rng.choice(n, batch_size, replace=False)
+            return rows, class_weights[data.codes[rows]] / (batch_size * total)
+
+        return BatchObjective(network, data, uniform)
+    members = [np.flatnonzero(data.codes == c) for c in range(len(class_weights))]
+    counts = batch_counts(np.array([len(rows) for rows in members]), batch_size)
+    shares = np.array([data.weights[rows].sum() for rows in members])
+    present = [c for c in range(len(members)) if counts[c]]
+    weights = np.concatenate([np.full(counts[c], shares[c] / counts[c]) for c in present])
+
+    def importance(rng: np.random.Generator) -> tuple[Codes, Array]:
+        drawn = [members[c][rng.choice(len(members[c]), counts[c], replace=False, shuffle=False)] for c in present]
+        return np.concatenate(drawn), weights
+
+    return BatchObjective(network, data, importance)
+
+
+def batch_counts(sizes: Codes, batch_size: int) -> Codes:
+    """Rows of each class in a batch: in proportion, but for rare classes at least B/(3C) or all they have."""
+    least = np.minimum(sizes, -(-batch_size // (_SHARE * len(sizes))))
+    proportional = np.round(batch_size * sizes / sizes.sum()).astype(np.intp)
+    counts: Codes = np.minimum(np.maximum(proportional, least), sizes)
+    return counts
+
+
+def row_weights(codes: Codes, class_weights: Array) -> Array:
+    """Weight of every row in the loss over all rows; they add up to 1."""
+    weights = class_weights[codes]
+    return np.asarray(weights / weights.sum())

@@ -11,8 +11,7 @@ import hashlib
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from qmedoid.schema import RefusedError
 
@@ -39,40 +38,15 @@ class FormatError(RefusedError):
     """The file has a format of another number."""
 
 
-class _EntryHeader(NamedTuple):
-    """The headers of an entry, and where they lie."""
-
-    name: str
-    crc: int
-    size: int
-    start: int
-
-    @classmethod
-    def of(cls, name: str, content: bytes | memoryview, start: int) -> "_EntryHeader":
-        return cls(name, zlib.crc32(content), len(content), start)
-
-    @property
-    def local(self) -> bytes:
-        fields = (*_PLAIN, self.crc, self.size, self.size, len(self.name), 0)
-        return _LOCAL.pack(_LOCAL_MARK, *fields) + self.name.encode()
-
-    @property
-    def listed(self) -> bytes:
-        sizes = (self.crc, self.size, self.size, len(self.name), 0, 0, 0, 0)
-        return _LISTED.pack(b"PK\x01\x02", _MADE_ON_UNIX, *_PLAIN, *sizes, _READABLE, self.start) + self.name.encode()
-
-    @property
-    def end(self) -> int:
-        return self.start + _LOCAL.size + len(self.name) + self.size
-
-
 def archive_bytes(entries: Mapping[str, bytes]) -> bytes:
     """The file of some entries, by name."""
-    places: list[_EntryHeader] = []
+    parts, listing, start = list[bytes](), list[bytes](), 0
     for name in (name for name in ENTRIES if name in entries):
-        places.append(_EntryHeader.of(name, entries[name], places[-1].end if places else 0))
-    parts = [part for place in places for part in (place.local, entries[place.name])]
-    return b"".join([*parts, _tail(places, hashlib.sha256(entries[MANIFEST]).hexdigest())])
+        local, listed = _headers(name, entries[name], start)
+        parts += [local, entries[name]]
+        listing.append(listed)
+        start += len(local) + len(entries[name])
+    return b"".join([*parts, _tail(listing, start, hashlib.sha256(entries[MANIFEST]).hexdigest())])
 
 
 def archive_entries(content: bytes) -> dict[str, memoryview]:
@@ -84,26 +58,35 @@ def archive_entries(content: bytes) -> dict[str, memoryview]:
         The file is not, byte for byte, the archive of its entries.
     """
     digest = _manifest_digest(content)
-    entries, places, start = dict[str, memoryview](), list[_EntryHeader](), 0
+    entries, listing, start, left = dict[str, memoryview](), list[bytes](), 0, list(ENTRIES)
     while content.startswith(_LOCAL_MARK, start) and len(content) >= start + _LOCAL.size:
         *_, size, name_length, _ = _LOCAL.unpack_from(content, start)
         first = start + _LOCAL.size + name_length
         name = content[start + _LOCAL.size : first].decode("ascii", "replace")
-        if name not in ENTRIES[0 if not places else ENTRIES.index(places[-1].name) + 1 :]:
+        if name not in left:
             raise RefusedError(f"it holds the entry {name[:60]!r} where none of this name belongs")
+        left = left[left.index(name) + 1 :]
         entries[name] = memoryview(content)[first : first + size]
-        places.append(_EntryHeader.of(name, entries[name], start))
-        if content[start:first] != places[-1].local:
+        local, listed = _headers(name, entries[name], start)
+        if content[start:first] != local:
             raise RefusedError("its header is not the one of these contents, stored without compression", name)
-        start = places[-1].end
+        listing.append(listed)
+        start = first + size
     for name in REQUIRED:
         if name not in entries:
             raise RefusedError(f"it lacks the entry {name!r}")
     if hashlib.sha256(entries[MANIFEST]).hexdigest() != digest:
         raise RefusedError("its contents do not match its SHA-256", MANIFEST)
-    if content[start:] != _tail(places, digest):
+    if content[start:] != _tail(listing, start, digest):
         raise RefusedError("its directory is not the one of its entries")
     return entries
+
+
+def _headers(name: str, content: bytes | memoryview, start: int) -> tuple[bytes, bytes]:
+    """The local header of an entry that begins at `start`, and its entry in the central directory."""
+    facts = (*_PLAIN, zlib.crc32(content), len(content), len(content), len(name), 0)
+    listed = _LISTED.pack(b"PK\x01\x02", _MADE_ON_UNIX, *facts, 0, 0, 0, _READABLE, start)
+    return _LOCAL.pack(_LOCAL_MARK, *facts) + name.encode(), listed + name.encode()
 
 
 def is_model_file(start: bytes) -> bool:
@@ -123,10 +106,8 @@ def _manifest_digest(content: bytes) -> str:
     return comment[2].decode()
 
 
-def _tail(places: Iterable[_EntryHeader], digest: str) -> bytes:
-    """The central directory of the archive, its end and its comment."""
-    places = list(places)
-    listing = b"".join(place.listed for place in places)
-    comment = f"qmedoid model, format {FORMAT}, manifest {digest}".encode()
-    count, start = len(places), places[-1].end
-    return listing + _END.pack(b"PK\x05\x06", 0, 0, count, count, len(listing), start, len(comment)) + comment
+def _tail(listing: Sequence[bytes], start: int, digest: str) -> bytes:
+    """The central directory of the archive, which begins at `start`, its end and its comment."""
+    comment, listed = f"qmedoid model, format {FORMAT}, manifest {digest}".encode(), b"".join(listing)
+    facts = (0, 0, len(listing), len(listing), len(listed), start, len(comment))
+    return listed + _END.pack(b"PK\x05\x06", *facts) + comment

@@ -51,7 +51,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     try:
         target, is_stream = _target(path)
         if not is_stream:
-            remove_leftovers(target)
+            remove_leftovers(target.parent, target)
     except OSError as error:
         raise cannot_write(path, error) from error
     with contextlib.ExitStack() as stack:
@@ -70,7 +70,12 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
             stack.close()
         except OSError as error:
             raise cannot_write(path, error) from error
-    sync_folder(target.parent)
+    with contextlib.suppress(OSError):  # renames survive a power cut, where the system supports it
+        handle = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_unchanged(path: str | Path, content: bytes) -> None:
@@ -96,16 +101,6 @@ def write_atomic(file: Path, content: bytes) -> None:
     """Write a file atomically: a temporary file in the same folder, then one rename."""
     with _replacing(file) as out:
         out.write(content)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut, where the system supports it."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def check_target(path: str | Path, replaces: Callable[[bytes], bool] | None = None, what: str = "saved model") -> None:
@@ -222,20 +217,12 @@ def _prefix(target: Path) -> str:
     return f".{name}."
 
 
-def remove_leftovers(target: Path) -> None:
-    """Remove what killed writers of this target left."""
-    prefix = _prefix(target)
-    for name in os.listdir(target.parent):  # noqa: PTH208
-        part = PART.fullmatch(name)
-        if part is not None and f".{part[1]}." == prefix:
-            with contextlib.suppress(OSError):
-                _remove_abandoned(target.with_name(name))
-
-
-def remove_all_leftovers(folder: Path) -> None:
-    """Remove what killed writers of any target in a folder left."""
+def remove_leftovers(folder: Path, target: Path | None = None) -> None:
+    """Remove what killed writers left in a folder, of one target or of all."""
+    prefix = None if target is None else _prefix(target)
     for name in os.listdir(folder):  # noqa: PTH208
-        if PART.fullmatch(name):
+        part = PART.fullmatch(name)
+        if part is not None and prefix in (None, f".{part[1]}."):
             with contextlib.suppress(OSError):
                 _remove_abandoned(folder / name)
 

@@ -15,7 +15,7 @@ import safetensors.numpy
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, warn
 from qmedoid.model.storage.atomic import remove_leftovers, write_atomic
-from qmedoid.optimize.training import TrainingState
+from qmedoid.optimize.minimizers import TrainingState
 
 FORMAT = 1
 """Number of the file format; a file of another number is not read."""
@@ -65,7 +65,7 @@ class CheckpointFolder:
         """The last state written under this name; None where there is none, or where its file is damaged."""
         file = self._file(name)
         with contextlib.suppress(OSError):
-            remove_leftovers(file)
+            remove_leftovers(file.parent, file)
         try:
             size = file.stat().st_size
         except FileNotFoundError:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.model.storage.strict import plain
-from qmedoid.schema import Packed, RefusedError, Tagged, Unstored, Values, part_bounds, shown, size
+from qmedoid.schema import Packed, RefusedError, Tagged, Unstored, Values, shown, size
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Stored arrays by the path of their field."""
@@ -93,6 +93,11 @@ def _turn(form: Form) -> int:
     return {"array": 1, "packed": 1, "object": 2, "tagged": 2}.get(holds, 0)
 
 
+@cache
+def _json_names(kind: Any) -> list[str]:
+    return [name for name, form in stored_fields(kind).items() if _is_json(form)]
+
+
 def _is_json(form: Form) -> bool:
     return _is_json(form[1]) if form[0] == "given" else form[0] not in ("array", "packed")
 
@@ -112,7 +117,7 @@ def _written(form: Form, value: Any, path: str, arrays: Arrays) -> Any:
                 name: _written(own, getattr(value, name), f"{path}.{name}" if path else name, arrays)
                 for name, own in stored_fields(of).items()
             }
-            return {name: one for name, one in described.items() if _is_json(stored_fields(of)[name])}
+            return {name: described[name] for name in _json_names(of)}
         case "tagged":
             for name in spec:
                 if type(value) is of(name):
@@ -189,8 +194,7 @@ def _scalar(kind: Any, spec: Any, value: Any, path: str, scope: Scope) -> Any:
 
 def _object(kind: Any, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
     """An object of a stored class, which has all of its fields and no other."""
-    fields, where = stored_fields(kind), path or "it"
-    names = [name for name, form in fields.items() if _is_json(form)]
+    names, where = _json_names(kind), path or "it"
     if not isinstance(value, dict):
         raise RefusedError(f"{where} must be an object, and is {shown(value)}")
     if len(value) != len(names) or not all(map(value.__contains__, names)):
@@ -198,7 +202,7 @@ def _object(kind: Any, value: Any, path: str, arrays: Arrays, scope: Scope) -> A
         found = f"lacks {shown(missing[0])}" if missing else f"has the unknown field {shown(extra[0])}"
         raise RefusedError(f"{where} {found}")
     known, made, start = dict(scope), {}, f"{path}." if path else ""
-    for name, form in fields.items():
+    for name, form in stored_fields(kind).items():
         known[name] = made[name] = _read(form, value.get(name), start + name, arrays, known)
     try:
         result = kind(**made)
@@ -246,17 +250,16 @@ def _pack(kind: Any, spec: Packed, value: Any, path: str, arrays: Arrays) -> Non
             column = [np.frombuffer(plain(text, path).encode(), dtype="u1") for text in column]
         dtype = _DTYPES[of]
         arrays[where] = np.concatenate([np.zeros(0, dtype), *(np.asarray(one, dtype) for one in column)])
-        if not spec.like:
+        if not isinstance(spec.bounds, str):
             arrays[f"{path}.offsets"] = np.cumsum([0, *map(len, column)]).astype("i8")
 
 
 def _unpacked(kind: Any, spec: Packed, path: str, arrays: Arrays, scope: Scope) -> Any:
     """What `_pack` has put end to end."""
-    if spec.like:
-        bounds = np.cumsum([0, *map(len, scope[spec.like])]).tolist()
+    if isinstance(spec.bounds, str):
+        bounds = np.cumsum([0, *map(len, scope[spec.bounds])]).tolist()
     else:
-        parts = part_bounds(spec.n_parts, "total", shortest=spec.shortest, fewest=spec.fewest)
-        bounds = _taken(Codes, parts, f"{path}.offsets", arrays, scope).tolist()
+        bounds = _taken(Codes, spec.bounds, f"{path}.offsets", arrays, scope).tolist()
         del scope["total"]
     columns: dict[str, list[Any]] = {}
     for name, (of, own) in packed_fields(kind, spec).items():

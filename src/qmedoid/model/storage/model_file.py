@@ -81,7 +81,7 @@ def save_model(
     path : str or Path
         A new file, or a model file that is replaced. Folders that are missing are made.
     circuits : mapping of str to bytes, optional
-        Files to store too, by name, for other tools: `qmedoid.quantum.circuit_export.circuit_files` makes them.
+        Files to store too, by name, for other tools: `qmedoid.quantum.export.circuit_files` makes them.
     raw_rows : bool
         Whether medoids are kept as rows of the training table. Without, only their coordinates and row numbers are.
 

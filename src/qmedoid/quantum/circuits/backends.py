@@ -12,85 +12,74 @@ pass manager rewrites it once for all weights.
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from qiskit import QuantumCircuit
-from qiskit.primitives import BaseEstimatorV2, BaseSamplerV2, BitArray, StatevectorEstimator, StatevectorSampler
+from qiskit.primitives import BaseEstimatorV2, BaseSamplerV2, StatevectorEstimator, StatevectorSampler
 from qiskit.quantum_info import SparsePauliOp, Statevector
 from qiskit.transpiler import PassManager
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError, some_of
 from qmedoid.geometry.overlap import AngleKind, SwapTest, check_angle_kind, compact_swap_test, from_overlap, row_norms
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import OUTCOME, FormName, form_named
 from qmedoid.quantum.circuits.variational import checked_inputs, checked_rotations, variational_circuit
-
-
-class Template(NamedTuple):
-    """A circuit that is run for many rows of angles.
-
-    Attributes
-    ----------
-    circuit : QuantumCircuit
-        As it is run.
-    columns : ndarray
-        For each of its parameters, in its own order, the place among those of the circuit that was rewritten. A pass
-        manager may drop rotations that nothing measures, and their parameters with them.
-    """
-
-    circuit: QuantumCircuit
-    columns: Codes
-
-    def bound(self, angles: Array) -> Array:
-        """The values of the parameters of the circuit, from rows of angles (rows, parameters before the rewriting)."""
-        return np.ascontiguousarray(angles[:, self.columns])
-
-
-class Templates:
-    """The templates of one backend by a key that says what they are for; a pass manager runs once for each."""
-
-    def __init__(self, pass_manager: PassManager | None) -> None:
-        self.pass_manager = pass_manager
-        self._made: dict[Hashable, Template] = {}
-
-    def get(self, key: Hashable, make: Callable[[], QuantumCircuit]) -> Template:
-        """The template of that key; `make` builds the circuit the first time."""
-        if key not in self._made:
-            self._made[key] = self._rewritten(make())
-        return self._made[key]
-
-    def _rewritten(self, circuit: QuantumCircuit) -> Template:
-        places = {parameter: place for place, parameter in enumerate(circuit.parameters)}
-        if self.pass_manager is None:
-            return Template(circuit, np.arange(len(places)))
-        rewritten = self.pass_manager.run(circuit)
-        unknown = [parameter.name for parameter in rewritten.parameters if parameter not in places]
-        if unknown:
-            raise ModelError(
-                f"The pass manager put new open parameters into the circuit, {some_of(unknown, 5)}, and nobody has "
-                "values for them. Pass one that keeps the parameters, such as generate_preset_pass_manager of Qiskit."
-            )
-        return Template(rewritten, np.array([places[one] for one in rewritten.parameters], dtype=np.intp))
+from qmedoid.quantum.devices.sampling import Counts, counted, state_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """What both sampling backends share: one template circuit is run for many rows of angles.
+class Primitive:
+    """What backends of Qiskit's primitives share: one template circuit is run for many rows of angles.
 
-    A backend keeps its sampler, so that draws go on from call to call, and its templates, so that a pass manager
+    A backend keeps its primitive, so that draws go on from call to call, and its templates, so that a pass manager
     rewrites each of them once.
     """
 
-    shots: int = 1024
-    sampler: BaseSamplerV2 | None = None
     seed: int | np.random.Generator | None = None
     pass_manager: PassManager | None = None
     on_job: Callable[[int, int], None] | None = None
+    _templates: dict[Hashable, tuple[QuantumCircuit, Codes]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def _template(self, key: Hashable, make: Callable[[], QuantumCircuit]) -> tuple[QuantumCircuit, Codes]:
+        """A circuit as it is run, and which of the parameters that it had before it was rewritten each of its own is.
+
+        A pass manager may drop rotations that nothing measures, and their parameters with them.
+        """
+        if key not in self._templates:
+            circuit = make()
+            places = {parameter: place for place, parameter in enumerate(circuit.parameters)}
+            rewritten = circuit if self.pass_manager is None else self.pass_manager.run(circuit)
+            unknown = [parameter.name for parameter in rewritten.parameters if parameter not in places]
+            if unknown:
+                raise ModelError(
+                    f"The pass manager put new open parameters into the circuit, {some_of(unknown, 5)}, and nobody has "
+                    "values for them. Pass one that keeps the parameters, such as generate_preset_pass_manager of "
+                    "Qiskit."
+                )
+            columns = np.array([places[one] for one in rewritten.parameters], dtype=np.intp)
+            self._templates[key] = rewritten, columns
+        return self._templates[key]
+
+    def _jobs(self, angles: Array, columns: Codes, per_job: int) -> Iterator[tuple[slice, Array]]:
+        """Rows of each job, and the values of their parameters; progress is told when the next one is asked for."""
+        for rows in row_slices(angles, per_job):
+            yield rows, np.ascontiguousarray(angles[rows][:, columns])
+            if self.on_job is not None:
+                self.on_job(rows.stop, len(angles))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling(Primitive):
+    """Backends of a sampler, a simulator's or a machine's."""
+
+    shots: int = 1024
+    sampler: BaseSamplerV2 | None = None
     _sampler: BaseSamplerV2 = field(init=False, repr=False, compare=False)
-    _templates: Templates = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_count(self, "shots")
@@ -101,18 +90,16 @@ class Sampling:
         # A generator goes on from draw to draw; the sampler would start an integer afresh for every row.
         default = StatevectorSampler(seed=np.random.default_rng(self.seed)) if self.sampler is None else self.sampler
         object.__setattr__(self, "_sampler", default)
-        object.__setattr__(self, "_templates", Templates(self.pass_manager))
 
-    def _outcomes(
-        self, template: Template, angles: Callable[[int, int], Array], total: int, per_job: int
-    ) -> Iterator[BitArray]:
-        """What each job measured; ``angles(start, stop)`` gives the template's parameters, a row per run."""
-        for start in range(0, total, per_job):
-            stop = min(start + per_job, total)
-            job = self._sampler.run([(template.circuit, template.bound(angles(start, stop)))], shots=int(self.shots))
-            yield job.result()[0].data[OUTCOME]
-            if self.on_job is not None:
-                self.on_job(stop, total)
+    def _counts(
+        self, key: Hashable, make: Callable[[], QuantumCircuit], angles: Array, per_job: int, n_bits: int
+    ) -> Counts:
+        """How often each row of angles read 1, (rows, 1), or of several bits each basis state, (rows, 1, 2**n_bits)."""
+        (circuit, columns), found = self._template(key, make), []
+        for _, values in self._jobs(angles, columns, per_job):
+            job = self._sampler.run([(circuit, values)], shots=int(self.shots))
+            found.append(counted(job.result()[0].data[OUTCOME], n_bits))
+        return np.concatenate(found)
 
 
 def _check_count(owner: Any, name: str) -> None:
@@ -139,7 +126,7 @@ class StatevectorSwapTest:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import StatevectorSwapTest
+    >>> from qmedoid.quantum import StatevectorSwapTest
     >>> StatevectorSwapTest()([[3.0, 0.0]], [[0.0, 4.0]]).distance.round(6)
     array([[5.]])
     """
@@ -200,7 +187,7 @@ class SamplerSwapTest(Sampling):
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import SamplerSwapTest
+    >>> from qmedoid.quantum import SamplerSwapTest
     >>> measured = SamplerSwapTest(shots=4096, seed=7)([[3.0, 0.0]], [[0.0, 4.0]])
     >>> bool(abs(measured.distance - 5).max() < 0.5)
     True
@@ -222,14 +209,9 @@ class SamplerSwapTest(Sampling):
 
     def _overlaps(self, left: Array, right: Array) -> Array:
         form, n_features = form_named(self.circuit), left.shape[1]
-        template = self._templates.get(n_features, lambda: form.template(n_features))
-        rows = form.angles(left, right)
-        outcomes = self._outcomes(template, lambda start, stop: rows[start:stop], len(rows), self.pairs_per_job)
-        return form.overlap(
-            np.concatenate(
-                [outcome.bitcount().sum(axis=-1, dtype=np.int64) / outcome.num_shots for outcome in outcomes]
-            )
-        )
+        angles = form.angles(left, right)
+        ones = self._counts(n_features, lambda: form.template(n_features), angles, self.pairs_per_job, 1)
+        return form.overlap(ones[:, 0] / self.shots)
 
 
 def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[[Array, Array], Array]) -> SwapTest:
@@ -250,7 +232,6 @@ def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[
 _ROUNDING = 1e-13
 
 
-@dataclass(frozen=True)
 class StatevectorExpectations:
     """Exact expectation values, from the statevector of every row's circuit.
 
@@ -258,7 +239,7 @@ class StatevectorExpectations:
     --------
     >>> import numpy as np
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import StatevectorExpectations
+    >>> from qmedoid.quantum import StatevectorExpectations
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> by_circuits = model.measured_by(StatevectorExpectations())
@@ -304,12 +285,12 @@ class SamplerExpectations(Sampling):
 
     Notes
     -----
-    What is said of samplers and their seeds at :class:`~qmedoid.quantum.circuits.SamplerSwapTest` holds here as well.
+    What is said of samplers and their seeds at :class:`~qmedoid.quantum.SamplerSwapTest` holds here as well.
 
     Examples
     --------
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import SamplerExpectations
+    >>> from qmedoid.quantum import SamplerExpectations
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> measured = model.measured_by(SamplerExpectations(shots=4096, seed=7)).predict_proba(X)
@@ -328,13 +309,14 @@ class SamplerExpectations(Sampling):
         angles, values = _angles(ansatz, rotations, inputs), _checked_observables(ansatz, observables)
         if not len(angles):
             return np.empty((0, len(values)))
-        template = self._templates.get(ansatz, lambda: variational_circuit(ansatz, measure=True))
-        outcomes = self._outcomes(template, lambda start, stop: angles[start:stop], len(angles), self.rows_per_job)
-        return np.concatenate([_shares(outcome, ansatz.n_qubits) @ values.T for outcome in outcomes])
+        counts = self._counts(
+            ansatz, lambda: variational_circuit(ansatz, measure=True), angles, self.rows_per_job, ansatz.n_qubits
+        )
+        return state_counts(counts, int(self.shots))[:, 0] / self.shots @ values.T
 
 
 @dataclass(frozen=True, kw_only=True)
-class EstimatorExpectations:
+class EstimatorExpectations(Primitive):
     """Expectation values through an estimator, which may mitigate errors, as by zero-noise extrapolation.
 
     Observables are written as sums of Z strings. The estimator decides how often it measures to reach the precision.
@@ -350,12 +332,12 @@ class EstimatorExpectations:
     seed : int, numpy.random.Generator or None
         Source of randomness of the default estimator, and required for it; draws go on from call to call.
     pass_manager, rows_per_job, on_job
-        As of :class:`~qmedoid.quantum.circuits.SamplerExpectations`.
+        As of :class:`~qmedoid.quantum.SamplerExpectations`.
 
     Examples
     --------
     >>> from qmedoid import VariationalClassifier
-    >>> from qmedoid.quantum.circuits import EstimatorExpectations
+    >>> from qmedoid.quantum import EstimatorExpectations
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
     >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     >>> measured = model.measured_by(EstimatorExpectations(precision=0.01, seed=7)).predict_proba(X)
@@ -365,12 +347,8 @@ class EstimatorExpectations:
 
     precision: float = 1 / 32
     estimator: BaseEstimatorV2 | None = None
-    seed: int | np.random.Generator | None = None
-    pass_manager: PassManager | None = None
     rows_per_job: int = 100
-    on_job: Callable[[int, int], None] | None = None
     _estimator: BaseEstimatorV2 = field(init=False, repr=False, compare=False)
-    _templates: Templates = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.precision, bool) or not 0 < self.precision < np.inf:
@@ -388,7 +366,6 @@ class EstimatorExpectations:
             StatevectorEstimator(seed=np.random.default_rng(self.seed)) if self.estimator is None else self.estimator
         )
         object.__setattr__(self, "_estimator", default)
-        object.__setattr__(self, "_templates", Templates(self.pass_manager))
 
     def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Estimates of every row, shape (n_rows, K)."""
@@ -396,15 +373,12 @@ class EstimatorExpectations:
         found = np.empty((len(angles), len(values)))
         if not len(angles):
             return found
-        template = self._templates.get(ansatz, lambda: variational_circuit(ansatz))
-        strings = [one.apply_layout(template.circuit.layout) for one in z_strings(values)]
-        for start in range(0, len(angles), self.rows_per_job):
-            rows = slice(start, min(start + self.rows_per_job, len(angles)))
+        circuit, columns = self._template(ansatz, lambda: variational_circuit(ansatz))
+        strings = [one.apply_layout(circuit.layout) for one in z_strings(values)]
+        for rows, values_of in self._jobs(angles, columns, self.rows_per_job):
             # Every observable for every row: the shapes (K, 1) and (rows,) are broadcast.
-            pub = (template.circuit, [[one] for one in strings], template.bound(angles[rows]))
+            pub = (circuit, [[one] for one in strings], values_of)
             found[rows] = self._estimator.run([pub], precision=float(self.precision)).result()[0].data["evs"].T
-            if self.on_job is not None:
-                self.on_job(rows.stop, len(angles))
         return found
 
 
@@ -423,19 +397,6 @@ def z_strings(observables: Array) -> list[SparsePauliOp]:
         terms = [("Z" * len(on), on, coefficients[mask]) for mask, on in zip(used, qubits, strict=True)]
         strings.append(SparsePauliOp.from_sparse_list(terms or [("", [], 0.0)], num_qubits=n))
     return strings
-
-
-def _shares(outcome: BitArray, n_qubits: int) -> Array:
-    """Share of every basis state among the shots, shape (rows, 2**n); bit k of the index is bit k of the register."""
-    size = 2**n_qubits
-    # Each shot is a few bytes, the most significant first.
-    index = np.zeros(outcome.array.shape[:-1], dtype=np.intp)
-    for byte in np.moveaxis(outcome.array, -1, 0):
-        index = index << 8 | byte
-    row = np.arange(len(index))[:, None]
-    counts = np.bincount((row * size + index).ravel(), minlength=len(index) * size).reshape(len(index), size)
-    shares: Array = counts / outcome.num_shots
-    return shares
 
 
 def _angles(ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike) -> Array:

@@ -55,6 +55,15 @@ OUTCOME = "outcome"
 Angle = float | ParameterExpression
 
 
+def measured(circuit: QuantumCircuit, qubits: QuantumRegister) -> QuantumCircuit:
+    """The circuit with a register measured into ``outcome``."""
+    outcome = ClassicalRegister(len(qubits), OUTCOME)
+    circuit.add_register(outcome)
+    for qubit, bit in zip(qubits, outcome, strict=True):
+        circuit.measure(qubit, bit)
+    return circuit
+
+
 def append_multiplexed_ry(
     circuit: QuantumCircuit, angles: Sequence[Angle], target: Qubit, controls: Sequence[Qubit], *, last: bool = True
 ) -> None:
@@ -83,15 +92,6 @@ def multiplexed(angles: Array) -> Array:
     return theta
 
 
-def flipped_upper_half(amplitudes: Array) -> Array:
-    """Amplitudes (..., 2**n) after the lowest qubit was flipped where the highest reads 1."""
-    half = amplitudes.shape[-1] // 2
-    if half < 2:
-        return amplitudes
-    upper = amplitudes[..., half:].reshape(*amplitudes.shape[:-1], half // 2, 2)[..., ::-1]
-    return np.concatenate([amplitudes[..., :half], upper.reshape(*amplitudes.shape[:-1], half)], axis=-1)
-
-
 def tree_angles(amplitudes: Array, *, without_last: bool = False) -> Array:
     """Angles that prepare real amplitudes (..., 2**n): one for the highest qubit, two for the next, and so on.
 
@@ -99,8 +99,11 @@ def tree_angles(amplitudes: Array, *, without_last: bool = False) -> Array:
     """
     layers: list[Array] = []
     while amplitudes.shape[-1] > 1:
-        if without_last:
-            amplitudes = flipped_upper_half(amplitudes)
+        half = amplitudes.shape[-1] // 2
+        if without_last and half > 1:  # the lowest qubit is flipped where the highest reads 1
+            upper = amplitudes[..., half:].reshape(*amplitudes.shape[:-1], half // 2, 2)[..., ::-1]
+            flipped = upper.reshape(*amplitudes.shape[:-1], half)
+            amplitudes = np.concatenate([amplitudes[..., :half], flipped], axis=-1)
         low, high = amplitudes[..., 0::2], amplitudes[..., 1::2]
         layers.append(multiplexed(2.0 * np.arctan2(high, low)))
         amplitudes = np.hypot(low, high)
@@ -152,7 +155,7 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
     if not rows.any(axis=1).all():
         raise DataError(
             f"{name} is a zero vector, which cannot be prepared as a state: use compact_swap_test, which handles zero "
-            "vectors, or a backend of qmedoid.quantum.circuits, which sends them there."
+            "vectors, or a backend of qmedoid.quantum, which sends them there."
         )
     return rows
 
@@ -175,7 +178,7 @@ def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_circuit
+    >>> from qmedoid.quantum import compact_swap_circuit
     >>> compact_swap_circuit([3.0, 1.0], [1.0, 2.0]).num_qubits
     4
     """
@@ -190,7 +193,7 @@ def compact_swap_template(n_features: int, *, measure: bool = True) -> QuantumCi
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_angles, compact_swap_template
+    >>> from qmedoid.quantum import compact_swap_angles, compact_swap_template
     >>> template = compact_swap_template(2)
     >>> len(template.parameters) == len(compact_swap_angles([3.0, 1.0], [1.0, 2.0]))
     True
@@ -211,7 +214,7 @@ def compact_swap_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import compact_swap_angles
+    >>> from qmedoid.quantum import compact_swap_angles
     >>> compact_swap_angles([3.0, 1.0], [1.0, 2.0]).round(4)
     array([-1.231 ,  1.4706,  1.6715, -0.7904])
     """
@@ -236,11 +239,7 @@ def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     circuit.h(ancilla[0])
     circuit.cswap(ancilla[0], phi[0], psi[0])
     circuit.h(ancilla[0])
-    if measure:
-        outcome = ClassicalRegister(1, OUTCOME)
-        circuit.add_register(outcome)
-        circuit.measure(ancilla[0], outcome[0])
-    return circuit
+    return measured(circuit, ancilla) if measure else circuit
 
 
 def _n_psi_qubits(n_features: int) -> int:
@@ -259,7 +258,7 @@ def interference_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_circuit
+    >>> from qmedoid.quantum import interference_circuit
     >>> interference_circuit([3.0, 1.0], [1.0, 2.0]).count_ops()["cx"]
     1
     """
@@ -274,7 +273,7 @@ def interference_template(n_features: int, *, measure: bool = True) -> QuantumCi
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_template
+    >>> from qmedoid.quantum import interference_template
     >>> interference_template(1).num_qubits
     1
     """
@@ -295,7 +294,7 @@ def interference_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import interference_angles
+    >>> from qmedoid.quantum import interference_angles
     >>> interference_angles([3.0, 1.0], [1.0, 2.0]).round(4)
     array([ 1.231 ,  1.4289, -0.7854])
     """
@@ -322,11 +321,7 @@ def _assemble_interference(angles: Sequence[Angle], measure: bool) -> QuantumCir
         append_multiplexed_ry(circuit, angles[first : first + 2 ** len(above)], data[qubit], above, last=False)
     append_multiplexed_ry(circuit, angles[2**n_data - 1 :], index[0], list(data), last=False)
     circuit.h(index[0])
-    if measure:
-        outcome = ClassicalRegister(1, OUTCOME)
-        circuit.add_register(outcome)
-        circuit.measure(index[0], outcome[0])
-    return circuit
+    return measured(circuit, index) if measure else circuit
 
 
 def shape_of(n_features: int) -> int:

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
+from qiskit import QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterVector
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.compact_swap import OUTCOME, Angle
+from qmedoid.quantum.circuits.compact_swap import Angle, measured
 
 
 def variational_circuit(
@@ -53,7 +53,7 @@ def variational_circuit(
 
     Examples
     --------
-    >>> from qmedoid.quantum.circuits import variational_circuit
+    >>> from qmedoid.quantum import variational_circuit
     >>> from qmedoid.methods.variational.ansatz import Ansatz
     >>> circuit = variational_circuit(Ansatz(n_qubits=2, n_inputs=2, n_reps=1))
     >>> [parameter.name for parameter in circuit.parameters]
@@ -69,7 +69,7 @@ def variational_circuit(
         if record.shape != (ansatz.n_inputs,):
             raise DataError(
                 f"inputs has shape {record.shape}: a circuit takes one record of {ansatz.n_inputs} angles, shape "
-                f"({ansatz.n_inputs},). For many records use a backend of qmedoid.quantum.circuits, or leave the "
+                f"({ansatz.n_inputs},). For many records use a backend of qmedoid.quantum, or leave the "
                 "inputs open."
             )
         x = _finite(record, "inputs").tolist()
@@ -128,9 +128,4 @@ def _assemble(ansatz: Ansatz, theta: Sequence[Angle], x: Sequence[Angle], measur
         # The last row of R_z may be left out, and is empty then.
         for angle, qubit in zip(z_row, q, strict=False):
             circuit.rz(angle, qubit)
-    if measure:
-        outcome = ClassicalRegister(n, OUTCOME)
-        circuit.add_register(outcome)
-        for k in range(n):
-            circuit.measure(q[k], outcome[k])
-    return circuit
+    return measured(circuit, q) if measure else circuit

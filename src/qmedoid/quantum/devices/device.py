@@ -1,7 +1,7 @@
 """A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from qiskit import QuantumCircuit
-from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2
+from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2, StatevectorSampler
 from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
@@ -21,16 +21,13 @@ from qmedoid.quantum.circuits.backends import SamplerExpectations
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
-from qmedoid.quantum.devices.packs import Block, Pack, free_pack, placed_pack, routed
-from qmedoid.quantum.devices.quality import Limits, Quality, noise_digest
+from qmedoid.quantum.devices.packs import LEVEL, Pack, packed, routed
+from qmedoid.quantum.devices.quality import LIMITS, Quality, noise_digest
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
     CircuitBatch,
-    Counts,
     check_seed,
-    counts_of,
     has_failed,
-    is_dense,
     is_of,
     is_simulated_here,
 )
@@ -53,16 +50,14 @@ class Device:
     sampler : BaseSamplerV2 or None
         Any sampler of the second version, such as that of a session, with its own options. None makes one for the
         backend: that of the service for its devices, and for simulated devices
-        :class:`~qmedoid.quantum.devices.simulators.BlockSampler`. Samplers of Qiskit and Aer that simulate here hold
+        :class:`~qmedoid.quantum.BlockSampler`. Samplers of Qiskit and Aer that simulate here hold
         all qubits in one state, so that they get at most twelve side by side.
     n_qubits : int
         Qubits that are used at most.
     seed : int
         Of transpilation and of simulated measurements; no two jobs have the same noise.
-    optimization_level, n_attempts : int
-        Of the preset pass manager: of so many attempts the circuit with the fewest gates between qubits is taken.
-    limits : Limits
-        Error rates beyond which a qubit or a coupler is not used.
+    limits : dict, optional
+        Error rates beyond which a qubit or a coupler is not used, such as ``{"readout": 0.2}``; see `LIMITS`.
 
     Attributes
     ----------
@@ -72,7 +67,7 @@ class Device:
 
     Examples
     --------
-    >>> from qmedoid.quantum.devices import Device
+    >>> from qmedoid.quantum import Device
     >>> Device(n_qubits=20, seed=1).name
     'simulator'
     """
@@ -84,32 +79,29 @@ class Device:
         sampler: Any = None,
         n_qubits: int = 100,
         seed: int = 0,
-        optimization_level: int = 3,
-        n_attempts: int = 10,
-        limits: Limits | None = None,
+        limits: Mapping[str, float] | None = None,
     ) -> None:
-        for name, value, least in (("n_qubits", n_qubits, 1), ("seed", seed, 0), ("n_attempts", n_attempts, 1)):
+        for name, value, least in (("n_qubits", n_qubits, 1), ("seed", seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(
                     f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
                 )
-        if optimization_level not in (0, 1, 2, 3):
-            raise ParameterError(
-                f"The 'optimization_level' parameter of Device must be 0 to 3. Got {optimization_level!r} instead."
-            )
-        if not isinstance(limits, Limits | None):
-            raise ParameterError(f"The 'limits' parameter of Device must be a Limits or None. Got {limits!r} instead.")
+        for name, limit in (limits or {}).items():
+            if name not in LIMITS or not 0.0 < limit <= 1.0:
+                raise ParameterError(
+                    f"The 'limits' parameter of Device must have numbers above 0, at most 1, for "
+                    f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."
+                )
         if backend is None and sampler is not None:
             backend = _backend_of(sampler)
         if sampler is not None:
             check_seed(sampler)
         self.backend, self.sampler = backend, sampler
         self.n_qubits, self.seed = int(n_qubits), int(seed)
-        self.optimization_level, self.n_attempts = optimization_level, int(n_attempts)
         target: Any = getattr(backend, "target", None)
         # A simulator that names no couplers takes circuits as they are.
         couplers = None if target is None else target.build_coupling_map()
-        self.quality = None if couplers is None else Quality(target, limits or Limits())
+        self.quality = None if couplers is None else Quality(target, {**LIMITS, **(limits or {})})
         self.packs: dict[PackKey, Pack] = {}
         self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
         self._durations: dict[str, float] = {}
@@ -139,8 +131,8 @@ class Device:
         """As many copies of a circuit side by side as are asked for or fit; made once for each shape."""
         n_features = 2 ** shape_of(n_features)
         advice = "take register='column' with circuit='interference', which takes one qubit"
-        words = f"a circuit of {n_features} columns"
-        return self._pack(Block((form.name, n_features), form.template(n_features), words, advice), n_copies)
+        key, what = (form.name, n_features), f"A circuit of {n_features} columns"
+        return self._pack(key, form.template(n_features), n_copies, what, advice)
 
     def trained_pack(self, ansatz: Ansatz, rotations: Array, n_copies: int) -> Pack:
         """The same of a trained circuit: its weights are in place, its inputs are open, and all its qubits are read."""
@@ -148,35 +140,47 @@ class Device:
         name = f"variational-{sha256(repr(ansatz).encode() + content).hexdigest()[:16]}"
         template = variational_circuit(ansatz, weights=rotations, measure=True)
         advice = "simulate it with refine='simulated'"
-        return self._pack(Block((name, ansatz.n_inputs), template, "the trained circuit", advice), n_copies)
+        return self._pack((name, ansatz.n_inputs), template, n_copies, "The trained circuit", advice)
 
-    def _pack(self, block: Block, n_copies: int) -> Pack:
-        said = f"{block.words[0].upper()}{block.words[1:]} takes {block.n_qubits} qubits"
-        if block.n_qubits > self.n_qubits:
-            raise ParameterError(f"{said}, and n_qubits={self.n_qubits} are allowed: allow more, or {block.advice}.")
-        if self._by_blocks and block.n_qubits > MAX_QUBITS:
+    def _pack(self, of: tuple[str, int], template: QuantumCircuit, n_copies: int, what: str, advice: str) -> Pack:
+        n_qubits, quality, most = template.num_qubits, self.quality, self.n_qubits
+        if n_qubits > most:
             raise ParameterError(
-                f"{said}, and a simulated device has at most {MAX_QUBITS} in one circuit: {block.advice}, or pass a "
-                "sampler of Aer."
+                f"{what} takes {n_qubits} qubits, and n_qubits={most} are allowed: allow more, or {advice}."
             )
-        most = min(self.n_qubits, MOST_IN_ONE_STATE) if is_dense(self.sampler, self.backend) else self.n_qubits
-        n_copies = max(1, min(n_copies, most // block.n_qubits))
-        key = *block.key, n_copies
+        if self._by_blocks and n_qubits > MAX_QUBITS:
+            raise ParameterError(
+                f"{what} takes {n_qubits} qubits, and a simulated device has at most {MAX_QUBITS} in one circuit: "
+                f"{advice}, or pass a sampler of Aer."
+            )
+        sampler = self.sampler
+        if (
+            isinstance(sampler, StatevectorSampler)
+            or is_of(sampler, "qiskit_aer")
+            or (sampler is not None and is_simulated_here(self.backend))
+        ):
+            most = min(most, MOST_IN_ONE_STATE)  # it simulates here, with all qubits in one state
+        n_copies = max(1, min(n_copies, most // n_qubits))
+        key = *of, n_copies
         with suppress(KeyError):
             return self.packs[key]
-        if self.quality is None:
-            pack = free_pack(block, n_copies)
-        else:
-            if block.key not in self._routes:
-                attempts = {"level": self.optimization_level, "n_attempts": self.n_attempts}
-                self._routes[block.key] = routed(block.template, self.quality, seed=self.seed, **attempts)
-            pack = placed_pack(block, n_copies, self.quality, self._routes[block.key], seed=self.seed)
+        if quality is not None and of not in self._routes:
+            self._routes[of] = routed(template, quality, seed=self.seed)
+        pack = packed(template, n_copies, quality, self._routes.get(of, []), seed=self.seed)
+        if pack is None:
+            assert quality is not None, "simulators have a place for every circuit"
+            limits = ", ".join(f"{name} {error:g}" for name, error in quality.limits.items())
+            raise ParameterError(
+                f"The device has no place for {what[0].lower()}{what[1:]}, which takes {n_qubits} coupled qubits: "
+                f"{len(quality.qubits)} of its {quality.target.num_qubits} are within the limits on error rates "
+                f"({limits}). Allow larger errors, Device(backend, limits={{...}}), take another device, or {advice}."
+            )
         self.packs[key] = pack
         return pack
 
     def submit(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = (), key: str | None = None) -> Any:
         """Send circuits as one job; `seed` tells simulated jobs of a run apart, and a service keeps the key."""
-        sampler, pubs = self._sampler(seed), [batch.pub for batch in batches]
+        sampler, pubs = self.make_sampler(seed), [batch.pub for batch in batches]
         environment: Any = getattr(getattr(sampler, "options", None), "environment", None)
         if key is None or not hasattr(environment, "job_tags"):
             return sampler.run(pubs)
@@ -187,43 +191,14 @@ class Device:
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
 
-    def run(self, batches: Sequence[CircuitBatch], *, seed: Sequence[int] = ()) -> list[Counts]:
-        """Run circuits as one job, and count how often each copy read 1, or of several bits each basis state."""
-        return counts_of(self.submit(batches, seed=seed).result(), batches)
-
-    def chances(self, batch: CircuitBatch) -> Array:
-        """Probability that each copy reads 1, or each basis state: what infinitely many shots would show.
-
-        Raises
-        ------
-        ParameterError
-            The device is not simulated here by its noise, so that only shots can tell.
-        """
-        sampler = self._sampler(())
-        if not isinstance(sampler, BlockSampler):
-            raise ParameterError(
-                f"The device {self.name!r} shows shots alone. Chances are known of 'simulator' and of fake devices."
-            )
-        circuit, values, _ = batch.pub
-        n_bits = batch.pack.n_bits
-        states = np.arange(2**n_bits)
-        found = np.ones((len(values), batch.pack.n_copies, 2**n_bits))
-        for bits, probabilities in sampler.block_probabilities(circuit, values):
-            # Gates join the qubits of one copy, or of a part of it.
-            copy = bits[0] // n_bits
-            outcomes = sum((states >> (bit - copy * n_bits) & 1) << place for place, bit in enumerate(bits))
-            found[:, copy] *= probabilities[:, outcomes]
-        found = np.clip(found, 0.0, 1.0)
-        return found[..., 1] if n_bits == 1 else found
-
     def expectations(self, shots: int = 4096) -> SamplerExpectations:
         """Expectation values of trained circuits on this device, for ``measured_by(expectations=...)``."""
         manager = None
         if self.quality is not None:
             manager = generate_preset_pass_manager(
-                optimization_level=self.optimization_level, target=self.quality.target, seed_transpiler=self.seed
+                optimization_level=LEVEL, target=self.quality.target, seed_transpiler=self.seed
             )
-        return SamplerExpectations(shots=shots, sampler=self._sampler([0]), pass_manager=manager)
+        return SamplerExpectations(shots=shots, sampler=self.make_sampler([0]), pass_manager=manager)
 
     def fetch(self, job_id: str) -> Any:
         """The job of an earlier process, from the service that ran it; None where there is no such service."""
@@ -260,15 +235,11 @@ class Device:
             "qubits_of_the_device": getattr(self.backend, "num_qubits", None),
             "qubits_at_most": self.n_qubits,
             "seed": self.seed,
-            "optimization_level": self.optimization_level,
-            "attempts": self.n_attempts,
         }
         if self.quality is not None:
             used = self.quality.qubits
             found |= {
-                "largest_errors": vars(self.quality.limits),
                 "qubits_usable": len(used),
-                "couplers_usable": len(self.quality.couplers),
                 "median_readout_error": float(np.median([self.quality.readout[q] for q in used])) if used else None,
                 "median_coupler_error": (
                     float(np.median(list(self.quality.couplers.values()))) if self.quality.couplers else None
@@ -281,7 +252,8 @@ class Device:
         """Whether circuits are simulated here block by block."""
         return self.is_simulated and (self.backend is None or is_simulated_here(self.backend))
 
-    def _sampler(self, seed: Sequence[int]) -> Any:
+    def make_sampler(self, seed: Sequence[int] = ()) -> Any:
+        """The sampler of a job; `seed` tells simulated jobs of a run apart."""
         if self.sampler is not None:
             return self.sampler
         if _is_remote(self.backend):

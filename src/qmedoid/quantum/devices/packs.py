@@ -1,13 +1,11 @@
 """Copies of one small circuit side by side on a device's qubits: transpiled once, placed by error rates."""
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import rustworkx
@@ -16,37 +14,14 @@ from qiskit.circuit import ParameterVector
 from qiskit.transpiler import TranspilerError, generate_preset_pass_manager
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
 from qmedoid.quantum.circuits.compact_swap import OUTCOME
 from qmedoid.quantum.devices.quality import Quality
 
+LEVEL = 3
+"""Level of Qiskit's preset pass manager by which a circuit is brought onto coupled qubits."""
+_ATTEMPTS = 10
 # Places that are looked at for a circuit of several qubits; a line of six has some thousands on a device of 130.
 _MOST_PLACES = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A small circuit that is copied side by side.
-
-    Attributes
-    ----------
-    key : tuple of str and int
-        Its name and its size: blocks of the same key are the same circuit.
-    template : QuantumCircuit
-        With open angles, measured into ``outcome``.
-    words, advice : str
-        What it is called, and what to do where it does not fit on a device.
-    """
-
-    key: tuple[str, int]
-    template: QuantumCircuit
-    words: str
-    advice: str
-
-    @property
-    def n_qubits(self) -> int:
-        """Qubits of a copy, before it is routed."""
-        return int(self.template.num_qubits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,60 +73,48 @@ class Pack:
         return digest.hexdigest()
 
 
-def free_pack(block: Block, n_copies: int) -> Pack:
-    """Copies on qubits of which every pair is coupled, as in simulators; nothing is rewritten."""
-    circuit, vectors = _side_by_side(block.template, n_copies)
-    return _ordered(circuit, vectors, block.template, (), np.ones(n_copies))
-
-
-def placed_pack(block: Block, n_copies: int, quality: Quality, routes: Sequence[QuantumCircuit], *, seed: int) -> Pack:
-    """As many copies as are asked for or fit on the usable qubits, rewritten for the device.
+def packed(
+    template: QuantumCircuit, n_copies: int, quality: Quality | None, routes: Sequence[QuantumCircuit], *, seed: int
+) -> Pack | None:
+    """As many copies as are asked for or fit on the usable qubits, rewritten for the device; None if not one fits.
 
     Parameters
     ----------
-    block : Block
+    template : QuantumCircuit
+        With open angles, measured into ``outcome``.
     n_copies : int
         Copies that are asked for.
-    quality : Quality
+    quality : Quality or None
+        None where every pair of qubits is coupled, as in simulators: nothing is rewritten.
     routes : sequence of QuantumCircuit
         The circuit in gates between coupled qubits, the cheapest first; the first that has a place is taken.
     seed : int
         Of the preset pass manager.
     """
-    for route in routes:
-        places = list(islice(_disjoint_places(route, quality), n_copies))
-        if places:
-            break
+    places, shrink = list[tuple[int, ...]](), np.ones(n_copies)
+    if quality is None:
+        circuit, vectors = _side_by_side(template, n_copies, template.name)
     else:
-        raise _no_place(block, quality)
-    circuit, vectors = _side_by_side(route, len(places), name=block.template.name)
-    manager = generate_preset_pass_manager(
-        optimization_level=1,
-        target=quality.target,
-        seed_transpiler=seed,
-        initial_layout=[qubit for place in places for qubit in place],
-    )
-    shrink = np.array([_shrink(route, place, quality) for place in places])
-    return _ordered(manager.run(circuit), vectors, block.template, tuple(places), shrink)
-
-
-def _no_place(block: Block, quality: Quality) -> ParameterError:
-    allowed = ", ".join(f"{name} {error:g}" for name, error in vars(quality.limits).items())
-    within = f"within the limits on error rates ({allowed})"
-    if not quality.qubits:
-        return ParameterError(
-            f"None of the {quality.target.num_qubits} qubits of the device is {within}. Take another device, or pass "
-            "one with larger limits: Device(backend, limits=Limits(...))."
+        for route in routes:
+            places = list(islice(_disjoint_places(route, quality), n_copies))
+            if places:
+                break
+        else:
+            return None
+        circuit, vectors = _side_by_side(route, len(places), template.name)
+        manager = generate_preset_pass_manager(
+            optimization_level=1,
+            target=quality.target,
+            seed_transpiler=seed,
+            initial_layout=[qubit for place in places for qubit in place],
         )
-    return ParameterError(
-        f"The device has no place {within} for {block.words}, which takes {block.n_qubits} coupled qubits, of "
-        f"{len(quality.qubits)} usable ones: allow larger errors, or {block.advice}."
-    )
+        circuit, shrink = manager.run(circuit), np.array([_shrink(route, place, quality) for place in places])
+    number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
+    order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
+    return Pack(circuit, len(vectors), template.num_parameters, order, tuple(places), shrink, template.num_clbits)
 
 
-def routed(
-    template: QuantumCircuit, quality: Quality, *, seed: int, level: int, n_attempts: int
-) -> list[QuantumCircuit]:
+def routed(template: QuantumCircuit, quality: Quality, *, seed: int) -> list[QuantumCircuit]:
     """The circuit in gates between coupled qubits, on the qubits that it needs alone; the cheapest attempt first.
 
     Half of the attempts look at the usable part of the device, half at all of it: a good way there may have a place
@@ -160,11 +123,11 @@ def routed(
     if template.num_qubits == 1:
         return [template]
     attempts = []
-    for target in (quality.target, quality.reduced()[0]):
+    for target in (quality.target, quality.reduced()):
         if (target.num_qubits or 0) >= template.num_qubits:
-            for attempt in range(n_attempts):
+            for attempt in range(_ATTEMPTS):
                 manager = generate_preset_pass_manager(
-                    optimization_level=level, target=target, seed_transpiler=seed + attempt
+                    optimization_level=LEVEL, target=target, seed_transpiler=seed + attempt
                 )
                 try:
                     attempts.append(_on_its_qubits(manager.run(template)))
@@ -190,7 +153,10 @@ def _disjoint_places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tupl
     if circuit.num_qubits == 1:
         yield from ((qubit,) for qubit in quality.qubits)
         return
-    scored = sorted((_error_of(circuit, place, quality), place) for place in _places(circuit, quality))
+    # About how often a copy at a place errs: the sum of the errors of its gates and of its reading.
+    scored = sorted(
+        (sum(error for _, error in _errors(circuit, place, quality)), place) for place in _places(circuit, quality)
+    )
     taken: set[int] = set()
     for _, place in scored:
         if taken.isdisjoint(place):
@@ -210,11 +176,6 @@ def _places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ..
     for mapping in islice(found, _MOST_PLACES):
         of_pattern = {number: qubit for qubit, number in mapping.items()}
         yield tuple(of_pattern[number] for number in range(circuit.num_qubits))
-
-
-def _error_of(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
-    """About how often a copy at a place errs: the sum of the errors of its gates and of its reading."""
-    return sum(error for _, error in _errors(circuit, place, quality))
 
 
 def _shrink(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
@@ -243,12 +204,10 @@ def _pairs(circuit: QuantumCircuit) -> Iterator[tuple[int, ...]]:
             yield tuple(circuit.find_bit(qubit).index for qubit in one.qubits)
 
 
-def _side_by_side(
-    block: QuantumCircuit, n_copies: int, *, name: str | None = None
-) -> tuple[QuantumCircuit, list[ParameterVector]]:
+def _side_by_side(block: QuantumCircuit, n_copies: int, name: str) -> tuple[QuantumCircuit, list[ParameterVector]]:
     """Copies of a measured block in one circuit, and the angles of each."""
     width, n_bits = block.num_qubits, block.num_clbits
-    circuit = QuantumCircuit(n_copies * width, name=f"{n_copies} x {name or block.name}")
+    circuit = QuantumCircuit(n_copies * width, name=f"{n_copies} x {name}")
     circuit.add_register(ClassicalRegister(n_copies * n_bits, OUTCOME))
     vectors = [ParameterVector(f"theta_{copy}", block.num_parameters) for copy in range(n_copies)]
     for copy, vector in enumerate(vectors):
@@ -258,38 +217,25 @@ def _side_by_side(
     return circuit, vectors
 
 
-def _ordered(
-    circuit: QuantumCircuit,
-    vectors: list[ParameterVector],
-    template: QuantumCircuit,
-    qubits: tuple[tuple[int, ...], ...],
-    shrink: Array,
-) -> Pack:
-    number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
-    order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
-    return Pack(circuit, len(vectors), template.num_parameters, order, qubits, shrink, template.num_clbits)
-
-
 _MAGIC = b"QISKIT"
 # From this version on a parameter expression is a list of operations; before, it is a text that is evaluated.
 _LEAST_VERSION = 13
+_SIZES = ("n_copies", "n_angles", "n_bits")
 
 
 def pack_to_bytes(pack: Pack) -> bytes:
-    """A packed circuit: a head in JSON, then the circuit in QPY."""
-    head = json.dumps(
-        {
-            "n_copies": pack.n_copies,
-            "n_angles": pack.n_angles,
-            "n_bits": pack.n_bits,
-            "order": pack.order.tolist(),
-            "qubits": pack.qubits,
-            "shrink": pack.shrink.tolist(),
-        }
-    ).encode()
-    out = io.BytesIO()
-    qpy.dump(pack.circuit, out)
-    return len(head).to_bytes(8, "little") + head + out.getvalue()
+    """A packed circuit in QPY, with everything else in its metadata."""
+    circuit, out = pack.circuit.copy(), io.BytesIO()
+    circuit.metadata = {
+        "n_copies": pack.n_copies,
+        "n_angles": pack.n_angles,
+        "n_bits": pack.n_bits,
+        "order": pack.order.tolist(),
+        "qubits": pack.qubits,
+        "shrink": pack.shrink.tolist(),
+    }
+    qpy.dump(circuit, out)
+    return out.getvalue()
 
 
 def pack_from_bytes(content: bytes) -> Pack:
@@ -300,40 +246,23 @@ def pack_from_bytes(content: bytes) -> Pack:
     ValueError
         The bytes are no packed circuit.
     """
-    end = 8 + int.from_bytes(content[:8], "little")
-    head: dict[str, Any] = json.loads(content[8:end])
-    circuit = _circuit(content[end:])
-    order = np.array(head["order"], dtype=np.intp)
-    pack = Pack(
-        circuit,
-        int(head["n_copies"]),
-        int(head["n_angles"]),
-        order,
-        tuple(tuple(map(int, place)) for place in head["qubits"]),
-        np.array(head["shrink"], dtype=np.float64),
-        int(head.get("n_bits", 1)),
-    )
-    n_angles = pack.n_copies * pack.n_angles
-    registers = [(register.name, register.size) for register in circuit.cregs]
-    if (
-        registers != [(OUTCOME, pack.n_copies * pack.n_bits)]
-        or pack.n_bits < 1
-        or len(order) != circuit.num_parameters
-        or not np.array_equal(np.unique(order), np.sort(order))
-        or not np.all((order >= 0) & (order < n_angles))
-        or len(pack.shrink) != pack.n_copies
-    ):
-        raise ValueError("its circuit is not what its head says")
-    return pack
-
-
-def _circuit(content: bytes) -> QuantumCircuit:
     if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC)] < _LEAST_VERSION:
         raise ValueError("it holds no circuit in QPY of a version that can be read")
     try:
-        circuits = qpy.load(io.BytesIO(content))
+        (circuit,) = qpy.load(io.BytesIO(content))
+        head, circuit.metadata = circuit.metadata, {}
+        order, qubits = np.array(head["order"], dtype=np.intp), tuple(tuple(map(int, one)) for one in head["qubits"])
+        shrink, sizes = np.array(head["shrink"], dtype=np.float64), [int(head[name]) for name in _SIZES]
     except Exception as error:  # whatever bytes make Qiskit raise
         raise ValueError(f"its circuit cannot be read ({type(error).__name__}: {error})") from error
-    if len(circuits) != 1 or not isinstance(circuits[0], QuantumCircuit):
-        raise ValueError("it holds something else than one circuit")
-    return circuits[0]
+    pack = Pack(circuit, sizes[0], sizes[1], order, qubits, shrink, sizes[2])
+    if (
+        [(register.name, register.size) for register in circuit.cregs] != [(OUTCOME, pack.n_copies * pack.n_bits)]
+        or pack.n_bits < 1
+        or len(order) != circuit.num_parameters
+        or not np.array_equal(np.unique(order), np.sort(order))
+        or not np.all((order >= 0) & (order < pack.n_copies * pack.n_angles))
+        or len(shrink) != pack.n_copies
+    ):
+        raise ValueError("its circuit is not what its head says")
+    return pack

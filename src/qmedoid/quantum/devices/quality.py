@@ -1,7 +1,7 @@
 """Which qubits and couplers of a device are used: those of bad quality are left out, the best come first."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -9,36 +9,28 @@ from typing import Any
 import numpy as np
 from qiskit.transpiler import Target
 
-from qmedoid.exceptions import ParameterError
-
 # What an error rate counts for where a device reports none.
 _UNKNOWN = 1e-3
 # Operations of one qubit that turn nothing: changes of the frame, waiting and reading.
 _NO_ROTATIONS = frozenset(("rz", "p", "u1", "z", "s", "sdg", "t", "tdg", "id", "delay", "measure", "reset"))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Error rates beyond which a qubit or a coupler is not used."""
-
-    readout: float = 0.1
-    one_qubit: float = 0.01
-    coupler: float = 0.05
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0.0 < value <= 1.0:
-                raise ParameterError(
-                    f"The largest error {name!r} must be above 0 and at most 1. Got {value!r} instead."
-                )
+LIMITS = {"readout": 0.1, "one_qubit": 0.01, "coupler": 0.05}
+"""Error rates beyond which a qubit or a coupler is not used."""
 
 
-@dataclass(frozen=True, eq=False)
 class Quality:
-    """Error rates of a device's target, and what is left of it within limits."""
+    """Error rates of a device's target, and what is left of it within limits.
 
-    target: Target
-    limits: Limits
+    Parameters
+    ----------
+    target : Target
+    limits : dict
+        As `LIMITS`.
+    """
+
+    def __init__(self, target: Target, limits: Mapping[str, float]) -> None:
+        self.target, self.limits = target, limits
 
     @cached_property
     def readout(self) -> dict[int, float]:
@@ -63,7 +55,7 @@ class Quality:
                     pair, error = (min(qubits), max(qubits)), _error(properties)
                     found[pair] = min(error, found.get(pair, 1.0))
         usable = set(self.qubits)
-        return {p: e for p, e in found.items() if e <= self.limits.coupler and usable.issuperset(p)}
+        return {p: e for p, e in found.items() if e <= self.limits["coupler"] and usable.issuperset(p)}
 
     @cached_property
     def qubits(self) -> tuple[int, ...]:
@@ -71,8 +63,8 @@ class Quality:
         usable = [
             qubit
             for qubit in range(self.target.num_qubits or 0)
-            if self.readout.get(qubit, 1.0) <= self.limits.readout
-            and self.gate.get(qubit, 1.0) <= self.limits.one_qubit
+            if self.readout.get(qubit, 1.0) <= self.limits["readout"]
+            and self.gate.get(qubit, 1.0) <= self.limits["one_qubit"]
         ]
         return tuple(sorted(usable, key=lambda qubit: (self.readout[qubit] + 2.0 * self.gate[qubit], qubit)))
 
@@ -86,11 +78,10 @@ class Quality:
                     errors[qubits[0]] = max(_error(properties), errors.get(qubits[0], 0.0))
         return errors
 
-    def reduced(self) -> tuple[Target, tuple[int, ...]]:
-        """The target of the usable qubits and couplers alone, numbered anew, and the qubits that they are."""
-        kept = tuple(sorted(self.qubits))
-        place = {qubit: number for number, qubit in enumerate(kept)}
-        small = Target(num_qubits=len(kept), dt=self.target.dt)
+    def reduced(self) -> Target:
+        """The target of the usable qubits and couplers alone, numbered anew."""
+        place = {qubit: number for number, qubit in enumerate(sorted(self.qubits))}
+        small = Target(num_qubits=len(place), dt=self.target.dt)
         for name in self.target.operation_names:
             operation, where = self.target.operation_from_name(name), self.target[name] or {}
             if isinstance(operation, type):  # control flow, which no circuit of ours has
@@ -104,7 +95,7 @@ class Quality:
                 properties[tuple(place[qubit] for qubit in qubits)] = known
             if properties:
                 small.add_instruction(operation, properties)
-        return small, kept
+        return small
 
 
 def noise_digest(backend: Any) -> str:

@@ -1,14 +1,14 @@
 """What goes to a sampler, and the counts that come back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from qiskit.primitives import BackendSamplerV2, BitArray, PrimitiveJob, StatevectorSampler
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError, ParameterError, warn
 from qmedoid.quantum.circuits.compact_swap import OUTCOME
 from qmedoid.quantum.devices.packs import Pack
@@ -28,13 +28,6 @@ def is_simulated_here(backend: Any) -> bool:
     return is_of(backend, "qiskit_aer", "qiskit_ibm_runtime.fake_provider", "qiskit.providers.fake_provider")
 
 
-def is_dense(sampler: Any, backend: Any) -> bool:
-    """Whether a sampler simulates here, with all qubits in one state."""
-    if sampler is None:
-        return False
-    return isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer") or is_simulated_here(backend)
-
-
 def check_seed(sampler: Any) -> None:
     """Refuse a sampler that draws the same shots for every circuit, and warn of one that does so in every job.
 
@@ -43,7 +36,12 @@ def check_seed(sampler: Any) -> None:
     ParameterError
         Its shot noise would not average out, and stated errors would be wrong.
     """
-    seed = _seed(sampler)
+    options: Any = getattr(sampler, "options", None)
+    if isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer"):
+        seed = getattr(sampler, "seed", None)
+    else:
+        of = options if isinstance(sampler, BackendSamplerV2) else getattr(options, "simulator", None)
+        seed = getattr(of, "seed_simulator", None)
     if not isinstance(seed, int):
         return
     if isinstance(sampler, StatevectorSampler):
@@ -56,16 +54,6 @@ def check_seed(sampler: Any) -> None:
         "place of different jobs do not average out. Leave the seed out, or pass the backend itself with a seed, which "
         "gives every job its own."
     )
-
-
-def _seed(sampler: Any) -> Any:
-    """The seed that a sampler starts from in every job, if it has one."""
-    if isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer"):
-        return getattr(sampler, "seed", None)
-    options: Any = getattr(sampler, "options", None)
-    if isinstance(sampler, BackendSamplerV2):
-        return getattr(options, "seed_simulator", None)
-    return getattr(getattr(options, "simulator", None), "seed_simulator", None)
 
 
 def runs_here(job: Any) -> bool:
@@ -87,13 +75,12 @@ def has_failed(job: Any) -> bool:
 
 
 Counts = npt.NDArray[np.int64]
-# Bits that are counted at a time, so that a job of many shots takes bounded memory.
-_BLOCK_BITS = 2**24
+"""How often copies read 1, (circuits, copies), or each basis state of several bits, (circuits, copies, 2**n_bits)."""
 
 
 @dataclass(frozen=True, eq=False)
 class CircuitBatch:
-    """Circuits of one pack that run with the same number of shots.
+    """Circuits of one pack that run with the same number of shots, and what each of their copies tests.
 
     Attributes
     ----------
@@ -101,23 +88,32 @@ class CircuitBatch:
     angles : ndarray of shape (circuits, n_copies * n_angles)
         Copy by copy.
     shots : int
+    shape : int
+        Place of the pack among those of a plan.
+    tests : ndarray of shape (circuits, n_copies)
+        Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
+    known : ndarray of shape (circuits * n_copies,) or (circuits * n_copies, K), or None
+        Exact overlaps of known pairs, or what K observables are in known states; None for circuits of tests.
+    directions : ndarray of shape (2, circuits * n_copies, d) or None
+        The vectors of known pairs; None where there are none, or vectors of one column.
     """
 
     pack: Pack
     angles: Array
     shots: int
-
-    @property
-    def counts_shape(self) -> tuple[int, ...]:
-        """Shape of what is counted: (circuits, n_copies), or (circuits, n_copies, 2**n_bits) of several bits."""
-        copies = len(self.angles), self.pack.n_copies
-        return copies if self.pack.n_bits == 1 else (*copies, 2**self.pack.n_bits)
+    shape: int = 0
+    tests: Codes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.intp))
+    known: Array | None = None
+    directions: Array | None = None
 
     def can_have(self, counts: Counts) -> bool:
         """Whether counts are those that the circuits can have."""
-        if counts.shape != self.counts_shape or counts.min(initial=0) < 0 or counts.max(initial=0) > self.shots:
+        copies, n_bits = (len(self.angles), self.pack.n_copies), self.pack.n_bits
+        if counts.shape != (copies if n_bits == 1 else (*copies, 2**n_bits)):
             return False
-        return self.pack.n_bits == 1 or bool(np.all(counts.sum(axis=-1) == self.shots))
+        if counts.min(initial=0) < 0 or counts.max(initial=0) > self.shots:
+            return False
+        return n_bits == 1 or bool(np.all(counts.sum(axis=-1) == self.shots))
 
     @property
     def pub(self) -> tuple[Any, Array, int]:
@@ -139,7 +135,12 @@ def counts_of(results: Any, batches: Sequence[CircuitBatch]) -> list[Counts]:
         raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
     found = []
     for batch, result in zip(batches, results, strict=True):
-        outcome = _outcome(result)
+        outcome: Any = getattr(getattr(result, "data", None), OUTCOME, None)
+        if not isinstance(outcome, BitArray):
+            raise ModelError(
+                f"The job returned {type(outcome).__name__} as {OUTCOME!r}, and was asked for the bits of the register "
+                f"{OUTCOME!r}: use a sampler of the second version that returns single shots."
+            )
         expected = (len(batch.angles),), batch.pack.n_copies * batch.pack.n_bits, batch.shots
         got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
         if got != expected:
@@ -147,50 +148,23 @@ def counts_of(results: Any, batches: Sequence[CircuitBatch]) -> list[Counts]:
                 f"The job returned (circuits, bits, shots) {got} and was asked for {expected}: a sampler that changes "
                 "the number of shots cannot be used."
             )
-        found.append(count_ones(outcome) if batch.pack.n_bits == 1 else count_states(outcome, batch.pack.n_bits))
+        found.append(counted(outcome, batch.pack.n_bits))
     return found
 
 
-def _outcome(result: Any) -> BitArray:
-    """The bits of the register that circuits are measured into."""
-    data: Any = getattr(result, "data", None)
-    outcome: Any = getattr(data, OUTCOME, None)
-    if not isinstance(outcome, BitArray):
-        has = f"{OUTCOME!r} as {type(outcome).__name__}" if outcome is not None else f"no {OUTCOME!r}"
-        kept = list(data) if hasattr(data, "__iter__") else type(data).__name__
-        raise ModelError(
-            f"The job returned {has} (its data are {kept}), and was asked for the bits of the register {OUTCOME!r}: "
-            "use a sampler of the second version that returns single shots."
-        )
-    return outcome
-
-
-def count_ones(outcome: BitArray) -> Counts:
-    """How often each bit of a register read 1, shape (circuits, bits)."""
-    circuits, shots, width = outcome.array.shape
-    ones = np.empty((circuits, outcome.num_bits), dtype=np.int64)
-    step = max(1, _BLOCK_BITS // max(1, shots * width * 8))
-    for start in range(0, circuits, step):
+def counted(outcome: BitArray, n_bits: int) -> Counts:
+    """How often each part of so many bits read each basis state, (circuits, parts, 2**n_bits); of one bit, a 1."""
+    n_parts, found = outcome.num_bits // n_bits, []
+    for shots in outcome.array:
         # The most significant bit comes first, and those that fill the first byte up come before it.
-        bits = np.unpackbits(outcome.array[start : start + step], axis=-1)
-        ones[start : start + step] = bits.sum(axis=1, dtype=np.int64)[:, ::-1][:, : outcome.num_bits]
-    return ones
-
-
-def count_states(outcome: BitArray, n_bits: int) -> Counts:
-    """How often each part of so many bits of a register read each basis state, shape (circuits, parts, 2**n_bits)."""
-    circuits, shots, width = outcome.array.shape
-    n_parts, size = outcome.num_bits // n_bits, 2**n_bits
-    counts = np.empty((circuits, n_parts, size), dtype=np.int64)
-    step = max(1, _BLOCK_BITS // max(1, shots * width * 8))
-    for start in range(0, circuits, step):
-        bits = np.unpackbits(outcome.array[start : start + step], axis=-1)[..., ::-1][..., : outcome.num_bits]
-        own = bits.reshape(len(bits), shots, n_parts, n_bits)
-        states = (own.astype(np.int64) << np.arange(n_bits)).sum(axis=-1)
-        first = (np.arange(len(bits))[:, None, None] * n_parts + np.arange(n_parts)) * size
-        found = np.bincount((first + states).ravel(), minlength=len(bits) * n_parts * size)
-        counts[start : start + step] = found.reshape(-1, n_parts, size)
-    return counts
+        bits = np.unpackbits(shots, axis=-1)[:, ::-1][:, : outcome.num_bits]
+        if n_bits == 1:
+            found.append(bits.sum(axis=0, dtype=np.int64))
+            continue
+        states = (bits.reshape(-1, n_parts, n_bits).astype(np.int64) << np.arange(n_bits)).sum(axis=-1)
+        place = states + np.arange(n_parts) * 2**n_bits
+        found.append(np.bincount(place.ravel(), minlength=n_parts * 2**n_bits).reshape(n_parts, -1))
+    return np.array(found)
 
 
 def state_counts(counts: Counts, shots: int) -> Counts:

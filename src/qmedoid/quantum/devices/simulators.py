@@ -11,36 +11,23 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from qiskit import ClassicalRegister, QuantumCircuit
+from qiskit.primitives import (
+    BaseSamplerV2,
+    BitArray,
+    DataBin,
+    PrimitiveJob,
+    PrimitiveResult,
+    SamplerPub,
+    SamplerPubLike,
+    SamplerPubResult,
+)
+from qiskit.providers import BackendV2
+from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import MissingExtraError, ParameterError, warn
-
-try:
-    from qiskit import ClassicalRegister, QuantumCircuit
-    from qiskit.primitives import (
-        BaseSamplerV2,
-        BitArray,
-        DataBin,
-        PrimitiveJob,
-        PrimitiveResult,
-        SamplerPub,
-        SamplerPubLike,
-        SamplerPubResult,
-    )
-    from qiskit.providers import BackendV2
-    from qiskit_aer.noise import NoiseModel
-
-    from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of, device_noise
-except ModuleNotFoundError as error:
-    if error.name is None or error.name.partition(".")[0] not in ("qiskit", "qiskit_aer"):
-        raise
-    raise MissingExtraError(
-        "Simulated devices need Qiskit and Aer, which are not both installed. Install them with: "
-        'pip install "qmedoid[quantum]".',
-        name=error.name,
-    ) from error
-
-__all__ = ["BlockSampler"]
+from qmedoid.exceptions import ParameterError, warn
+from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of, device_noise
 
 
 class BlockSampler(BaseSamplerV2):
@@ -75,7 +62,7 @@ class BlockSampler(BaseSamplerV2):
     --------
     >>> from qiskit import QuantumCircuit
     >>> from qiskit_aer.noise import NoiseModel
-    >>> from qmedoid.quantum.devices.simulators import BlockSampler
+    >>> from qmedoid.quantum import BlockSampler
     >>> circuit = QuantumCircuit(100)
     >>> _ = circuit.x(range(50))
     >>> circuit.measure_all()

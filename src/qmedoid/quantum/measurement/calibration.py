@@ -3,19 +3,26 @@ r"""Self-calibration: what a device's noise does to overlaps, from pairs whose o
 Noise shrinks an overlap and shifts it, :math:`r = a + b\,s` to a good approximation. The line is fitted to known pairs
 that run in every job, for each place of a circuit where that fits better, and inverted. What the line leaves
 unexplained beyond the shots is counted as an error of its own.
+
+That error has much in common for similar pairs of vectors, because gate noise acts on the state that holds both. With
+:math:`c = \cos(x, x')\,\cos(y, y')` for the pairs (x, y) and (x', y'), errors of circuits of many columns have a
+correlation of about :math:`w c + (1 - w) c^3` on fake devices. A record is compared with many medoids that resemble
+each other; errors of its margin would be understated if those of its tests were taken as independent.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, fdtrc, ndtr
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.quantum.measurement.scatter import Directions, far_share
+from qmedoid.geometry.overlap import row_norms
 
-# A gain by chance is as rare as this.
-_SIGNIFICANT = 0.01
+# A gain by chance is as rare as this, and a drift of jobs.
+_SIGNIFICANT, _DRIFT_SIGNIFICANT = 0.01, 0.001
 # Known pairs that a line of one place is fitted to at least.
 _LEAST_PAIRS = 6
 _ROUNDS = 4
@@ -23,11 +30,17 @@ _ROUNDS = 4
 _UNEXPLAINED = 0.02
 # How far that reaches among similar pairs: 0 to 0.4 there.
 _FAR = 0.2
+# Pairs whose products are compared at most: a square matrix.
+_MOST_PAIRS = 2_000
+# Products of three random forms that are added up in a draw: a single one would be far from normal.
+_PRODUCTS = 4
+# Largest error of a slope, as a share of it, with which a line is inverted; else known inputs tell a shift alone.
+_SLOPE_ERROR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Measured tests of one shape.
+    """Measured tests of one shape, or an observable of a trained circuit.
 
     Attributes
     ----------
@@ -36,13 +49,11 @@ class Readings:
     shots : ndarray of shape (n,)
     positions : ndarray of shape (n,)
         Which copy of the circuit measured each.
-    slope : float
-        Of the overlap by the share of ones.
-    at_zero : float
-        Raw overlap at no ones.
+    slope, at_zero : float
+        r = at_zero + slope · share of ones.
     more : ndarray of shape (n,), or 0
         Variances by something else than shots.
-    directions : Directions or None
+    directions : ndarray of shape (2, n, d) or None
         The vectors that were compared; None for single numbers, whose line leaves nothing unexplained.
     """
 
@@ -52,7 +63,7 @@ class Readings:
     slope: float
     at_zero: float
     more: Array | float = 0.0
-    directions: Directions | None = None
+    directions: Array | None = None
 
     @property
     def variances(self) -> Array:
@@ -85,11 +96,8 @@ class Lines:
         Known pairs that the lines were fitted to.
     chance : float
         How likely lines as far from no change as these are if there is none.
-    spread : float
-        Deviation of the standardized residuals about the lines by shots alone; about 1 where the line is all there is.
     far : float
-        How far the excess reaches that similar pairs have in common, from 0 to 1; see
-        `qmedoid.quantum.measurement.scatter`.
+        How far the excess reaches that similar pairs have in common, from 0 to 1: w.
     """
 
     intercepts: Array
@@ -99,7 +107,6 @@ class Lines:
     by_position: bool
     n_pairs: int
     chance: float
-    spread: float
     far: float = 0.0
 
     @property
@@ -107,14 +114,155 @@ class Lines:
         """Whether the lines differ from no change by more than chance; otherwise raw overlaps are taken as they are."""
         return self.chance < _SIGNIFICANT
 
-    def own_scatter(self, directions: Directions | None) -> float:
-        """Variance of a raw overlap beyond the shots that is independent of other pairs."""
-        return self.excess**2 if directions is None else 0.0
+    def at(self, overlaps: Array, positions: Codes) -> Array:
+        """What overlaps are expected to read."""
+        return np.asarray(self.intercepts[positions] + self.slopes[positions] * overlaps)
+
+
+class Fit(NamedTuple):
+    """Lines by least squares, and for every known pair its variance by shots, its weight and its distance."""
+
+    intercepts: Array
+    slopes: Array
+    covariances: Array
+    variances: Array
+    weights: Array
+    residuals: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Overlaps of tests with their errors, as they were read or are expected.
+
+    Attributes
+    ----------
+    overlaps : ndarray of shape (n,)
+        Calibrated, where a calibration is used; they may lie outside of 0 to 1.
+    own : ndarray of shape (n,)
+        Standard error of each that is independent of the others: by shots, and by what a line leaves unexplained where
+        the vectors are not known.
+    by_shots : ndarray of shape (n,)
+        Variances of the raw overlaps by shots alone.
+    raw : ndarray of shape (n,)
+        Overlaps without calibration.
+    positions : ndarray of shape (n,)
+        Position of each in its circuit.
+    fitted : Lines or None
+        The calibration, whether it was used or not; None where there was none.
+    directions : ndarray of shape (2, n, d) or None
+        The vectors that were compared, whose likeness says how much of what the line leaves unexplained they share.
+    drift : float
+        Largest change of an overlap by the drift of a job, which is undone; 0 without.
+    """
+
+    overlaps: Array
+    own: Array
+    by_shots: Array
+    raw: Array
+    positions: Codes
+    fitted: Lines | None = None
+    directions: Array | None = None
+    drift: float = 0.0
 
     @property
-    def n_lines(self) -> int:
-        """Different lines, and groups of errors that are common to several tests."""
-        return len(self.slopes) if self.by_position else 1
+    def lines(self) -> Lines | None:
+        """The lines that were inverted, whose errors are common to all tests of a line; None for raw overlaps."""
+        return None if self.fitted is None or not self.fitted.used else self.fitted
+
+    @property
+    def errors(self) -> Array:
+        """Standard error of each, with that of the calibration and of what similar pairs have in common."""
+        if self.lines is None:
+            return self.own
+        shared = 0.0 if self.directions is None else self.lines.excess**2
+        common = _variances_of(self.lines.covariances[self.positions], self.overlaps)
+        return np.asarray(np.sqrt(self.own**2 + (shared + common) / self.lines.slopes[self.positions] ** 2))
+
+    def uncalibrated(self) -> "Estimates":
+        """What the same counts say without calibration: raw overlaps, with errors by shots alone."""
+        return Estimates(self.raw, np.sqrt(self.by_shots), self.by_shots, self.raw, self.positions)
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Overlaps as another run might measure them if these were true."""
+        drawn: Array = self.overlaps + self.own * rng.standard_normal(len(self.own))
+        lines = self.lines
+        if lines is None:
+            return drawn
+        roots = np.linalg.cholesky(lines.covariances)
+        normal = rng.standard_normal((len(lines.slopes) if lines.by_position else 1, 2))
+        change = np.einsum("pij,pj->pi", roots, np.broadcast_to(normal, (len(roots), 2)))[self.positions]
+        slopes = lines.slopes[self.positions]
+        drawn -= (change[:, 0] + change[:, 1] * self.overlaps) / slopes
+        if self.directions is not None and lines.excess:
+            drawn += lines.excess * drawn_alike(self.directions, lines.far, rng) / slopes
+        return drawn
+
+
+def estimated(readings: Readings, lines: Lines | None) -> Estimates:
+    """Overlaps from raw ones, by the inverted lines where they are used.
+
+    What scatters beyond the shots counts as an error also where there is no line to invert.
+    """
+    raw, positions = readings.overlaps, readings.positions
+    overlaps = raw
+    if lines is not None and lines.used:
+        overlaps = (raw - lines.intercepts[positions]) / lines.slopes[positions]
+    return _with_errors(overlaps, raw, readings.variances, positions, lines, readings.directions)
+
+
+def expected_estimates(
+    exact: Array,
+    shots: Codes,
+    positions: Codes,
+    ends: tuple[float, float],
+    guess: Lines,
+    known: tuple[Readings, Array] | None,
+    *,
+    directions: Array | None = None,
+    expect: Callable[[Lines, Readings, Array], Lines] | None = None,
+) -> Estimates:
+    """What is to be expected of overlaps by lines that are guessed, and by known pairs if there are any.
+
+    Parameters
+    ----------
+    exact, shots, positions : ndarray of shape (n,)
+    ends : tuple of float
+        Slope and value at no ones, by which shares of ones are read.
+    guess : Lines
+    known : Readings and ndarray, or None
+        Shots and positions of known pairs, and what they are.
+    directions : ndarray of shape (2, n, d) or None
+    expect : callable, optional
+        Lines from guessed ones and known pairs; `expected_lines` by default.
+    """
+    raw, (slope, at_zero) = guess.at(exact, positions), ends
+    # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
+    share = np.clip((raw - at_zero) / slope, 0.0, 1.0)
+    by_shots = slope**2 * share * (1.0 - share) / shots
+    if known is None:
+        return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, positions)
+    lines = (expect or expected_lines)(guess, *known)
+    return _with_errors(exact if lines.used else raw, raw, by_shots, positions, lines, directions)
+
+
+def _with_errors(
+    overlaps: Array, raw: Array, by_shots: Array, positions: Codes, lines: Lines | None, directions: Array | None
+) -> Estimates:
+    if lines is None or not lines.used:
+        scatter = 0.0 if lines is None else lines.excess**2
+        return Estimates(overlaps, np.sqrt(by_shots + scatter), by_shots, raw, positions, lines)
+    scatter = lines.excess**2 if directions is None else 0.0
+    own = np.sqrt(by_shots + scatter) / np.abs(lines.slopes[positions])
+    return Estimates(overlaps, own, by_shots, raw, positions, lines, directions)
+
+
+def _variances_of(covariances: Array, at: Array) -> Array:
+    """Variances of a + b·s from the covariances of a and b, shape (n, 2, 2)."""
+    both = np.stack([np.ones_like(at), at], axis=1)
+    return np.asarray(np.einsum("ni,nij,nj->n", both, covariances, both))
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------
 
 
 def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
@@ -129,11 +277,10 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     n_qubits : int
         Of a test; noise of a single qubit leaves nothing unexplained by a line.
     """
-    n = len(shrink)
-    nothing = np.tile(np.eye(2) * 1e-18, (n, 1, 1))
+    nothing = np.tile(np.eye(2) * 1e-18, (len(shrink), 1, 1))
     changed = 0.0 if np.any(shrink < 1.0) else 1.0
     excess = _UNEXPLAINED * float(np.mean(1.0 - shrink)) if n_qubits > 1 else 0.0
-    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed, 1.0, _FAR)
+    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed, _FAR)
 
 
 def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
@@ -142,22 +289,19 @@ def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
     Parameters
     ----------
     guess : Lines
-        Of an earlier run, or guessed.
     readings : Readings
         Of the known pairs; their overlaps are not looked at.
     exact : ndarray of shape (n,)
         Overlaps of the known pairs.
     """
     positions, n_positions = readings.positions, len(guess.slopes)
-    readings = replace(readings, overlaps=guess.intercepts[positions] + guess.slopes[positions] * exact)
-    scatter, everywhere = guess.excess**2, np.zeros_like(positions)
-    one = _fit(readings, exact, everywhere, 1, scatter)
-    by_position = guess.by_position and n_positions > 1
-    by_position = by_position and _tell_lines(exact, positions, n_positions, least=_LEAST_PAIRS)
-    many = _fit(readings, exact, positions, n_positions, scatter) if by_position else one
-    if guess.n_pairs == 0 and by_position:
-        by_position = _gain_by_chance(one, many) < _SIGNIFICANT
-    return _lines(many if by_position else one, by_position, n_positions, scatter, 1.0, guess.far)
+    readings, scatter = replace(readings, overlaps=guess.at(exact, positions)), guess.excess**2
+    fit, by_position = _fit(readings, exact, np.zeros_like(positions), 1, scatter), False
+    if n_positions > 1 and _tell_lines(exact, positions, n_positions, least=_LEAST_PAIRS):
+        many = _fit(readings, exact, positions, n_positions, scatter)
+        by_position = _gain_by_chance(fit, many) < _SIGNIFICANT
+        fit = many if by_position else fit
+    return _lines(fit, by_position, n_positions, scatter, guess.far)
 
 
 def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
@@ -174,40 +318,35 @@ def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
             f"The {len(exact)} known pair(s) do not differ in their overlaps, which tells no line: measure others, or "
             "pass calibrate=False."
         )
-    place, n_lines, by_position = everywhere, 1, False
+    fit, by_position, scatter = None, False, 0.0
     if n_positions > 1 and _tell_lines(exact, readings.positions, n_positions, least=_LEAST_PAIRS):
         # What scatters beyond the shots scatters about every line, and is no reason for many.
-        many, scatter = _with_scatter(readings, exact, readings.positions, n_positions)
-        one = _fit(readings, exact, everywhere, 1, scatter)
-        by_position = _gain_by_chance(one, many) < _SIGNIFICANT
-        if by_position:
-            place, n_lines = readings.positions, n_positions
-    spread = _fit(readings, exact, place, n_lines, 0.0).spread
-    fitted, scatter = _with_scatter(readings, exact, place, n_lines)
+        fit, scatter = _with_scatter(readings, exact, readings.positions, n_positions)
+        by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, scatter), fit) < _SIGNIFICANT
+    if fit is None or not by_position:
+        fit, scatter = _with_scatter(readings, exact, everywhere, 1)
     far = 0.0
     if readings.directions is not None:
-        far = far_share(fitted.residuals, 1.0 / fitted.weights, scatter, readings.directions)
-    return _lines(fitted, by_position, n_positions, scatter, spread, far)
+        far = far_share(fit.residuals, 1.0 / fit.weights, scatter, readings.directions)
+    return _lines(fit, by_position, n_positions, scatter, far)
 
 
-def _lines(fitted: "_LineFit", by_position: bool, n_positions: int, scatter: float, spread: float, far: float) -> Lines:
-    change = np.stack([fitted.intercepts, fitted.slopes - 1.0], axis=1)
-    wald = float(np.sum(change * np.linalg.solve(fitted.covariances, change[..., None])[..., 0]))
+def _lines(fit: Fit, by_position: bool, n_positions: int, scatter: float, far: float) -> Lines:
+    change = np.stack([fit.intercepts, fit.slopes - 1.0], axis=1)
+    chance = float(chdtrc(2 * len(change), _wald(change, fit.covariances)))
     # A slope that is not told from zero tells nothing of an overlap; its error bounds what dividing by it gives.
-    least = np.sqrt(fitted.covariances[:, 1, 1])
-    slopes = np.where(np.abs(fitted.slopes) < least, least, fitted.slopes)
-    copies = 1 if by_position else n_positions
-    return Lines(
-        np.repeat(fitted.intercepts, copies),
-        np.repeat(slopes, copies),
-        np.repeat(fitted.covariances, copies, axis=0),
-        float(np.sqrt(scatter)),
-        by_position,
-        len(fitted.residuals),
-        float(chdtrc(2 * len(change), wald)),
-        spread,
-        far,
+    least = np.sqrt(fit.covariances[:, 1, 1])
+    slopes = np.where(np.abs(fit.slopes) < least, least, fit.slopes)
+    copies, n_pairs = 1 if by_position else n_positions, len(fit.residuals)
+    intercepts, slopes, covariances = (
+        np.repeat(one, copies, axis=0) for one in (fit.intercepts, slopes, fit.covariances)
     )
+    return Lines(intercepts, slopes, covariances, float(np.sqrt(scatter)), by_position, n_pairs, chance, far)
+
+
+def _wald(change: Array, covariances: Array) -> float:
+    """Squares of changes of lines, (lines, 2), in units of their errors: a chi-square where there is none."""
+    return float(np.sum(change * np.linalg.solve(covariances, change[..., None])[..., 0]))
 
 
 def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool:
@@ -216,143 +355,187 @@ def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool
     return bool(np.all((count >= least) & (count * square - total**2 > 1e-9 * count**2)))
 
 
-def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple["_LineFit", float]:
+def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple[Fit, float]:
     """Lines, and the variance about them beyond the shots.
 
     There is none where it is within one standard error. That is a low bar: errors that are a little too large do less
     harm than those that are too small.
     """
-    fitted, scatter = _fit(readings, exact, place, n_lines, 0.0), 0.0
+    fit, scatter = _fit(readings, exact, place, n_lines, 0.0), 0.0
     for _ in range(_ROUNDS):
         # What is left of a pair's variance after the lines have followed it.
-        left = 1.0 - fitted.leverages(exact, place)
-        by_shots = left * fitted.variances
-        beyond = float(np.sum(fitted.residuals**2 - by_shots))
+        left = 1.0 - fit.weights * _variances_of(fit.covariances[place], exact)
+        by_shots = left * fit.variances
+        beyond = float(np.sum(fit.residuals**2 - by_shots))
         scatter = beyond / float(np.sum(left)) if beyond > np.sqrt(2.0 * np.sum(by_shots**2)) else 0.0
-        fitted = _fit(readings, exact, place, n_lines, scatter)
-    return fitted, scatter
+        fit = _fit(readings, exact, place, n_lines, scatter)
+    return fit, scatter
 
 
-def _gain_by_chance(one: "_LineFit", many: "_LineFit") -> float:
+def _gain_by_chance(one: Fit, many: Fit) -> float:
     """How likely lines of all positions fit so much better than one line if that is all there is."""
     squares = [float(np.sum(one.weights * fit.residuals**2)) for fit in (one, many)]
-    more, freedom = one.freedom - many.freedom, many.freedom
+    more, freedom = 2 * (len(many.slopes) - len(one.slopes)), len(many.residuals) - 2 * len(many.slopes)
     scatter = max(1.0, squares[1] / freedom)
     return float(fdtrc(more, freedom, (squares[0] - squares[1]) / more / scatter))
 
 
-@dataclass(frozen=True, eq=False)
-class _LineFit:
-    """Lines, and for every known pair its variance by shots, its weight and its distance from its line."""
-
-    intercepts: Array
-    slopes: Array
-    covariances: Array
-    variances: Array
-    weights: Array
-    residuals: Array
-
-    @property
-    def freedom(self) -> int:
-        return len(self.residuals) - 2 * len(self.slopes)
-
-    @property
-    def spread(self) -> float:
-        """Deviation of the standardized residuals."""
-        chi_square = float(np.sum(self.weights * self.residuals**2))
-        return float(np.sqrt(chi_square / self.freedom)) if self.freedom > 0 else 1.0
-
-    def leverages(self, exact: Array, place: Codes) -> Array:
-        """How much of each pair's own reading is in its line."""
-        at = np.stack([np.ones_like(exact), exact], axis=1)
-        leverages: Array = self.weights * np.einsum("ni,nij,nj->n", at, self.covariances[place], at)
-        return leverages
-
-
-def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> _LineFit:
+def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> Fit:
     """Lines by least squares; the weights are those of the shares that the lines themselves expect."""
     expected = exact
     for _ in range(_ROUNDS):
         variances = readings.variances_at(expected)
         weights = 1.0 / (variances + scatter)
-        w, ws, wss, wr, wsr = (
-            np.bincount(place, weights * factor, minlength=n_lines)
-            for factor in (1.0, exact, exact**2, readings.overlaps, exact * readings.overlaps)
-        )
-        determinant = w * wss - ws**2
-        intercepts, slopes = (wss * wr - ws * wsr) / determinant, (w * wsr - ws * wr) / determinant
-        expected = intercepts[place] + slopes[place] * exact
+        both, covariances = _least_squares(weights, exact, readings.overlaps, place, n_lines)
+        expected = both[place, 0] + both[place, 1] * exact
+    return Fit(both[:, 0], both[:, 1], covariances, variances, weights, readings.overlaps - expected)
+
+
+def _least_squares(weights: Array, at: Array, values: Array, place: Codes, n_lines: int) -> tuple[Array, Array]:
+    """Intercept and slope of each line, shape (lines, 2), and their covariances."""
+    factors = (1.0, at, at**2, values, at * values)
+    w, ws, wss, wr, wsr = (np.bincount(place, weights * factor, minlength=n_lines) for factor in factors)
+    determinant = w * wss - ws**2
+    lines = np.stack([wss * wr - ws * wsr, w * wsr - ws * wr], axis=1) / determinant[:, None]
     covariances = np.stack([wss, -ws, -ws, w], axis=1).reshape(-1, 2, 2) / determinant[:, None, None]
-    return _LineFit(intercepts, slopes, covariances, variances, weights, readings.overlaps - expected)
+    return lines, covariances
 
 
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Overlaps of tests with their errors.
+# --- values of a trained circuit ------------------------------------------------------------------------------------
 
-    Attributes
+FitLines = Callable[[Readings, Array, int], Lines]
+"""Lines from known readings, what they are known to be, and the number of positions."""
+
+
+def fit_line_or_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
+    """Lines where known inputs tell their slopes, else a shift that all positions have in common.
+
+    Some trained circuits hardly change an observable, whatever the input: then no slope can be told, and as little is
+    lost by leaving it at 1.
+    """
+    try:
+        lines = fit_lines(readings, exact, n_positions)
+    except ModelError:  # all known inputs have the same expectation value
+        return fit_shift(readings, exact, n_positions)
+    return lines if _tells_slopes(lines) else fit_shift(readings, exact, n_positions)
+
+
+def expected_line_or_shift(guess: Lines, readings: Readings, exact: Array) -> Lines:
+    """The same as it is to be expected by lines that are guessed."""
+    if np.ptp(exact) >= _SLOPE_ERROR / 100 * abs(readings.slope):
+        lines = expected_lines(guess, readings, exact)
+        if _tells_slopes(lines):
+            return lines
+    readings = replace(readings, overlaps=guess.at(exact, readings.positions))
+    return fit_shift(readings, exact, len(guess.slopes))
+
+
+def _tells_slopes(lines: Lines) -> bool:
+    return bool(np.all(np.sqrt(lines.covariances[:, 1, 1]) < _SLOPE_ERROR * np.abs(lines.slopes)))
+
+
+def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
+    """The mean distance of known readings from what they should be, as a line of slope 1."""
+    off, variances, excess = readings.overlaps - exact, readings.variances, 0.0
+    for _ in range(3):
+        weights = 1.0 / (variances + excess)
+        shift, variance = float(weights @ off / weights.sum()), float(1.0 / weights.sum())
+        excess = max(0.0, float(np.mean((off - shift) ** 2 - variances)))
+    chance = 2.0 * float(ndtr(-abs(shift) / np.sqrt(variance)))
+    covariances = np.tile(np.diag([variance, 1e-18]), (n_positions, 1, 1))
+    ones = np.ones(n_positions)
+    return Lines(shift * ones, ones, covariances, float(np.sqrt(excess)), False, len(off), chance)
+
+
+# --- the drift of jobs ----------------------------------------------------------------------------------------------
+
+
+def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes) -> tuple[Array, Array] | None:
+    """How the lines of jobs differ from the common ones, by known pairs.
+
+    Parameters
     ----------
-    overlaps : ndarray of shape (n,)
-        Calibrated, where a calibration is used; they may lie outside of 0 to 1.
-    own : ndarray of shape (n,)
-        Standard error of each that is independent of the others: by shots, and by what a line leaves unexplained where
-        the vectors are not known.
-    positions : ndarray of shape (n,)
-        Position whose line was inverted.
-    lines : Lines or None
-        Whose errors are common to all tests of a line; None for raw overlaps.
-    directions : Directions or None
-        The vectors that were compared, whose likeness says how much of what the line leaves unexplained they share.
+    readings : Readings
+        Of known pairs.
+    exact : ndarray of shape (n,)
+        Their overlaps.
+    lines : Lines
+        Fitted to all of them.
+    jobs : ndarray of shape (n,)
+        The job of each pair, from 0 on.
+
+    Returns
+    -------
+    shifts : ndarray of shape (jobs, 2)
+        Added intercept and slope of each job.
+    covariances : ndarray of shape (jobs, 2, 2)
+        Of these. Instead of both None, where the drift may be chance, or where a job tells no line.
     """
-
-    overlaps: Array
-    own: Array
-    positions: Codes
-    lines: Lines | None
-    directions: Directions | None = None
-
-    @property
-    def shared(self) -> Array:
-        """Standard error of each by what its line leaves unexplained, and similar pairs have in common."""
-        if self.lines is None or self.directions is None:
-            return np.zeros_like(self.own)
-        shared: Array = self.lines.excess / np.abs(self.lines.slopes[self.positions])
-        return shared
-
-    @property
-    def errors(self) -> Array:
-        """Standard error of each, with that of the calibration."""
-        if self.lines is None:
-            return self.own
-        at = np.stack([np.ones_like(self.overlaps), self.overlaps], axis=1)
-        common = np.einsum("ni,nij,nj->n", at, self.lines.covariances[self.positions], at)
-        errors: Array = np.sqrt(self.own**2 + self.shared**2 + common / self.lines.slopes[self.positions] ** 2)
-        return errors
-
-    def draw(self, rng: np.random.Generator) -> Array:
-        """Overlaps as another run might measure them if these were true."""
-        drawn: Array = self.overlaps + self.own * rng.standard_normal(len(self.own))
-        if self.lines is None:
-            return drawn
-        roots = np.linalg.cholesky(self.lines.covariances)
-        normal = rng.standard_normal((self.lines.n_lines, 2))
-        change = np.einsum("pij,pj->pi", roots, np.broadcast_to(normal, (len(roots), 2)))[self.positions]
-        slopes = self.lines.slopes[self.positions]
-        drawn -= (change[:, 0] + change[:, 1] * self.overlaps) / slopes
-        if self.directions is not None and self.lines.excess:
-            drawn += self.lines.excess * self.directions.draw(rng, self.lines.far) / slopes
-        return drawn
+    n_jobs, expected = int(jobs.max()) + 1, lines.at(exact, readings.positions)
+    if n_jobs < 2 or not _tell_lines(exact, jobs, n_jobs, least=2):
+        return None
+    weights = 1.0 / (readings.variances_at(expected) + lines.excess**2)
+    shifts, covariances = _least_squares(weights, exact, readings.overlaps - expected, jobs, n_jobs)
+    by_chance = chdtrc(2 * (n_jobs - 1), _wald(shifts, covariances)) >= _DRIFT_SIGNIFICANT
+    return None if by_chance else (shifts, covariances)
 
 
-def estimated(readings: Readings, lines: Lines | None) -> Estimates:
-    """Overlaps from raw ones, by the inverted lines where they are used.
+def without_drift(readings: Readings, lines: Lines, shifts: Array, covariances: Array, jobs: Codes) -> Readings:
+    """Readings as they would be without the drift of their jobs, with its error among theirs."""
+    slopes = lines.slopes[readings.positions] + shifts[jobs, 1]
+    overlaps = (readings.overlaps - lines.intercepts[readings.positions] - shifts[jobs, 0]) / slopes
+    change = shifts[jobs, 0] + shifts[jobs, 1] * overlaps
+    more = readings.more + _variances_of(covariances[jobs], overlaps)
+    return replace(readings, overlaps=readings.overlaps - change, more=more)
 
-    What scatters beyond the shots counts as an error also where there is no line to invert.
+
+# --- similar pairs --------------------------------------------------------------------------------------------------
+
+
+def directions_of(left: Array, right: Array) -> Array | None:
+    """Pairs of vectors, none of which is zero, at length 1, shape (2, n, d); None for vectors of one column."""
+    if left.shape[1] == 1:
+        return None
+    return np.stack([one / row_norms(one)[:, None] for one in (left, right)])
+
+
+def drawn_alike(directions: Array, far: float, rng: np.random.Generator) -> Array:
+    """Random numbers of variance 1, shape (n,), that are correlated by ``far·c + (1 − far)·c³``."""
+
+    def form() -> Array:
+        """A random bilinear form of every pair: its covariances are c."""
+        width = directions.shape[2]
+        return np.asarray(np.einsum("ni,ni->n", directions[0] @ rng.standard_normal((width, width)), directions[1]))
+
+    drawn: Array = np.sqrt(far) * form()
+    for _ in range(_PRODUCTS):
+        drawn += np.sqrt((1.0 - far) / _PRODUCTS) * form() * form() * form()
+    return drawn
+
+
+def far_share(residuals: Array, variances: Array, scatter: float, directions: Array) -> float:
+    """Share of the unexplained variance with a correlation of c, from 0 to 1; the rest has one of c³.
+
+    Least squares of the products of residuals, which are `scatter` times the correlation on average.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n,)
+        Distances of known pairs from their lines.
+    variances : ndarray of shape (n,)
+        Of these, by shots and scatter.
+    scatter : float
+        Variance beyond the shots.
+    directions : ndarray of shape (2, n, d)
+        Of the known pairs.
     """
-    if lines is None or not lines.used:
-        scatter = 0.0 if lines is None else lines.excess**2
-        return Estimates(readings.overlaps, np.sqrt(readings.variances + scatter), readings.positions, None)
-    slopes = lines.slopes[readings.positions]
-    overlaps = (readings.overlaps - lines.intercepts[readings.positions]) / slopes
-    own = np.sqrt(readings.variances + lines.own_scatter(readings.directions)) / np.abs(slopes)
-    return Estimates(overlaps, own, readings.positions, lines, readings.directions)
+    some = slice(None, None, -(-len(residuals) // _MOST_PAIRS))
+    left, right = directions[:, some]
+    likeness = (left @ left.T) * (right @ right.T)
+    far, near = np.triu(likeness, 1), np.triu(likeness**3, 1)
+    weights = np.outer(1.0 / variances[some], 1.0 / variances[some])
+    products = np.outer(residuals[some], residuals[some]) / scatter if scatter else near
+    square = float(np.sum(weights * (far - near) ** 2))
+    if square == 0.0:
+        return 0.0
+    return float(np.clip(np.sum(weights * (far - near) * (products - near)) / square, 0.0, 1.0))

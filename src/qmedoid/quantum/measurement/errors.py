@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.exceptions import ParameterError
 from qmedoid.quantum.measurement.recorder import Decided
 
 UNDECIDED_WITHIN = 2.0
@@ -84,21 +83,8 @@ def _chosen(decided: Decided, codes: Codes) -> Array | None:
 LEAST_SHOTS, MOST_SHOTS = 256, 16_384
 """Fewest and most shots of a circuit that are chosen for a record; a smaller budget is the fewest itself."""
 
-MOST_ALLOWED = 1_000_000
-"""Shots of a circuit that are taken at most: a job of a simulator has a bit of every shot and qubit in memory."""
-
 # Probability to settle a record that a shot must add at least; 1.6 % for the most shots.
 _LEAST_GAIN = 1e-6
-
-
-def check_shots(shots: int | str) -> None:
-    """Raise unless `shots` is a number of shots or ``"auto"``."""
-    if shots == "auto":
-        return
-    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or not 1 <= shots <= MOST_ALLOWED:
-        raise ParameterError(
-            f"The 'shots' parameter must be an int from 1 to {MOST_ALLOWED:,}, or 'auto'. Got {shots!r} instead."
-        )
 
 
 def flat_shots(budget: float) -> int:

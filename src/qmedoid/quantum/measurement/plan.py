@@ -1,100 +1,57 @@
-"""The plan of a measurement: which circuits records need, what they cost, and how sure their decisions will be."""
+"""The plan of a measurement: which circuits records need, what they cost, and how sure their decisions will be.
+
+A model knows nothing of this: it asks a SWAP test for overlaps. What it asks is noted down in closed form, becomes a
+list of distinct tests, is packed on the qubits that are there, runs in a few jobs, and is answered from the counts.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.quantum.circuits.compact_swap import CircuitForm
+from qmedoid.exceptions import DataError
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.documents import PlanSummaryDict
-from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, expected_lines, guessed_lines
-from qmedoid.quantum.measurement.errors import Errors, decided_errors
-from qmedoid.quantum.measurement.packing import Job, PackedBatch
-from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided, Recipe, Tests
-from qmedoid.quantum.measurement.result import MeasurementResult, decided_columns, joined, read_out, read_overlaps
+from qmedoid.quantum.measurement.calibration import Estimates, expected_estimates, guessed_lines
+from qmedoid.quantum.measurement.errors import Errors, decided_errors, shots_for
+from qmedoid.quantum.measurement.jobs import (
+    Job,
+    Part,
+    Shape,
+    check_counts,
+    known_of,
+    known_pairs,
+    make_jobs,
+    not_of_this_plan,
+    positions_of,
+    read_tests,
+    run_jobs,
+)
+from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided, Recorder, Tests, tests_of
+from qmedoid.quantum.measurement.result import MeasurementResult, decided_columns, joined
 from qmedoid.quantum.measurement.settings import MeasurementSettings
-from qmedoid.quantum.measurement.trained import TrainedCircuit, TrainedReading, Values
-from qmedoid.quantum.measurement.trained_stage import TrainedStage
+from qmedoid.quantum.measurement.trained import (
+    TrainedCircuit,
+    TrainedReading,
+    TrainedStage,
+    Values,
+    decided_block,
+    make_stage,
+)
 
+if TYPE_CHECKING:
+    from qmedoid.quantum.runs.files import JobFiles
 
-def expected_estimates(plan: "MeasurementPlan") -> tuple[Estimates, ...]:
-    """Overlaps and their expected errors, shape by shape."""
-    form, found = plan.settings.form, []
-    for shape, (tests, shots, positions, pack, known) in enumerate(
-        zip(plan.tests, plan.test_shots, plan.positions, plan.packs, plan.lines, strict=True)
-    ):
-        lines = known or guessed_lines(
-            pack.shrink, float(form.overlap(0.5)), form.template(tests.n_features).num_qubits
-        )
-        expected = lines.intercepts[positions] + lines.slopes[positions] * tests.overlaps
-        if plan.settings.calibrate:
-            pairs = [part for job in plan.jobs for part in job.parts if part.shape == shape]
-            lines = expected_lines(lines, *_known_pairs(pairs, form))
-        # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
-        share = np.clip(form.chance(expected), 0.0, 1.0)
-        by_shots = form.slope**2 * share * (1.0 - share) / shots
-        if lines.used and plan.settings.calibrate:
-            own = np.sqrt(by_shots + lines.own_scatter(tests.directions)) / np.abs(lines.slopes[positions])
-            found.append(Estimates(tests.overlaps, own, positions, lines, tests.directions))
-        else:
-            found.append(Estimates(expected, np.sqrt(by_shots + lines.excess**2), positions, None))
-    return tuple(found)
+# Shots at which "auto" looks at errors first, and how often it chooses less where the budget does not reach.
+_TRIAL_SHOTS, _TRIALS = 1024, 5
 
-
-def _known_pairs(parts: Sequence[PackedBatch], form: CircuitForm) -> tuple[Readings, Array]:
-    """Shots and positions of known pairs, which are not read yet, and their overlaps."""
-    exact, shots, positions = [], [], []
-    for part in parts:
-        used = np.isfinite(part.known)
-        exact.append(part.known[used])
-        shots.append(np.full(len(exact[-1]), float(part.batch.shots)))
-        positions.append(np.nonzero(used)[1])
-    overlaps = np.concatenate(exact)
-    return Readings(overlaps, np.concatenate(shots), np.concatenate(positions), form.slope, form.at_zero), overlaps
-
-
-class RecordBlock(NamedTuple):
-    """Records that are measured with the same number of shots: their numbers, calls and how they are answered."""
-
-    rows: Codes
-    shots: int
-    calls: tuple[Call, ...]
-    asked: tuple[Recipe, ...]
-
-
-class CountStore(Protocol):
-    """Where the counts of finished jobs are kept, and the names of those that a service still runs."""
-
-    def counts(self, job: Job) -> list[Counts] | None:
-        """The counts of a job that has finished, or None."""
-        ...
-
-    def keep(self, job: Job, counts: Sequence[Counts]) -> None:
-        """Keep the counts of a job."""
-        ...
-
-    def submitted(self, job: Job) -> str | None:
-        """The name under which a service runs a job already, or None; empty where only that it was about to be sent."""
-        ...
-
-    def keep_submitted(self, job: Job, job_id: str) -> None:
-        """Keep the name under which a service runs a job; an empty one before it is sent."""
-        ...
-
-    def forget_submitted(self, job: Job) -> None:
-        """Forget the name of a job that failed at the service."""
-        ...
-
-    def inputs(self, inputs: Array) -> Array:
-        """Inputs of a trained circuit as an earlier process had them, up to rounding, or these, which are kept."""
-        ...
+Block = tuple[Codes, int, tuple[Call, ...]]
+"""Records that are measured with the same number of shots: their numbers, the shots, and what is asked for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +64,7 @@ class MeasurementPlan:
     settings : MeasurementSettings
     decide : callable
         Decides about records with the distances of a SWAP test.
-    blocks : tuple of RecordBlock
+    blocks : tuple of (rows, shots, calls)
     tests : tuple of Tests
         Distinct tests, shape by shape.
     packs : tuple of Pack
@@ -116,28 +73,25 @@ class MeasurementPlan:
         Of the distances.
     exact : Decided
         The decisions in closed form.
-    lines : tuple of Lines or None
-        What noise does to overlaps by an earlier run, shape by shape; None where nothing is known.
+    trained : TrainedStage or None
+        The trained circuit that runs after the distances, with jobs of its own; None where there is none.
     classes : tuple
         Names of the classes, in the order of their codes.
     notes : tuple of str
         What is worth knowing about the plan, in sentences.
-    trained : TrainedStage or None
-        The trained circuit that runs after the distances, with jobs of its own; None where there is none.
     """
 
     device: Device
     settings: MeasurementSettings
     decide: Decide
-    blocks: tuple[RecordBlock, ...]
+    blocks: tuple[Block, ...]
     tests: tuple[Tests, ...]
     packs: tuple[Pack, ...]
     jobs: tuple[Job, ...]
     exact: Decided
-    lines: tuple[Lines | None, ...]
+    trained: TrainedStage | None = None
     classes: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
-    trained: TrainedStage | None = None
 
     @property
     def n_records(self) -> int:
@@ -152,7 +106,7 @@ class MeasurementPlan:
     @property
     def n_asked(self) -> int:
         """Tests that records ask for, with repeats."""
-        return sum(int(np.count_nonzero(one.test >= 0)) for block in self.blocks for one in block.asked)
+        return sum(int(np.count_nonzero(call.test >= 0)) for _, _, calls in self.blocks for call in calls)
 
     @cached_property
     def all_jobs(self) -> tuple[Job, ...]:
@@ -177,17 +131,10 @@ class MeasurementPlan:
         """Circuits of known pairs, and of known inputs of the trained circuit."""
         return sum(job.n_circuits for job in self.all_jobs) - self.n_circuits
 
-    @cached_property
-    def n_test_shots(self) -> int:
-        """Shots of all circuits together, without known ones."""
-        return sum(
-            len(part.tests) * part.batch.shots for job in self.all_jobs for part in job.parts if (part.tests >= 0).any()
-        )
-
-    @cached_property
+    @property
     def n_shots(self) -> int:
         """Shots of all circuits together, with known ones."""
-        return sum(len(part.tests) * part.batch.shots for job in self.all_jobs for part in job.parts)
+        return sum(len(batch.angles) * batch.shots for job in self.all_jobs for batch in job.batches)
 
     @cached_property
     def seconds(self) -> float:
@@ -196,18 +143,22 @@ class MeasurementPlan:
 
     @cached_property
     def expected_estimates(self) -> tuple[Estimates, ...]:
-        """Overlaps and their expected errors, shape by shape: by shots, and by what noise leaves of overlaps.
-
-        What noise leaves is known from an earlier run, or guessed from the error rates that the device reports.
-        """
-        return expected_estimates(self)
+        """Overlaps and their errors as expected by shots and by the error rates that the device reports."""
+        form, found = self.settings.form, []
+        at_noise, all_shots = float(form.overlap(0.5)), _shots_of(self.blocks, self.tests)
+        for shape, (tests, shots, pack) in enumerate(zip(self.tests, all_shots, self.packs, strict=True)):
+            lines = guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
+            known = known_of(self.jobs, shape, form.slope, form.at_zero)
+            told = tests.overlaps, shots, positions_of(self.jobs, shape, len(tests))
+            ends = form.slope, form.at_zero
+            found.append(expected_estimates(*told, ends, lines, known, directions=tests.directions))
+        return tuple(found)
 
     @cached_property
     def expected_errors(self) -> Errors:
         """Expected errors of margin and probability of every record, from overlaps drawn within theirs."""
-        return self.errors_of(
-            self.exact, self.expected_estimates, None if self.trained is None else self.trained.expected
-        )
+        trained = None if self.trained is None else self.trained.expected
+        return self.errors_of(self.exact, self.expected_estimates, trained)
 
     @property
     def undecided(self) -> Flags:
@@ -215,46 +166,64 @@ class MeasurementPlan:
         return self.expected_errors.undecided(self.exact)
 
     def run(
-        self,
-        store: CountStore | None = None,
-        *,
-        on_job: Callable[[int, int], None] | None = None,
-        attempts: int = 3,
+        self, store: "JobFiles | None" = None, *, on_job: Callable[[int, int], None] | None = None
     ) -> MeasurementResult:
         """Run the jobs that have not finished yet, and read out the result.
 
         Parameters
         ----------
-        store : CountStore or None
+        store : JobFiles or None
             Where counts are kept and found; None keeps them in memory alone.
         on_job : callable or None
             Called as ``on_job(done, total)`` after each job.
-        attempts : int
-            How often a job that fails is tried.
         """
-        from qmedoid.quantum.measurement.running import run_jobs
-
-        first, total = len(self.jobs), len(self.all_jobs)
+        total = len(self.all_jobs)
 
         def run_some(jobs: Sequence[Job], before: int) -> list[list[Counts]]:
             told = None if on_job is None else lambda done, _: on_job(before + done, total)
-            return run_jobs(jobs, self.device, store, on_job=told, attempts=attempts)
+            return run_jobs(jobs, self.device, store, on_job=told)
 
         counts = run_some(self.jobs, 0)
         if self.trained is not None:
-            counts += run_some(self.trained_jobs(counts, store), first)
+            counts += run_some(self.trained_jobs(counts, store), len(self.jobs))
         return self.read_out(counts)
 
-    def trained_jobs(self, counts: Sequence[Sequence[Counts]], store: CountStore | None = None) -> tuple[Job, ...]:
+    def trained_jobs(self, counts: Sequence[Sequence[Counts]], store: "JobFiles | None" = None) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
         if self.trained is None:
             return ()
-        inputs = self.inputs_by(joined([one.estimates.overlaps for one in read_overlaps(self, counts)]))
+        inputs = self.inputs_by(joined([one.overlaps for one in self.read_overlaps(counts)]))
         return self.trained.jobs_at(inputs if store is None else store.inputs(inputs))
+
+    def read_overlaps(self, counts: Sequence[Sequence[Counts]]) -> tuple[Estimates, ...]:
+        """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
+        check_counts(self.jobs, counts)
+        parts: list[list[Part]] = [[] for _ in self.tests]
+        for job, of_job in zip(self.jobs, counts, strict=True):
+            for batch, ones in zip(job.batches, of_job, strict=True):
+                parts[batch.shape].append((job.number, batch, ones, batch.known))
+        form = self.settings.form
+        return tuple(
+            read_tests(own, len(tests), pack.n_copies, form.slope, form.at_zero, directions=tests.directions)
+            for own, tests, pack in zip(parts, self.tests, self.packs, strict=True)
+        )
 
     def read_out(self, counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
         """The result from the counts of all jobs: of those of distances, then of those of the trained circuit."""
-        return read_out(self, counts)
+        first, second = counts[: len(self.jobs)], counts[len(self.jobs) :]
+        estimates = self.read_overlaps(first)
+        trained = None
+        if self.trained is not None:
+            trained = self.trained.read(second, self.inputs_by(joined([one.overlaps for one in estimates])))
+        elif second:
+            raise not_of_this_plan()
+        return self.result_of(estimates, trained)
+
+    def result_of(self, estimates: Sequence[Estimates], trained: TrainedReading | None) -> MeasurementResult:
+        """Decisions and their errors by the overlaps, and by what the trained circuit reads, if there is one."""
+        values = joined([one.overlaps for one in estimates])
+        decided = self.decided_by(values, None if trained is None else trained.measured)
+        return MeasurementResult(self, decided, self.errors_of(decided, estimates, trained), tuple(estimates), trained)
 
     def decided_by(self, values: Array, circuit: Values | None = None) -> Decided:
         """Decisions about all records from the values of all tests, and those that the trained circuit has.
@@ -263,24 +232,17 @@ class MeasurementPlan:
         """
         padded, trained = np.append(values, 0.5), None if self.trained is None else self.trained.circuit
         reads = trained.exact if circuit is None and trained is not None else circuit
-
-        def decided(block: RecordBlock) -> Decided:
-            answers = Answers(block.calls, _overlaps(block.asked, padded))  # test −1 is the last
-            return decided_block(self.decide, trained, answers, block.rows, reads)
-
-        return put_together((block.rows, decided(block)) for block in self.blocks)
+        return _put_together(
+            (rows, decided_block(self.decide, trained, Answers(calls, padded), rows, reads))  # test −1 is the last
+            for rows, _, calls in self.blocks
+        )
 
     def inputs_by(self, values: Array) -> Array:
         """Inputs of the trained circuit from the values of all tests, shape (n, m)."""
         if self.trained is None:
             return np.zeros((0, 0))
-        trained, inputs = self.trained.circuit, np.empty_like(self.trained.inputs)
-
-        def noted(places: Codes, given: Array) -> Array:
-            inputs[places] = given
-            return trained.exact(places, given)
-
-        self.decided_by(values, noted)
+        inputs = np.empty_like(self.trained.inputs)
+        self.decided_by(values, self.trained.circuit.noting(inputs))
         return inputs
 
     def errors_of(
@@ -294,21 +256,6 @@ class MeasurementPlan:
             return self.decided_by(values, None if trained is None else trained.drawn(rng))
 
         return decided_errors(decided, again, self.settings.draws)
-
-    @cached_property
-    def test_shots(self) -> tuple[Codes, ...]:
-        """Shots of every test, shape by shape."""
-        return shots_of(self.blocks, self.tests)
-
-    @cached_property
-    def positions(self) -> tuple[Codes, ...]:
-        """The copy of the circuit that runs each test, shape by shape."""
-        found = tuple(np.zeros(len(one), dtype=np.intp) for one in self.tests)
-        for job in self.jobs:
-            for part in job.parts:
-                circuit, copy = np.nonzero(part.tests >= 0)
-                found[part.shape][part.tests[circuit, copy]] = copy
-        return found
 
     def columns(self) -> dict[str, Array]:
         """A column for every fact about the records: expected decision, margin and their errors."""
@@ -346,31 +293,99 @@ class MeasurementPlan:
         }
 
 
-def decided_block(
-    decide: Decide, trained: TrainedCircuit | None, swap_test: SwapTestFunction, rows: Codes, circuit: Values | None
-) -> Decided:
-    """Decisions about some records, with a trained circuit that is measured or without."""
-    if trained is None or circuit is None:
-        return decide(swap_test, rows)
-    return trained.decide(swap_test, rows, trained.backend(rows, circuit))
+def make_plan(
+    decide: Decide,
+    n_records: int,
+    device: Device,
+    settings: MeasurementSettings,
+    *,
+    classes: Sequence[Any] = (),
+    trained: TrainedCircuit | None = None,
+) -> MeasurementPlan:
+    """Plan the measurement of records; no circuit runs.
+
+    Parameters
+    ----------
+    decide : callable (swap_test, rows, expectations) -> Decided
+    n_records : int
+    device : Device
+    settings : MeasurementSettings
+    classes : sequence
+        Names of the classes.
+    trained : TrainedCircuit or None
+        A trained circuit that runs on the device as well, for the records that it decides.
+    """
+    if n_records < 1:
+        raise DataError("There are no records to measure: pass at least one row.")
+    everybody = np.arange(n_records)
+
+    def planned(groups: Sequence[tuple[Codes, int]]) -> MeasurementPlan:
+        return _planned(groups, decide, device, settings, tuple(classes), trained)
+
+    if settings.shots != "auto":
+        return planned([(everybody, int(settings.shots))])
+    # More shots for records that these settle; all together have no more than with the budget for each circuit.
+    first = planned([(everybody, _TRIAL_SHOTS)])
+    distances = first.expected_errors.settled_by(first.exact)
+    budget, mean = settings.budget * first.n_circuits, float(settings.budget)
+    for _ in range(_TRIALS):
+        chosen = shots_for(distances, _TRIAL_SHOTS, mean)
+        plan = planned([(np.flatnonzero(chosen == n), int(n)) for n in np.unique(chosen)])
+        batches = [batch for job in plan.all_jobs for batch in job.batches if batch.known is None]
+        n_shots = sum(len(batch.angles) * batch.shots for batch in batches)
+        if n_shots <= budget:
+            return plan
+        # Records share tests, which run with the most shots that one of them asks for.
+        mean *= 0.95 * budget / n_shots
+    return planned([(everybody, int(settings.budget))])
 
 
-def shots_of(blocks: Sequence[RecordBlock], tests: Sequence[Tests]) -> tuple[Codes, ...]:
+def _planned(
+    groups: Sequence[tuple[Codes, int]],
+    decide: Decide,
+    device: Device,
+    settings: MeasurementSettings,
+    classes: tuple[Any, ...],
+    trained: TrainedCircuit | None,
+) -> MeasurementPlan:
+    """A plan for groups of records, each with its shots."""
+    inputs = np.zeros((0, 0) if trained is None else (len(trained.rows), trained.ansatz.n_inputs))
+    noted, recorders = None if trained is None else trained.noting(inputs), [Recorder() for _ in groups]
+    exact = _put_together(
+        (rows, decided_block(decide, trained, recorder, rows, noted))
+        for (rows, _), recorder in zip(groups, recorders, strict=True)
+    )
+    form, alone = settings.form, settings.register == "paper"
+    tests, calls = tests_of([one for recorder in recorders for one in recorder.asked], form, settings.register)
+    answered = iter(calls)
+    blocks = tuple(
+        (rows, shots, tuple(next(answered) for _ in recorder.asked))
+        for (rows, shots), recorder in zip(groups, recorders, strict=True)
+    )
+    shapes: list[Shape] = []
+    for one, shots in zip(tests, _shots_of(blocks, tests), strict=True):
+        pack = device.pack(form, one.n_features, 1 if alone else len(one))
+        shapes.append((pack, one.angles, shots, partial(known_pairs, one, pack.n_copies, form)))
+    jobs, packs, stage = make_jobs(shapes, settings), tuple(shape[0] for shape in shapes), None
+    if trained is not None:
+        of_record = np.zeros(len(exact.codes), dtype=np.int64)
+        for rows, n_shots in groups:
+            of_record[rows] = n_shots
+        stage = make_stage(trained, inputs, of_record[trained.rows], device, settings, after=len(jobs))
+    return MeasurementPlan(device, settings, decide, blocks, tests, packs, jobs, exact, stage, classes)
+
+
+def _shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> list[Codes]:
     """Shots of every test, shape by shape: the most that a record asks for which needs it."""
     shots = np.zeros(sum(map(len, tests)), dtype=np.int64)
-    for block in blocks:
-        for one in block.asked:
-            used = one.test[one.test >= 0]
-            shots[used] = np.maximum(shots[used], block.shots)
-    ends = np.cumsum([len(one) for one in tests], dtype=np.intp)
-    return tuple(np.split(shots, ends)[:-1])
+    for _, n_shots, calls in blocks:
+        for call in calls:
+            used = call.test[call.test >= 0]
+            shots[used] = np.maximum(shots[used], n_shots)
+    return np.split(shots, np.cumsum([len(one) for one in tests], dtype=np.intp))[:-1]
 
 
-def _overlaps(asked: Sequence[Recipe], values: Array) -> Callable[[int], Array]:
-    return lambda place: asked[place].overlap(values)
-
-
-def put_together(parts: Iterable[tuple[Codes, Decided]]) -> Decided:
+def _put_together(parts: Iterable[tuple[Codes, Decided]]) -> Decided:
     """Decisions about parts of the records, put back in order."""
     listed = list(parts)
     order = np.argsort(np.concatenate([rows for rows, _ in listed]), kind="stable")

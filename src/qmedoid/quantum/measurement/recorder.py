@@ -1,4 +1,4 @@
-"""The distinct tests that calls need, and how calls are answered from them.
+"""The distinct tests that a model asks for, and how its calls are answered from them.
 
 A test is one circuit of one pair of vectors, and what is loaded into the circuit, its angles, says whether two tests
 are the same: to the last bit, never nearly. With the register ``"group"`` a pair of vectors is one test. With
@@ -18,18 +18,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.geometry.overlap import (
-    SwapTest,
-    SwapTestFunction,
-    compact_swap_test,
-    from_overlap,
-    pair_overlaps,
-    row_norms,
-)
+from qmedoid.arrays import Array, Codes, Flags, row_slices
+from qmedoid.exceptions import ModelError
+from qmedoid.geometry.overlap import SwapTest, compact_swap_test, from_overlap, pair_overlaps, row_norms
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
-from qmedoid.quantum.measurement.scatter import Directions, directions_of
+from qmedoid.quantum.measurement.calibration import directions_of
+
+Register = Literal["column", "group", "paper"]
+REGISTERS: tuple[Register, ...] = ("column", "group", "paper")
+# Pairs of entries that are turned into angles at a time.
+_BLOCK_NUMBERS = 2**22
 
 
 class Decided(NamedTuple):
@@ -52,60 +50,66 @@ class Decided(NamedTuple):
     probabilities: Array | None
 
 
-Decide = Callable[[SwapTestFunction, Codes], Decided]
-"""Decides about some of the records, by their numbers, with the distances that a SWAP test measures."""
-
-
-class Call(NamedTuple):
-    """One call of a SWAP test: rows X of shape (n, d) and Y of shape (m, d)."""
-
-    X: Array
-    Y: Array
+Decide = Callable[..., Decided]
+"""``decide(swap_test, rows, expectations=None)`` decides about some of the records, by their numbers, with the
+distances that a SWAP test measures, and with a trained circuit that a backend runs; without one it is simulated."""
+Asked = tuple[Array, Array]
+"""One call of a SWAP test: rows X of shape (n, d) and Y of shape (m, d)."""
 
 
 class Recorder:
     """A SWAP test in closed form that notes what it is asked."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.asked: list[Asked] = []
 
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
-        call = Call(*(np.atleast_2d(np.array(rows, dtype=np.float64)) for rows in (X, Y)))
-        self.calls.append(call)
-        return compact_swap_test(*call)
+        x, y = (np.atleast_2d(np.array(rows, dtype=np.float64)) for rows in (X, Y))
+        self.asked.append((x, y))
+        return compact_swap_test(x, y)
+
+
+class Call(NamedTuple):
+    """A call of a SWAP test, and how it is answered: its overlap is Σ_c weights[..., c] · value of test[..., c].
+
+    Attributes
+    ----------
+    X, Y : ndarray of shape (n, d) and (m, d)
+    test : ndarray of shape (n, m, c)
+        Number of a test among those of all shapes; −1 stands for the overlap ½ of a zero with another number, and for
+        equal numbers, with the weight 0.
+    weights : ndarray of shape (n, m, c)
+    """
+
+    X: Array
+    Y: Array
+    test: npt.NDArray[np.int64]
+    weights: Array
+
+    def overlap(self, values: Array) -> Array:
+        """Overlap of every pair, shape (n, m), from the values of all tests and ½ at the end."""
+        answer: Array = np.einsum("nmc,nmc->nm", values[self.test], self.weights)
+        return answer
 
 
 class Answers:
-    """A SWAP test that gives overlaps which are known already, in the order of the calls that asked for them."""
+    """A SWAP test that answers calls in the order in which they were planned, from the values of all tests and ½."""
 
-    def __init__(self, calls: Sequence[Call], overlaps: Callable[[int], Array]) -> None:
-        self.calls, self.overlaps, self.place = calls, overlaps, 0
+    def __init__(self, calls: Sequence[Call], values: Array) -> None:
+        self.calls, self.values, self.place = calls, values, 0
 
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
         """The answer to the next call; a call that was not planned is refused."""
-        asked = Call(*(np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y)))
-        if self.place == len(self.calls) or not all(map(np.array_equal, asked, self.calls[self.place])):
+        x, y = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
+        call = self.calls[self.place] if self.place < len(self.calls) else None
+        if call is None or not (np.array_equal(x, call.X) and np.array_equal(y, call.Y)):
             raise ModelError(
                 "The model asks for distances that were not planned: the records or the model changed after the plan "
                 "was made. Make a new plan."
             )
-        overlap = self.overlaps(self.place)
         self.place += 1
-        return from_overlap(overlap, row_norms(asked.X), row_norms(asked.Y))
-
-
-Register = Literal["column", "group", "paper"]
-REGISTERS: tuple[Register, ...] = ("column", "group", "paper")
-# Pairs of entries that are turned into angles at a time.
-_BLOCK_NUMBERS = 2**22
-
-
-def check_register(register: str) -> None:
-    """Raise unless `register` is one of the registers."""
-    if register not in REGISTERS:
-        allowed = ", ".join(map(repr, REGISTERS))
-        raise ParameterError(f"The 'register' parameter must be one of {allowed}. Got {register!r} instead.")
+        return from_overlap(call.overlap(self.values), row_norms(x), row_norms(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ class Tests:
         In closed form.
     known : ndarray of shape (rows, n_features)
         Vectors to make pairs of known overlap from: the second vectors of calls, which are medoids.
-    directions : Directions or None
+    directions : ndarray of shape (2, tests, n_features) or None
         The vectors of every test; None where they have one column.
     """
 
@@ -129,69 +133,40 @@ class Tests:
     angles: Array
     overlaps: Array
     known: Array
-    directions: Directions | None = None
+    directions: Array | None = None
 
     def __len__(self) -> int:
         return len(self.angles)
 
 
-class Recipe(NamedTuple):
-    """How a call is answered: its overlap is Σ_c weights[..., c] · value of test[..., c].
-
-    Attributes
-    ----------
-    test : ndarray of shape (n, m, c)
-        Number of a test among those of all shapes; −1 stands for the overlap ½ of a zero with another number, and for
-        equal numbers, with the weight 0.
-    weights : ndarray of shape (n, m, c)
-    """
-
-    test: npt.NDArray[np.int64]
-    weights: Array
-
-    def overlap(self, values: Array) -> Array:
-        """Overlap of every pair of the call, shape (n, m), from the values of all tests and ½ at the end."""
-        answer: Array = np.einsum("nmc,nmc->nm", values[self.test], self.weights)
-        return answer
-
-
-def tests_of(calls: Sequence[Call], form: CircuitForm, register: Register) -> tuple[tuple[Tests, ...], list[Recipe]]:
+def tests_of(asked: Sequence[Asked], form: CircuitForm, register: Register) -> tuple[tuple[Tests, ...], list[Call]]:
     """The distinct tests of calls by shape, the smallest first, and how each call is answered from them.
 
     A shape of which no pair is tested, because one vector of every pair is zero or both are equal, is left out.
     """
-    by_column, all_pairs = register == "column", register == "paper"
-    shapes = sorted({0 if by_column else shape_of(call.X.shape[1]) for call in calls})
+    shapes = [0 if register == "column" else shape_of(X.shape[1]) for X, _ in asked]
     found: list[Tests] = []
-    asked: dict[int, Recipe] = {}
+    calls: dict[int, Call] = {}
     start = 0
-    for shape in shapes:
-        own = [place for place, call in enumerate(calls) if by_column or shape_of(call.X.shape[1]) == shape]
-        pairs = [_pairs_of(calls[place], by_column, all_pairs, 2**shape) for place in own]
-        tests, numbers = _distinct(pairs, form, 2**shape)
+    for shape in sorted(set(shapes)):
+        own = [place for place, one in enumerate(shapes) if one == shape]
+        pairs = [_pairs_of(*asked[place], register, 2**shape) for place in own]
+        left, right, medoids = (np.concatenate([pair[side] for pair in pairs]) for side in (2, 3, 4))
+        tests, numbers = _distinct(left, right, medoids, form, 2**shape)
+        ends = np.cumsum([len(pair[2]) for pair in pairs])[:-1]
+        for place, (used, weights, *_), number in zip(own, pairs, np.split(numbers, ends), strict=True):
+            test = np.full(used.shape, -1, dtype=np.int64)
+            test[used] = number + start
+            calls[place] = Call(*asked[place], test, weights)
         if len(tests):
             found.append(tests)
-        for place, pair, number in zip(own, pairs, numbers, strict=True):
-            test = np.full(pair.used.shape, -1, dtype=np.int64)
-            test[pair.used] = number + start
-            asked[place] = Recipe(test, pair.weights)
         start += len(tests)
-    return tuple(found), [asked[place] for place in range(len(calls))]
+    return tuple(found), [calls[place] for place in range(len(asked))]
 
 
-class _Pairs(NamedTuple):
-    """Pairs of vectors of a call: which are tested, of shape (n, m, c), the weight of each, and the vectors."""
-
-    used: npt.NDArray[np.bool_]
-    weights: Array
-    left: Array
-    right: Array
-    medoids: Array
-
-
-def _pairs_of(call: Call, by_column: bool, all_pairs: bool, width: int) -> _Pairs:
-    X, Y = call
-    if by_column:
+def _pairs_of(X: Array, Y: Array, register: Register, width: int) -> tuple[Flags, Array, Array, Array, Array]:
+    """Which pairs of a call are tested, (n, m, c), the weight of each, their vectors, and those of the medoids."""
+    if register == "column":
         # Each pair on a scale of its own: rows of a call may differ by more than squares can.
         largest = [np.abs(rows).max(axis=1, initial=0.0) for rows in (X, Y)]
         scale = np.maximum(largest[0][:, None], largest[1])[..., None]
@@ -203,36 +178,32 @@ def _pairs_of(call: Call, by_column: bool, all_pairs: bool, width: int) -> _Pair
         weights *= differ
         used = (X[:, None] != 0) & (Y[None] != 0) & differ
         n, m, k = np.nonzero(used)
-        return _Pairs(used, weights, X[n, k][:, None], Y[m, k][:, None], Y[Y != 0][:, None])
+        return used, weights, X[n, k][:, None], Y[m, k][:, None], Y[Y != 0][:, None]
     x_any, y_any = np.any(X != 0, axis=1), np.any(Y != 0, axis=1)
-    differ = all_pairs | np.any(X[:, None] != Y[None], axis=-1)
+    differ = (register == "paper") | np.any(X[:, None] != Y[None], axis=-1)
     used = (x_any[:, None] & y_any[None] & differ)[..., None]
     weights = ((x_any[:, None] | y_any[None]) & differ)[..., None].astype(np.float64)
     n, m, _ = np.nonzero(used)
     padded = [np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (X, Y)]
-    return _Pairs(used, weights, padded[0][n], padded[1][m], padded[1][y_any])
+    return used, weights, padded[0][n], padded[1][m], padded[1][y_any]
 
 
-def _distinct(pairs: Sequence[_Pairs], form: CircuitForm, width: int) -> tuple[Tests, list[Codes]]:
+def _distinct(left: Array, right: Array, medoids: Array, form: CircuitForm, width: int) -> tuple[Tests, Codes]:
     """Distinct tests among pairs of vectors, and for each pair the number of its test."""
-    left, right = (np.concatenate([getattr(pair, side) for pair in pairs]) for side in ("left", "right"))
-    known = np.unique(np.concatenate([pair.medoids for pair in pairs]), axis=0)
-    step = max(1, _BLOCK_NUMBERS // width)
-    blocks = [form.angles(left[i : i + step], right[i : i + step]) for i in range(0, len(left), step)]
-    if not blocks:
+    known = np.unique(medoids, axis=0)
+    if not len(left):
         empty = np.zeros((0, form.template(width).num_parameters))
-        return Tests(width, empty, np.zeros(0), known), [np.zeros(0, dtype=np.intp) for _ in pairs]
+        return Tests(width, empty, np.zeros(0), known), np.zeros(0, dtype=np.intp)
+    blocks = [form.angles(left[rows], right[rows]) for rows in row_slices(left, max(1, _BLOCK_NUMBERS // width))]
     angles = np.ascontiguousarray(np.concatenate(blocks) + 0.0)  # one zero, not two
     # Bits as they are: as a number where there is one angle, which sorts faster.
     bits = np.dtype(np.int64) if angles.shape[1] == 1 else np.dtype((np.void, angles.dtype.itemsize * angles.shape[1]))
-    contents = angles.view(bits).ravel()
+    _, first, inverse = np.unique(angles.view(bits).ravel(), return_index=True, return_inverse=True)
     # Tests keep the order in which they were first asked for: neighbors in a circuit are of one record.
-    _, first, inverse = np.unique(contents, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     chosen = first[order]
     left, right = left[chosen], right[chosen]
     tests = Tests(width, angles[chosen], pair_overlaps(left, right), known, directions_of(left, right))
-    ends = np.cumsum([len(pair.left) for pair in pairs])[:-1]
-    return tests, np.split(rank[inverse.ravel()], ends)
+    return tests, rank[inverse.ravel()]

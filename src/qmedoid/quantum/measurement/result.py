@@ -1,20 +1,18 @@
 """What a measurement showed: decisions with errors, beside those of the closed form."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, TrainedResultDict
-from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated
+from qmedoid.quantum.measurement.calibration import Estimates, Lines
 from qmedoid.quantum.measurement.errors import Errors
 from qmedoid.quantum.measurement.recorder import Decided
-from qmedoid.quantum.measurement.running import Collected, JobDrift, Read, check_counts, not_of_this_plan
-from qmedoid.quantum.measurement.trained import TrainedReading, trained_notes
+from qmedoid.quantum.measurement.trained import TrainedReading
 
 if TYPE_CHECKING:
     from qmedoid.quantum.measurement.plan import MeasurementPlan
@@ -33,12 +31,6 @@ class MeasurementResult:
         Of margins and probabilities.
     estimates : tuple of Estimates
         Overlaps of the distinct tests with their errors, shape by shape.
-    lines : tuple of Lines or None
-        The calibration of each shape; None where there was none.
-    raw : tuple of ndarray
-        Overlaps as they were read, shape by shape.
-    drifts : tuple of JobDrift or None
-        How jobs differ from the common calibration of each shape; None where they do not.
     trained : TrainedReading or None
         What the trained circuit read; None where none ran.
     """
@@ -47,9 +39,6 @@ class MeasurementResult:
     decided: Decided
     errors: Errors
     estimates: tuple[Estimates, ...]
-    lines: tuple[Lines | None, ...]
-    raw: tuple[Array, ...]
-    drifts: tuple[JobDrift | None, ...] = ()
     trained: TrainedReading | None = None
 
     @cached_property
@@ -85,18 +74,10 @@ class MeasurementResult:
 
     def without_calibration(self) -> "MeasurementResult":
         """What the same counts say without calibration: overlaps as they were read, with errors by shots alone."""
-        plan, form = self.plan, self.plan.settings.form
-        estimates = tuple(
-            estimated(Readings(raw, shots.astype(np.float64), one.positions, form.slope, form.at_zero), None)
-            for raw, shots, one in zip(self.raw, plan.test_shots, self.estimates, strict=True)
-        )
-        trained = None
-        if self.trained is not None and plan.trained is not None:
-            trained = self.trained.without_calibration(plan.trained.shots)
-        decided = plan.decided_by(joined(self.raw), None if trained is None else trained.measured)
-        errors = plan.errors_of(decided, estimates, trained)
-        lines = (None,) * len(estimates)
-        return MeasurementResult(plan, decided, errors, estimates, lines, self.raw, trained=trained)
+        trained = self.trained
+        if trained is not None:
+            trained = replace(trained, estimates=tuple(one.uncalibrated() for one in trained.estimates))
+        return self.plan.result_of([one.uncalibrated() for one in self.estimates], trained)
 
     @property
     def _exact_overlaps(self) -> Array:
@@ -122,13 +103,13 @@ class MeasurementResult:
             "undecided": int(undecided.sum()),
             "agreement_of_decided": float(kept[~undecided].mean()) if not undecided.all() else None,
             "overlap_rms_error": _rms(self.overlap_errors),
-            "overlap_rms_error_raw": _rms(joined(self.raw) - self._exact_overlaps),
+            "overlap_rms_error_raw": _rms(joined([one.raw for one in self.estimates]) - self._exact_overlaps),
             "overlap_score_deviation": _rms(self.overlap_scores),
             "margin_rms_error": _rms(self.margin_errors),
             "margin_rms_stated": _rms(self.errors.margins),
             "calibration": [
-                None if lines is None else _described(lines) | {"columns": tests.n_features}
-                for lines, tests in zip(self.lines, self.plan.tests, strict=True)
+                None if one.fitted is None else _described(one.fitted) | {"columns": tests.n_features}
+                for one, tests in zip(self.estimates, self.plan.tests, strict=True)
             ],
             "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
             "notes": list(self.notes),
@@ -144,45 +125,22 @@ class MeasurementResult:
             "value_rms_stated": _rms(trained.errors),
             "value_score_deviation": _rms(errors / trained.errors),
             "calibration": [
-                None if lines is None else _described(lines) | {"observable": name}
-                for name, lines in zip(trained.circuit.names, trained.lines, strict=True)
+                None if one.fitted is None else _described(one.fitted) | {"observable": name}
+                for name, one in zip(trained.circuit.names, trained.estimates, strict=True)
             ],
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about the plan and the calibration, in sentences."""
-        found = [
-            *self.plan.notes,
-            *(
-                ()
-                if self.trained is None or self.plan.trained is None
-                else trained_notes(self.trained, self.plan.trained.pack)
-            ),
-        ]
-        for lines, tests, pack in zip(self.lines, self.plan.tests, self.plan.packs, strict=True):
-            if lines is None and np.any(pack.shrink < 1.0):
-                found.append(
-                    f"Circuits of {tests.n_features} column(s): noise leaves about {pack.shrink.mean():.2f} of an "
-                    "overlap, by the device's error rates. Without calibration it goes into the decisions, and stated "
-                    "errors are those of shots alone."
-                )
-            elif lines is not None and not lines.used:
-                found.append(
-                    f"Circuits of {tests.n_features} column(s): known pairs read what they should, within their shots, "
-                    "so overlaps are taken as they are, without calibration."
-                )
-            elif lines is not None and np.min(lines.slopes) < 0.2:
-                found.append(
-                    f"Circuits of {tests.n_features} column(s): noise leaves {np.min(lines.slopes):.2f} of an overlap "
-                    "at the worst place; errors are large. Use a narrower register or fewer columns."
-                )
-        for drift, tests in zip(self.drifts, self.plan.tests, strict=False):
-            if drift is not None:
-                found.append(
-                    f"Circuits of {tests.n_features} column(s): known pairs of different jobs disagree by up to "
-                    f"{drift.largest:.3f} of an overlap: the device drifted. It is undone job by job."
-                )
+        found = list(self.plan.notes)
+        if self.trained is not None and self.plan.trained is not None:
+            words = "Trained circuit", "an expectation value", "known inputs"
+            advice = "Fit a circuit of fewer repetitions or qubits."
+            found += _notes(words, advice, self.trained.estimates, self.plan.trained.pack.shrink)
+        for one, tests, pack in zip(self.estimates, self.plan.tests, self.plan.packs, strict=True):
+            words = f"Circuits of {tests.n_features} column(s)", "an overlap", "known pairs"
+            found += _notes(words, "Use a narrower register or fewer columns.", [one], pack.shrink)
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
             found.append(
                 f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
@@ -215,35 +173,28 @@ def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[A
     return found
 
 
-def read_out(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
-    """Overlaps, calibration, decisions and errors from the counts of all jobs."""
-    first, second = counts[: len(plan.jobs)], counts[len(plan.jobs) :]
-    found = read_overlaps(plan, first)
-    values, trained = joined([one.estimates.overlaps for one in found]), None
-    if plan.trained is not None:
-        trained = plan.trained.read(second, plan.inputs_by(values))
-    elif second:
-        raise not_of_this_plan()
-    decided = plan.decided_by(values, None if trained is None else trained.measured)
-    estimates, lines, drifts, raw = (
-        tuple(getattr(one, name) for one in found) for name in ("estimates", "lines", "drift", "raw")
-    )
-    errors = plan.errors_of(decided, estimates, trained)
-    return MeasurementResult(plan, decided, errors, estimates, lines, raw, drifts, trained)
-
-
-def read_overlaps(plan: "MeasurementPlan", counts: Sequence[Sequence[Counts]]) -> list[Read]:
-    """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
-    check_counts(plan.jobs, counts)
-    form, found = plan.settings.form, []
-    for shape, (tests, pack) in enumerate(zip(plan.tests, plan.packs, strict=True)):
-        collected = Collected(len(tests), pack.n_copies, tests.directions)
-        for job, of_job in zip(plan.jobs, counts, strict=True):
-            for part, ones in zip(job.parts, of_job, strict=True):
-                if part.shape == shape:
-                    collected.add(part, part.known, ones, job.number)
-        found.append(collected.read(form.at_zero, form.slope))
-    return found
+def _notes(words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array) -> Iterator[str]:
+    """What is worth knowing about a calibration, in sentences."""
+    (circuits, value, known), fitted = words, [one.fitted for one in estimates if one.fitted is not None]
+    least = min((float(np.min(lines.slopes)) for lines in fitted), default=1.0)
+    if not fitted and np.any(shrink < 1.0):
+        yield (
+            f"{circuits}: noise leaves about {shrink.mean():.2f} of {value}, by the device's error rates. Without "
+            "calibration it goes into the decisions, and stated errors are those of shots alone."
+        )
+    elif fitted and not any(lines.used for lines in fitted):
+        yield (
+            f"{circuits}: {known} read what they should, within their shots, so {value} is taken as it is read, "
+            "without calibration."
+        )
+    elif least < 0.2:
+        yield f"{circuits}: noise leaves {least:.2f} of {value} at the worst place; errors are large. {advice}"
+    drift = max(one.drift for one in estimates)
+    if drift:
+        yield (
+            f"{circuits}: {known} of different jobs disagree by up to {drift:.3f} of {value}: the device drifted. It "
+            "is undone job by job."
+        )
 
 
 def _change(decided: Decided, exact: Decided) -> Array:
@@ -276,6 +227,4 @@ def _described(lines: Lines) -> CircuitLineDict:
         "intercept": float(lines.intercepts.mean()),
         "intercept_error": float(np.sqrt(np.mean(intercept_errors**2))),
         "excess": lines.excess,
-        "residual_deviation": lines.spread,
-        "chance": lines.chance,
     }

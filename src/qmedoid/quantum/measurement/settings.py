@@ -7,12 +7,13 @@ import numpy as np
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
-from qmedoid.quantum.measurement.errors import MOST_ALLOWED, check_shots
-from qmedoid.quantum.measurement.packing import Packing
-from qmedoid.quantum.measurement.recorder import Register, check_register
+from qmedoid.quantum.measurement.recorder import REGISTERS, Register
 
 Refine = Literal["device", "simulated"]
 REFINE: tuple[Refine, ...] = ("device", "simulated")
+MOST_ALLOWED = 1_000_000
+"""Shots of a circuit that are taken at most: a job of a simulator has a bit of every shot and qubit in memory."""
+_LEAST = {"shots": 1, "budget": 1, "calibration_circuits": 6, "circuits_per_job": 1, "draws": 1, "seed": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class MeasurementSettings:
     calibrate : bool
         Whether pairs of known overlap run in every job, to undo what noise does to overlaps.
     calibration_circuits : int
-        Circuits of known pairs for each shape of circuit, about; every job has at least four.
+        Circuits of known pairs for each shape of circuit, about, at least 6; every job has at least four.
     circuits_per_job : int
         Circuits that are sent at once, without those of known pairs.
     refine : {"device", "simulated"}
@@ -60,31 +61,22 @@ class MeasurementSettings:
 
     def __post_init__(self) -> None:
         form_named(self.circuit)
-        check_register(self.register)
-        check_shots(self.shots)
-        if self.refine not in REFINE:
-            allowed = " or ".join(map(repr, REFINE))
-            raise ParameterError(f"The 'refine' parameter must be {allowed}. Got {self.refine!r} instead.")
-        for name in ("budget", "calibration_circuits", "circuits_per_job", "draws", "seed"):
-            value, least = getattr(self, name), 0 if name == "seed" else 1
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"The {name!r} parameter must be an int >= {least}. Got {value!r} instead.")
-        if self.budget > MOST_ALLOWED:
-            raise ParameterError(
-                f"The 'budget' parameter must be at most {MOST_ALLOWED:,}. Got {self.budget!r} instead."
-            )
-        if not isinstance(self.calibrate, bool | np.bool_):
-            raise ParameterError(f"The 'calibrate' parameter must be True or False. Got {self.calibrate!r} instead.")
-        if self.calibrate and self.calibration_circuits < 6:
-            raise ParameterError("A line needs at least calibration_circuits=6; or pass calibrate=False.")
+        allowed: dict[str, tuple[object, ...]] = {"register": REGISTERS, "refine": REFINE, "calibrate": (True, False)}
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                raise ParameterError(
+                    f"The {name!r} parameter must be one of {', '.join(map(repr, values))}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        for name, least in _LEAST.items():
+            value, most = getattr(self, name), MOST_ALLOWED if name in ("shots", "budget") else np.inf
+            is_int = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (is_int and least <= value <= most) and (name, value) != ("shots", "auto"):
+                limit = f">= {least}" if most == np.inf else f"from {least} to {most:,}"
+                other = ", or 'auto'" if name == "shots" else ""
+                raise ParameterError(f"The {name!r} parameter must be an int {limit}{other}. Got {value!r} instead.")
 
     @property
     def form(self) -> CircuitForm:
         """The circuit; the paper's register has the paper's."""
         return form_named("compact_swap" if self.register == "paper" else self.circuit)
-
-    @property
-    def packing(self) -> Packing:
-        """How tests become jobs."""
-        known = self.calibration_circuits if self.calibrate else 0
-        return Packing(int(self.circuits_per_job), known, self.register == "paper", self.seed)

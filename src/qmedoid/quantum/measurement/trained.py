@@ -1,11 +1,15 @@
-"""A trained circuit whose qubits are all read: its observables, and their values with errors."""
+"""A trained circuit on a device: the second stage of a measurement, for those records that the circuit decides.
 
-from collections.abc import Callable, Iterator
+Its inputs come from measured distances, so that it runs after them. Which records it decides is chosen by the closed
+form, as is everything that is asked: so a plan knows circuits, jobs and shots of this stage before any distance is
+measured. Copies run side by side, all qubits of each are read, and known inputs in every job say what noise does.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import ndtr
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError
@@ -13,113 +17,33 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import ExpectationFunction
+from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
-from qmedoid.quantum.measurement.calibration import Estimates, Lines, Readings, estimated, expected_lines, fit_lines
-from qmedoid.quantum.measurement.recorder import Decided
-from qmedoid.quantum.measurement.running import Read
+from qmedoid.quantum.devices.sampling import Counts, state_counts
+from qmedoid.quantum.documents import TrainedPlanDict
+from qmedoid.quantum.measurement.calibration import (
+    Estimates,
+    expected_estimates,
+    expected_line_or_shift,
+    fit_line_or_shift,
+    guessed_lines,
+)
+from qmedoid.quantum.measurement.jobs import (
+    Job,
+    Known,
+    check_counts,
+    in_turn,
+    known_of,
+    make_jobs,
+    positions_of,
+    read_tests,
+    tested_angles,
+)
+from qmedoid.quantum.measurement.recorder import Decide, Decided
+from qmedoid.quantum.measurement.settings import MeasurementSettings
 
-# Largest error of a slope, as a share of it, with which a line is inverted; else known inputs tell a shift alone.
-_SLOPE_ERROR = 0.1
-_ROUNDS = 3
-
-
-def fit_line_or_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """Lines where known inputs tell their slopes, else a shift that all positions have in common.
-
-    Some trained circuits hardly change an observable, whatever the input: then no slope can be told, and as little is
-    lost by leaving it at 1.
-    """
-    try:
-        return _told(fit_lines(readings, exact, n_positions)) or fit_shift(readings, exact, n_positions)
-    except ModelError:  # all known inputs have the same expectation value
-        return fit_shift(readings, exact, n_positions)
-
-
-def expected_line_or_shift(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """The same as it is to be expected by lines that are guessed."""
-    positions = readings.positions
-    expected = replace(readings, overlaps=guess.intercepts[positions] + guess.slopes[positions] * exact)
-    told = None if np.ptp(exact) < _SLOPE_ERROR / 100 else _told(expected_lines(guess, expected, exact))
-    return told or fit_shift(expected, exact, len(guess.slopes))
-
-
-def _told(lines: Lines) -> Lines | None:
-    errors = np.sqrt(lines.covariances[:, 1, 1])
-    return lines if np.all(errors < _SLOPE_ERROR * np.abs(lines.slopes)) else None
-
-
-def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """The mean distance of known readings from what they should be, as a line of slope 1."""
-    off, variances, excess = readings.overlaps - exact, readings.variances, 0.0
-    for _ in range(_ROUNDS):
-        weights = 1.0 / (variances + excess)
-        shift, variance = float(weights @ off / weights.sum()), float(1.0 / weights.sum())
-        excess = max(0.0, float(np.mean((off - shift) ** 2 - variances)))
-    spread = float(np.sqrt(np.mean((off - shift) ** 2 / variances)))
-    chance = 2.0 * float(ndtr(-abs(shift) / np.sqrt(variance)))
-    covariances = np.tile(np.diag([variance, 1e-18]), (n_positions, 1, 1))
-    return Lines(
-        np.full(n_positions, shift),
-        np.ones(n_positions),
-        covariances,
-        float(np.sqrt(excess)),
-        False,
-        len(off),
-        chance,
-        spread,
-    )
-
-
-def common_roots(probabilities: Array, masks: Flags, estimates: tuple[Estimates, ...], by_shots: Array) -> Array:
-    """Roots of the correlations between the errors of K observables that are read from the same shots.
-
-    Errors by shots are correlated as the outcomes are; what scatters beyond them is taken as independent.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, 2**q)
-        Of the basis states, as they were read.
-    masks : ndarray of shape (K, 2**q)
-        States with the larger eigenvalue of each observable.
-    estimates : tuple of K Estimates
-        Shares of the n records.
-    by_shots : ndarray of shape (n, K)
-        Variances of the raw shares by shots.
-
-    Returns
-    -------
-    ndarray of shape (n, K, K)
-        R with R·Rᵀ the correlations: R times independent normal numbers has them.
-    """
-    slopes = np.stack(
-        [np.ones(len(one.own)) if one.lines is None else one.lines.slopes[one.positions] for one in estimates], axis=1
-    )
-    own = np.stack([one.own for one in estimates], axis=1) * slopes
-    # The sign of a slope stays: what is divided by it turns over.
-    part = np.divide(np.sqrt(by_shots), own, out=np.zeros_like(own), where=own != 0)
-    part = np.clip(part, -1.0, 1.0)
-    means = probabilities @ masks.T
-    both = (masks[:, None] & masks[None]).reshape(-1, masks.shape[1])
-    covariances = (probabilities @ both.T).reshape(-1, len(masks), len(masks)) - means[:, :, None] * means[:, None]
-    deviations = np.sqrt(np.clip(np.einsum("nkk->nk", covariances), 1e-300, None))
-    part = part / deviations
-    correlations = covariances * part[:, :, None] * part[:, None]
-    np.einsum("nkk->nk", correlations)[...] = 1.0
-    sizes, vectors = np.linalg.eigh(correlations)
-    roots: Array = vectors * np.sqrt(np.clip(sizes, 0.0, None))[:, None]
-    return roots
-
-
-def lines_of_values(lines: Lines, least: float, span: float) -> Lines:
-    """Lines of shares as lines of the expectation values, least + span · share."""
-    change = np.array([[span, -least], [0.0, 1.0]])
-    return replace(
-        lines,
-        intercepts=span * lines.intercepts + least * (1.0 - lines.slopes),
-        covariances=change @ lines.covariances @ change.T,
-        excess=span * lines.excess,
-    )
-
+# Inputs that known ones are taken from where they are not those of records, and how many at each end of an observable.
+_POOL, _ENDS = 512, 16
 
 Values = Callable[[Codes, Array], Array]
 """Expectation values, shape (n, K), of n of the circuit's records, by their places among these and their inputs."""
@@ -139,8 +63,6 @@ class TrainedCircuit:
         What the observables are called.
     rows : ndarray of shape (n,)
         Numbers of the records, ascending.
-    decide : callable (swap_test, rows, expectations) -> Decided
-        Decides about some of all records with the distances of a SWAP test and a circuit that a backend runs.
     """
 
     ansatz: Ansatz
@@ -148,7 +70,6 @@ class TrainedCircuit:
     observables: Array
     names: tuple[str, ...]
     rows: Codes
-    decide: Callable[[SwapTestFunction, Codes, ExpectationFunction], Decided]
 
     def __post_init__(self) -> None:
         ends = np.stack([self.least, self.least + self.span], axis=1)
@@ -173,30 +94,24 @@ class TrainedCircuit:
         """Basis states with the larger eigenvalue of each observable, shape (K, 2**n)."""
         return self.observables > self.least[:, None]
 
-    @cached_property
-    def qubits_read(self) -> Array:
-        """Share of the qubits that each observable depends on, shape (K,)."""
-        states, n = np.arange(self.masks.shape[1]), self.ansatz.n_qubits
-        depends = [np.any(self.masks != self.masks[:, states ^ (1 << qubit)], axis=1) for qubit in range(n)]
-        return np.asarray(np.mean(depends, axis=0))
-
-    def values(self, shares: Array) -> Array:
-        """Expectation values, shape (n, K), from shares of shots with the larger eigenvalue."""
-        return self.least + self.span * shares
-
     def probabilities(self, inputs: Array) -> Array:
         """Exact probabilities of the basis states, shape (n, 2**n)."""
         states = statevector.states(self.ansatz.qubit_angles(inputs), self.rotations, reupload=self.ansatz.reupload)
         probabilities: Array = states.real**2 + states.imag**2
         return probabilities
 
-    def shares(self, inputs: Array) -> Array:
-        """Exact shares of shots with the larger eigenvalue of each observable, shape (n, K)."""
-        return np.asarray(self.probabilities(inputs) @ self.masks.T)
+    def exact(self, _: Codes | None, inputs: Array) -> Array:
+        """Exact expectation values, shape (n, K); they are `Values`."""
+        return self.least + self.span * (self.probabilities(inputs) @ self.masks.T)
 
-    def exact(self, _: Codes, inputs: Array) -> Array:
-        """Exact expectation values; they are `Values`."""
-        return self.values(self.shares(inputs))
+    def noting(self, into: Array) -> Values:
+        """The exact values; inputs that they are asked for are written into an array, shape (n, m)."""
+
+        def values(places: Codes, inputs: Array) -> Array:
+            into[places] = inputs
+            return self.exact(places, inputs)
+
+        return values
 
     def backend(self, rows: Codes, values: Values) -> ExpectationFunction:
         """A backend for those of some records that the circuit decides, in their order."""
@@ -213,6 +128,15 @@ class TrainedCircuit:
         return expectations
 
 
+def decided_block(
+    decide: Decide, trained: TrainedCircuit | None, swap_test: SwapTestFunction, rows: Codes, values: Values | None
+) -> Decided:
+    """Decisions about some records; the values are those of a trained circuit, if one runs."""
+    if trained is None or values is None:
+        return decide(swap_test, rows)
+    return decide(swap_test, rows, trained.backend(rows, values))
+
+
 @dataclass(frozen=True, eq=False)
 class TrainedReading:
     """Expectation values of a trained circuit with their errors, as they were read or are expected.
@@ -223,46 +147,35 @@ class TrainedReading:
     inputs : ndarray of shape (n, m)
         Angles that the circuit ran with.
     estimates : tuple of K Estimates
-        Shares of shots with the larger eigenvalue of each observable.
+        Of each observable.
     roots : ndarray of shape (n, K, K)
         Roots of the correlations of their errors.
-    reads : tuple of K Read
-        What was read; empty where nothing was.
     """
 
     circuit: TrainedCircuit
     inputs: Array
     estimates: tuple[Estimates, ...]
     roots: Array
-    reads: tuple[Read, ...] = ()
 
     @cached_property
     def values(self) -> Array:
         """Expectation values, shape (n, K)."""
-        return self.circuit.values(np.stack([one.overlaps for one in self.estimates], axis=1))
+        return np.stack([one.overlaps for one in self.estimates], axis=1)
 
     @cached_property
     def raw(self) -> Array:
         """The same without calibration."""
-        return self.circuit.values(np.stack([one.raw for one in self.reads], axis=1))
+        return np.stack([one.raw for one in self.estimates], axis=1)
 
     @cached_property
     def errors(self) -> Array:
         """Stated standard errors of the expectation values, shape (n, K)."""
-        return self.circuit.span * np.stack([one.errors for one in self.estimates], axis=1)
+        return np.stack([one.errors for one in self.estimates], axis=1)
 
     @cached_property
     def exact(self) -> Array:
         """Expectation values by exact simulation with the same inputs, shape (n, K)."""
-        return self.circuit.values(self.circuit.shares(self.inputs))
-
-    @property
-    def lines(self) -> tuple[Lines | None, ...]:
-        """The calibration of each observable, as lines of expectation values; None where there was none."""
-        return tuple(
-            None if one.lines is None else lines_of_values(one.lines, least, span)
-            for one, least, span in zip(self.reads, self.circuit.least, self.circuit.span, strict=True)
-        )
+        return self.circuit.exact(None, self.inputs)
 
     def measured(self, places: Codes, _: Array) -> Array:
         """The expectation values of some records; they are `Values`."""
@@ -271,46 +184,163 @@ class TrainedReading:
     def drawn(self, rng: np.random.Generator) -> Values:
         """Values as another run might read them if these were true, with inputs that may differ."""
         normal = np.einsum("nij,nj->ni", self.roots, rng.standard_normal(self.roots.shape[:2]))
-        shares = np.stack([replace(one, own=np.zeros_like(one.own)).draw(rng) for one in self.estimates], axis=1)
-        shares += np.stack([one.own for one in self.estimates], axis=1) * normal
-        off = self.circuit.values(shares) - self.exact
+        values = np.stack([replace(one, own=np.zeros_like(one.own)).draw(rng) for one in self.estimates], axis=1)
+        values += np.stack([one.own for one in self.estimates], axis=1) * normal
+        off = values - self.exact
         return lambda places, inputs: self.circuit.exact(places, inputs) + off[places]
 
-    def without_calibration(self, shots: Codes) -> "TrainedReading":
-        """What the same counts say without calibration: values as they were read, with errors by shots alone."""
-        estimates = tuple(
-            estimated(Readings(one.raw, shots.astype(np.float64), one.estimates.positions, 1.0, 0.0), None)
-            for one in self.reads
-        )
-        return replace(self, estimates=estimates)
+
+def common_roots(probabilities: Array, masks: Flags, estimates: Sequence[Estimates]) -> Array:
+    """Roots of the correlations between the errors of K observables that are read from the same shots.
+
+    Errors by shots are correlated as the outcomes are; what scatters beyond them is taken as independent.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, 2**q)
+        Of the basis states, as they were read.
+    masks : ndarray of shape (K, 2**q)
+        States with the larger eigenvalue of each observable.
+    estimates : sequence of K Estimates
+        Values of the n records.
+
+    Returns
+    -------
+    ndarray of shape (n, K, K)
+        R with R·Rᵀ the correlations: R times independent normal numbers has them.
+    """
+    # The sign of a slope stays: what is divided by it turns over.
+    own = np.stack(
+        [one.own * (1.0 if one.lines is None else one.lines.slopes[one.positions]) for one in estimates], axis=1
+    )
+    by_shots = np.sqrt(np.stack([one.by_shots for one in estimates], axis=1))
+    part = np.clip(np.divide(by_shots, own, out=np.zeros_like(own), where=own != 0), -1.0, 1.0)
+    means = probabilities @ masks.T
+    both = (masks[:, None] & masks[None]).reshape(-1, masks.shape[1])
+    covariances = (probabilities @ both.T).reshape(-1, len(masks), len(masks)) - means[:, :, None] * means[:, None]
+    part = part / np.sqrt(np.clip(np.einsum("nkk->nk", covariances), 1e-300, None))
+    correlations = covariances * part[:, :, None] * part[:, None]
+    np.einsum("nkk->nk", correlations)[...] = 1.0
+    sizes, vectors = np.linalg.eigh(correlations)
+    roots: Array = vectors * np.sqrt(np.clip(sizes, 0.0, None))[:, None]
+    return roots
 
 
-def trained_notes(reading: TrainedReading, pack: Pack) -> Iterator[str]:
-    """What is worth knowing about the calibration of a trained circuit, in sentences."""
-    fitted = [lines for lines in reading.lines if lines is not None]
-    if not fitted and np.any(pack.shrink < 1.0):
-        yield (
-            f"Trained circuit: noise leaves about {pack.shrink.mean():.2f} of an expectation value, by the device's "
-            "error rates. Without calibration it goes into the decisions, and stated errors are those of shots alone."
+@dataclass(frozen=True, eq=False)
+class TrainedStage:
+    """The circuits of a trained circuit that a plan runs.
+
+    Attributes
+    ----------
+    circuit : TrainedCircuit
+    pack : Pack
+    inputs : ndarray of shape (n, m)
+        In closed form.
+    shots : ndarray of shape (n,)
+    jobs : tuple of Job
+        With the inputs of the closed form; those that run have the measured ones.
+    """
+
+    circuit: TrainedCircuit
+    pack: Pack
+    inputs: Array
+    shots: Codes
+    jobs: tuple[Job, ...]
+
+    def jobs_at(self, inputs: Array) -> tuple[Job, ...]:
+        """The jobs with other inputs of the records, shape (n, m); known inputs stay."""
+        return tuple(
+            replace(
+                job,
+                batches=tuple(
+                    replace(one, angles=tested_angles(one.tests, inputs)) if one.known is None else one
+                    for one in job.batches
+                ),
+            )
+            for job in self.jobs
         )
-    elif fitted and not any(lines.used for lines in fitted):
-        yield (
-            "Trained circuit: known inputs read what they should, within their shots, so expectation values are taken "
-            "as they are, without calibration."
-        )
-    least = min((float(np.min(lines.slopes)) for lines in fitted), default=1.0)
-    if least < 0.2:
-        yield (
-            f"Trained circuit: noise leaves {least:.2f} of an expectation value at the worst place; errors are large. "
-            "Fit a circuit of fewer repetitions or qubits."
-        )
-    drifts = [
-        span * read.drift.largest
-        for read, span in zip(reading.reads, reading.circuit.span, strict=True)
-        if read.drift is not None
-    ]
-    if drifts:
-        yield (
-            f"Trained circuit: known inputs of different jobs disagree by up to {max(drifts):.3f} of an expectation "
-            "value: the device drifted. It is undone job by job."
-        )
+
+    def read(self, counts: Sequence[Sequence[Counts]], inputs: Array) -> TrainedReading:
+        """Expectation values from the counts of all jobs, which ran with these inputs."""
+        check_counts(self.jobs, counts)
+        circuit, masks = self.circuit, self.circuit.masks
+        found = [
+            (job.number, batch, state_counts(one, batch.shots))
+            for job, of_job in zip(self.jobs, counts, strict=True)
+            for batch, one in zip(job.batches, of_job, strict=True)
+        ]
+        states = np.zeros((len(inputs), masks.shape[1]))
+        for _, batch, of_states in found:
+            states[batch.tests[batch.tests >= 0]] = of_states[batch.tests >= 0]
+        estimates = []
+        for number, (mask, span, least) in enumerate(zip(masks, circuit.span, circuit.least, strict=True)):
+            parts = [
+                (job, batch, of_states @ mask.astype(np.int64), None if batch.known is None else batch.known[:, number])
+                for job, batch, of_states in found
+            ]
+            ends = float(span), float(least)
+            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends, fit=fit_line_or_shift))
+        # A part of a count for every state, so that no outcome is taken as impossible.
+        probabilities = (states + 1.0 / states.shape[1]) / (states.sum(axis=1, keepdims=True) + 1.0)
+        return TrainedReading(circuit, inputs, tuple(estimates), common_roots(probabilities, masks, estimates))
+
+    @cached_property
+    def expected(self) -> TrainedReading:
+        """Values and errors that are to be expected, by shots and by the error rates that the device reports."""
+        circuit, shrink, n_qubits = self.circuit, self.pack.shrink, self.circuit.ansatz.n_qubits
+        positions, probabilities = positions_of(self.jobs, 0, len(self.inputs)), circuit.probabilities(self.inputs)
+        exact, estimates = circuit.exact(None, self.inputs), list[Estimates]()
+        for number, (mask, span, least) in enumerate(zip(circuit.masks, circuit.span, circuit.least, strict=True)):
+            # As seen on fake devices: half of what noise takes is by gates, half goes with the qubits that are read.
+            states = np.arange(len(mask))
+            read = np.mean([np.any(mask != mask[states ^ (1 << qubit)]) for qubit in range(n_qubits)])
+            lines = guessed_lines(shrink ** (0.5 + 0.5 * read), float(least + span * mask.mean()), n_qubits)
+            ends = float(span), float(least)
+            known = known_of(self.jobs, 0, *ends)
+            of_one = None if known is None else (known[0], known[1][:, number])
+            shown = exact[:, number], self.shots, positions
+            estimates.append(expected_estimates(*shown, ends, lines, of_one, expect=expected_line_or_shift))
+        left = shrink[positions][:, None]
+        mixed = left * probabilities + (1.0 - left) / probabilities.shape[1]
+        return TrainedReading(circuit, self.inputs, tuple(estimates), common_roots(mixed, circuit.masks, estimates))
+
+    def summary(self) -> TrainedPlanDict:
+        """What the trained circuit takes, in plain values."""
+        n_circuits = sum(job.n_tested for job in self.jobs)
+        return {
+            "records": len(self.inputs),
+            "inputs": self.circuit.ansatz.n_inputs,
+            "qubits": self.circuit.ansatz.n_qubits,
+            "observables": len(self.circuit.masks),
+            "circuits": n_circuits,
+            "calibration_circuits": sum(job.n_circuits for job in self.jobs) - n_circuits,
+            "jobs": len(self.jobs),
+            "side_by_side": self.pack.n_copies,
+            "two_qubit_gates": self.pack.two_qubit_gates / self.pack.n_copies,
+            "depth": self.pack.depth,
+        }
+
+
+def make_stage(
+    circuit: TrainedCircuit, inputs: Array, shots: Codes, device: Device, settings: MeasurementSettings, *, after: int
+) -> TrainedStage:
+    """The stage of a circuit for records of these inputs in closed form, with jobs numbered after so many others."""
+    pack = device.trained_pack(circuit.ansatz, circuit.rotations, 1 if settings.register == "paper" else len(inputs))
+    # Inputs at which an observable is especially small or large, shape (K, 2, inputs, m): they tell a slope best.
+    rng = np.random.default_rng([settings.seed, 0, 3])  # no stream of a job or of draws
+    pool = rng.uniform(-np.pi, np.pi, size=(_POOL, circuit.ansatz.n_inputs))
+    order = np.argsort(circuit.exact(None, pool), axis=0, kind="stable")
+    far = pool[np.stack([order[:_ENDS], order[-_ENDS:]]).transpose(2, 0, 1)]
+    known = partial(_known_inputs, circuit, inputs, far, pack.n_copies)
+    return TrainedStage(circuit, pack, inputs, shots, make_jobs([(pack, inputs, shots, known)], settings, after=after))
+
+
+def _known_inputs(
+    circuit: TrainedCircuit, inputs: Array, far: Array, n_copies: int, count: int, rng: np.random.Generator
+) -> Known:
+    """Inputs whose expectation values are known: half as in closed form, half where an observable is at an end."""
+    chosen = inputs[rng.integers(len(inputs), size=count * n_copies)]
+    at_ends = in_turn(count, n_copies) % 2 == 1
+    which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
+    chosen[at_ends] = far[tuple(which)]
+    return chosen, circuit.exact(None, chosen), None

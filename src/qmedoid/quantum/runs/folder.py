@@ -26,34 +26,20 @@ from filelock import FileLock, Timeout
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, OutputError, ParameterError, some_of, warn
-from qmedoid.model.storage.atomic import atomic_file, remove_all_leftovers
+from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
 from qmedoid.quantum.measurement.settings import MeasurementSettings
-from qmedoid.quantum.runs.files import JobFiles, KeptCircuits
-from qmedoid.quantum.runs.writing import PAGE, RECORDS, SUMMARY, as_json, finite, planned, where, write_results
+from qmedoid.quantum.runs.files import FORMAT, JobFiles, KeptCircuits
+from qmedoid.quantum.runs.page import PAGE, RECORDS, SUMMARY, as_json, finite, planned, where, write_results
 
-FORMAT = 1
-"""Number of the format of runs; a run of another number does not go on."""
 MANIFEST = "run.json"
 _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
 _SAID = {
     "model": "the model",
     "records": "the records",
     "rows": "the number of records (--limit)",
-    "backend": "--backend",
-    "n_qubits": "--n-qubits",
-    "seed": "--seed",
-    "shots": "--shots",
-    "budget": "--budget",
-    "circuit": "--circuit",
-    "register": "--register",
-    "calibrate": "--calibrate",
-    "refine": "--refine",
-    "circuits_per_job": "--circuits-per-job",
-    "calibration_circuits": "calibration_circuits",
-    "draws": "draws",
     "format": "the format of runs",
     "noise": "the noise of the simulated device",
     "decisions": "the decisions in closed form",
@@ -86,64 +72,15 @@ def asked_for(
     return {"format": FORMAT, **facts, "rows": n_records, "backend": backend, "n_qubits": n_qubits, **plain}
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """In words, what two runs were asked for differently; a fact that one of them does not know is no difference."""
-    found = []
-    for key in {**before, **now}:
-        there, here = before.get(key), now.get(key)
-        if there is None or here is None or there == here:
-            continue
-        shown = [str(one)[:_SHOWN] + "…" if key in _HASHES else str(one) for one in (there, here)]
-        found.append(f"{_SAID.get(key, key)} ({shown[0]} there, {shown[1]} now)")
-    return found
-
-
-def refuse_other(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse a folder in which something else runs.
-
-    Raises
-    ------
-    ParameterError
-        It was asked for something else; the message says what differs.
-    """
-    differs = differences(before, now)
-    if differs:
-        raise ParameterError(
-            f"The folder {str(folder)!r} holds another run, which differs in {'; '.join(differs)}. Give another "
-            "folder, or the same model, table and options to go on with that run."
-        )
-
-
-def digest_of(texts: Sequence[str]) -> str:
+def _digest_of(texts: Sequence[str]) -> str:
     """One hash of several."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def decisions_digest(plan: MeasurementPlan) -> str:
+def _decisions_digest(plan: MeasurementPlan) -> str:
     """Hash of what a model decides in closed form: one with another cut or other classes runs the same circuits."""
     margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
-    return digest_of([*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())])
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of what runs depend on; None for a package that is not installed."""
-
-    def installed(name: str) -> str | None:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            return None
-
-    return {
-        "qmedoid": __version__,
-        "python": platform.python_version(),
-        **{name: installed(name) for name in _PACKAGES},
-    }
-
-
-def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return _digest_of([*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())])
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -202,7 +139,7 @@ class RunFolder:
     >>> import tempfile
     >>> from sklearn.datasets import load_iris
     >>> from qmedoid import EvidenceClassifier
-    >>> from qmedoid.quantum.runs import RunFolder
+    >>> from qmedoid.quantum import RunFolder
     >>> X, y = load_iris(return_X_y=True)
     >>> model = EvidenceClassifier(n_medoids=6, n_neighbors=0, random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as name, RunFolder(name) as folder:
@@ -240,7 +177,7 @@ class RunFolder:
             raise OutputError(f"The folder {str(self.path)!r} cannot be written to: {error.strerror}.") from error
         # Another process may have written it before this one got the lock.
         self.manifest = read_manifest(self.path)
-        remove_all_leftovers(self.path)
+        remove_leftovers(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -262,7 +199,7 @@ class RunFolder:
                     one.rmdir()
 
     def device(self, backend: Any = None, **settings: Any) -> Device:
-        """A device whose circuits are those of this run; see `qmedoid.quantum.devices.as_device`."""
+        """A device whose circuits are those of this run; see `qmedoid.quantum.as_device`."""
         device = as_device(backend, **settings)
         device.packs = KeptCircuits(self.path / CIRCUITS, device)
         return device
@@ -275,8 +212,18 @@ class RunFolder:
         ParameterError
             The message says what differs.
         """
-        if self.manifest is not None:
-            refuse_other(self.path, self.manifest["asked"], asked)
+        before, differs = {} if self.manifest is None else self.manifest["asked"], []
+        for key in {**before, **asked}:
+            there, here = before.get(key), asked.get(key)
+            if there is None or here is None or there == here:  # a fact that is not known is no difference
+                continue
+            shown = [str(one)[:_SHOWN] + "…" if key in _HASHES else str(one) for one in (there, here)]
+            differs.append(f"{_SAID.get(key, key)} ({shown[0]} there, {shown[1]} now)")
+        if differs:
+            raise ParameterError(
+                f"The folder {str(self.path)!r} holds another run, which differs in {'; '.join(differs)}. Give another "
+                "folder, or the same model, table and options to go on with that run."
+            )
 
     @property
     def is_finished(self) -> bool:
@@ -293,7 +240,6 @@ class RunFolder:
         facts: Mapping[str, str | None] | None = None,
         names: Mapping[str, str] | None = None,
         on_job: Callable[[int, int], None] | None = None,
-        attempts: int = 3,
     ) -> MeasurementResult:
         """Run what has not finished yet, write what was found, and return it.
 
@@ -307,8 +253,6 @@ class RunFolder:
             What model and table are called, for the page.
         on_job : callable, optional
             Called as ``on_job(done, total)`` after each job.
-        attempts : int
-            How often a job that fails is tried.
 
         Raises
         ------
@@ -317,15 +261,15 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
-        known = {"noise": plan.device.noise, "decisions": decisions_digest(plan), **(facts or {})}
+        known = {"noise": plan.device.noise, "decisions": _decisions_digest(plan), **(facts or {})}
         asked = asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
         keys = [files.key(job) for job in plan.all_jobs]
         self._begin(plan, asked, keys, names or {})
-        result = plan.run(files, on_job=on_job, attempts=attempts)
+        result = plan.run(files, on_job=on_job)
         assert self.manifest is not None
-        written = {**self.manifest, "finished": now(), "result": result.summary()}
+        written = {**self.manifest, "finished": _now(), "result": result.summary()}
         write_results(self.path, result, written)
         written["files"] = {name: _hash(self.path / name) for name in _RESULTS}
         self._write(written)
@@ -335,8 +279,8 @@ class RunFolder:
         self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str], names: Mapping[str, str]
     ) -> None:
         """Write down what will run, or check that it is what runs already."""
-        circuits = {"jobs": len(keys), "sha256": digest_of(keys)}
-        running = versions()
+        circuits = {"jobs": len(keys), "sha256": _digest_of(keys)}
+        running = _versions()
         if isinstance(plan.device.packs, KeptCircuits):
             plan.device.packs.save()
         if self.manifest is None:
@@ -350,7 +294,7 @@ class RunFolder:
                 ],
                 "plan": planned(plan),
                 "where": where(plan.device),
-                "started": now(),
+                "started": _now(),
                 "finished": None,
                 "result": None,
                 "files": {},
@@ -371,6 +315,22 @@ class RunFolder:
     def _write(self, document: dict[str, Any]) -> None:
         write_manifest(self.path, document)
         self.manifest = read_manifest(self.path)
+
+
+def _now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _versions() -> dict[str, str | None]:
+    """Versions of what runs depend on; None for a package that is not installed."""
+    found: dict[str, str | None] = {"qmedoid": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 def _hash(file: Path) -> str | None:

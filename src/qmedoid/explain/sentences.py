@@ -1,0 +1,193 @@
+"""A decision in sentences, the reason first; every number in them is in the dictionary of the decision."""
+
+import math
+from collections.abc import Mapping, Sequence
+from heapq import merge
+from typing import Any
+
+from qmedoid.metrics.texts import (
+    SMALLEST_FACTOR,
+    called_before,
+    called_by_score,
+    called_with_chance,
+    cell_text,
+    chance_texts,
+    class_name,
+    column_text,
+    effect_text,
+)
+from qmedoid.model.operating_point import probability
+
+MOST_REASONS = 3
+"""Reasons that the sentences name in either direction, at most."""
+# Those below this part of the largest are not named.
+_SMALLEST_PART = 0.1
+# Contributions up to this size are rounding.
+_NOTHING = 1e-9
+# Terms in words.
+_TERM_NAMES = {
+    "neighbors": "its nearest training rows",
+    "circuit": "the circuit",
+    "calibration": "the calibration curve",
+    "recalibration": "the recalibration curve",
+    "angle": "the angle to the medoids",
+    "class weights": "the class weights",
+    "operating point": "the operating point",
+    "prevalence": "the expected prevalence",
+}
+
+Part = Mapping[str, Any]
+
+
+def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
+    """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
+    named = reasons(report)
+    said = [_decision(report), _start(report, named)]
+    is_odds = "probabilities" in report
+    for word, sign in (("Raises", 1), ("Lowers", -1)):
+        parts = [one for one in named if sign * one["contribution"] > 0]
+        if parts:
+            # What the factors are of is said once.
+            unit = " odds" if is_odds and parts[0] is named[0] else ""
+            texts = [reason_text(one, odds=is_odds, unit="" if number else unit) for number, one in enumerate(parts)]
+            said.append(f"{word} it: {', '.join(texts)}.")
+    strongest = next(iter(report["columns"]), None)
+    if not named:
+        is_small = strongest is not None and abs(strongest["contribution"]) > _NOTHING
+        said.append("No column changes the odds noticeably." if is_small else "No column raises or lowers it.")
+    sign = 1 if report["prediction"] == report["toward"] else -1
+    if strongest is not None and strongest["contribution"] * sign <= -_least(report):
+        said.append(f"The strongest column, {_with_cell(strongest)}, speaks against this decision.")
+    if report["decided_by"] == "circuit":
+        said.append("The circuit took this decision.")
+    # The term without which the decision would be another one.
+    more = ("prevalence", "operating point") if report["threshold"] is None else ("prevalence",)
+    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in more}}
+    value, name = max(((sign * value, name) for name, value in terms.items()), default=(0.0, ""))
+    if value > abs(report["margin"]) and name in _TERM_NAMES:
+        said.append(f"Without {term_text(name)} it would be {_otherwise(report, report['against'])}.")
+    if not flips:
+        return (*said, "No change of one or two columns that was tried turns the decision.")
+    cells = [(cell_text(one["column"]), *change_texts(one)) for one in flips[0]["changes"]]
+    changes = [f"{column_text(name, after)} instead of {before}" for name, before, after in cells]
+    return (*said, f"It would be {_otherwise(report, flips[0]['prediction'])} with {' and '.join(changes)}.")
+
+
+def reasons(report: Part) -> list[dict[str, Any]]:
+    """What the sentences name: columns and terms of the record that raise it, then those that lower it.
+
+    In either direction the largest, in order, and none below a tenth of the largest of all. Where they are factors of
+    odds, none that is 1 up to rounding.
+    """
+    columns = [{**one, "is_column": True} for one in report["columns"]]
+    terms = {**report["varying"]}
+    if report["threshold"] is None and report["terms"].get("operating point"):
+        # Of more than two classes it is no threshold, but an advantage of some classes.
+        terms["operating point"] = report["terms"]["operating point"]
+    others = [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
+    least = max([_least(report), *(_SMALLEST_PART * abs(one["contribution"]) for one in (*columns, *others))])
+
+    # The columns are sorted, and stay so where they are equal up to rounding.
+    def less(part: Part) -> float:
+        return -abs(float(part["contribution"]))
+
+    merged = merge(columns, sorted(others, key=less), key=less)
+    large = [one for one in merged if abs(one["contribution"]) >= least]
+    found = [one for sign in (1, -1) for one in [one for one in large if sign * one["contribution"] > 0][:MOST_REASONS]]
+    return [{**one, "text": reason_text(one, odds="probabilities" in report)} for one in found]
+
+
+def toward_text(report: Part) -> str:
+    """The class that contributions above 0 are for, in words."""
+    return _class(report, report["toward"])
+
+
+def reason_text(part: Part, *, odds: bool, unit: str = "") -> str:
+    """A column with its cell, or a term, and what it does to the odds, such as ``Age 61 (×1.7)``."""
+    return f"{_with_cell(part)} ({effect_text(part['contribution'], odds=odds)}{unit})"
+
+
+def term_text(name: str) -> str:
+    """A term in words."""
+    return _TERM_NAMES.get(name, name)
+
+
+def similar_text(similar: Part, report: Part) -> str:
+    """The most similar row of a class: which it is, what it shares with the record, and where it differs."""
+    row = f"training row {similar['training_row']}" if "training_row" in similar else f"row {similar['row']}"
+    if similar["difference"] is None:
+        row += ", by distance: the model keeps no cells of training rows"
+    of_class = "row of no known class" if similar["class"] is None else f"known {_class(report, similar['class'])}"
+    if similar.get("is_equal"):
+        return f"Most similar {of_class}: {row} — the same in every column."
+    texts = {
+        "same": [_with_cell(one) for one in similar["same"]],
+        "close:": [f"{_with_cell(one)} ({cell_text(one['own'])})" for one in similar["close"]],
+        "differs:": [f"{_with_cell(one)} instead of {cell_text(one['own'])}" for one in similar["differs"]],
+    }
+    parts = [f"{word} {', '.join(named)}" for word, named in texts.items() if named]
+    return f"Most similar {of_class}: {row}" + (f" — {'; '.join(parts)}." if parts else ".")
+
+
+def change_texts(change: Part) -> tuple[str, str]:
+    """A cell as it is and as it would be: the new one with all digits that it needs, and not the same in print."""
+    cell, to = change["cell"], change["to"]
+    before, after = cell_text(cell), cell_text(to)
+    if isinstance(to, float) and float(after) != to:
+        after = f"{to:.12g}"
+    if before == after and isinstance(cell, float):
+        before = f"{cell:.12g}"
+    return before, after
+
+
+def _least(report: Part) -> float:
+    """The smallest size of a contribution that is a reason."""
+    return math.log(SMALLEST_FACTOR) if "probabilities" in report else _NOTHING
+
+
+def _class(report: Part, label: Any) -> str:
+    return class_name(label, report["target"])
+
+
+def _with_cell(part: Part) -> str:
+    if part.get("is_column", True):
+        return column_text(cell_text(part["name"]), cell_text(part["cell"]))
+    return term_text(part["name"])
+
+
+def _decision(report: Part) -> str:
+    """What was decided, how likely it is, and from where on it would be decided otherwise."""
+    called, toward, against = (_class(report, report[one]) for one in ("prediction", "toward", "against"))
+    threshold, chances = report["threshold"], report.get("probabilities")
+    if chances is None:
+        return called_by_score(called, toward, against, report["margin"], is_pair=threshold is not None)
+    chance = chances[str(report["toward"])]
+    if threshold is None:
+        return called_before(called, against, chance, chances[str(report["against"])])
+    return called_with_chance(called, toward, chance, threshold, alerts=report["is_alert"] is not None)
+
+
+def _start(report: Part, named: Sequence[Part]) -> str:
+    """Where every record starts, and whether that weighs more than any reason."""
+    start, is_pair = report["start"], report["threshold"] is None
+    ahead = start if is_pair else start + report["terms"].get("operating point", 0.0)
+    if "probabilities" not in report:
+        words = ("behind", "ahead", "level")
+        if not is_pair:
+            words = ("below the threshold", "above the threshold", "at the threshold")
+        where = f"{abs(ahead):.3g} {words[int(ahead > 0)]}" if abs(ahead) > _NOTHING else words[2]
+        text = f"Every record starts {where}"
+    elif is_pair:
+        text = f"Between these two, {toward_text(report)} starts at {chance_texts(probability(start))[0]}"
+    else:
+        subject = "Every record" if report["is_alert"] is None else "Risk"
+        text = f"{subject} starts at {chance_texts(probability(start))[0]}"
+    largest = max((abs(one["contribution"]) for one in named), default=0.0)
+    return f"{text}, which weighs more than any reason." if abs(ahead) > largest else f"{text}."
+
+
+def _otherwise(report: Part, label: Any) -> str:
+    """What the record would be called if this class were decided for."""
+    if report["is_alert"] is not None:
+        return "no alert" if report["is_alert"] else "an alert"
+    return f"called {_class(report, label)}"

@@ -1,0 +1,352 @@
+"""Tests on the copies of packed circuits, circuits into jobs, jobs run, and counts read: nothing is ever run twice.
+
+Every job has pairs of known overlap, or known inputs of a trained circuit, in circuits of their own.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import JobError, ModelError, QMedoidError
+from qmedoid.quantum.circuits.compact_swap import CircuitForm
+from qmedoid.quantum.devices.device import Device
+from qmedoid.quantum.devices.packs import Pack
+from qmedoid.quantum.devices.sampling import CircuitBatch, Counts, counts_of, has_failed, runs_here, says_how_it_is
+from qmedoid.quantum.measurement.calibration import (
+    Estimates,
+    FitLines,
+    Readings,
+    directions_of,
+    estimated,
+    fit_drift,
+    fit_lines,
+    without_drift,
+)
+from qmedoid.quantum.measurement.recorder import Tests
+
+if TYPE_CHECKING:
+    from qmedoid.quantum.measurement.settings import MeasurementSettings
+    from qmedoid.quantum.runs.files import JobFiles
+
+# Calibration circuits that a job has for each shape at least.
+_LEAST_KNOWN = 4
+# Tests of several columns, and the deviation of their overlaps, from which on they tell a line by themselves.
+_ENOUGH, _SPREAD = 32, 0.05
+# Jobs that wait at a service at a time, and how often one that fails is tried.
+_AHEAD, _ATTEMPTS = 10, 3
+
+Known = tuple[Array, Array, Array | None]
+"""Known pairs for all copies of some circuits: angles (n, n_angles), what they are known to be, and their vectors."""
+Shape = tuple[Pack, Array, Codes, Callable[[int, np.random.Generator], Known]]
+"""Tests of one packed circuit: the circuit, angles (tests, n_angles), shots (tests,), and known pairs for all copies of
+so many circuits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Circuits that are sent at once.
+
+    Attributes
+    ----------
+    number : int
+        Place in the run.
+    batches : tuple of CircuitBatch
+    """
+
+    number: int
+    batches: tuple[CircuitBatch, ...]
+
+    @property
+    def n_circuits(self) -> int:
+        """Circuits with those of known pairs."""
+        return sum(len(batch.angles) for batch in self.batches)
+
+    @property
+    def n_tested(self) -> int:
+        """Circuits without those of known pairs."""
+        return sum(len(batch.angles) for batch in self.batches if batch.known is None)
+
+    def key(self, device: Device) -> str:
+        """What is run, and where, as a hash, the same in every process: circuits, angles, shots, device and place.
+
+        The noise of a simulated device counts. That of a device does not: it has another every day.
+        """
+        digest = sha256(f"{device.name}\n{device.noise}\n{device.seed}\n{self.number}\n".encode())
+        for batch in self.batches:
+            digest.update(f"{batch.pack.sha256} {batch.shots} {batch.angles.shape}\n".encode())
+            digest.update(np.ascontiguousarray(batch.angles, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+def make_jobs(shapes: Sequence[Shape], settings: "MeasurementSettings", *, after: int = 0) -> tuple[Job, ...]:
+    """Jobs that run all tests, each with its number of shots; they are numbered after so many others."""
+    circuits, size = list(_circuits(shapes)), settings.circuits_per_job
+    groups = [circuits[start : start + size] for start in range(0, len(circuits), size)]
+    jobs_of = [sum(any(row[0] == place for row in group) for group in groups) for place in range(len(shapes))]
+    jobs = []
+    for number, group in enumerate(groups, start=after):
+        rng = np.random.default_rng([settings.seed, number, 1])  # not that of the job's simulated shots
+        batches = []
+        for place, n_shots in sorted({(shape, n) for shape, n, _ in group}):
+            pack, angles, *_ = shapes[place]
+            tests = np.stack([row[2] for row in group if row[:2] == (place, n_shots)])
+            batches.append(CircuitBatch(pack, tested_angles(tests, angles), n_shots, place, tests))
+        for place in sorted({shape for shape, _, _ in group}) if settings.calibrate else ():
+            pack, known_pairs = shapes[place][0], shapes[place][3]
+            count = max(_LEAST_KNOWN, -(-settings.calibration_circuits // jobs_of[place]))
+            most = max(n for shape, n, _ in group if shape == place)
+            angles, exact, directions = known_pairs(count, rng)
+            tests = np.full((count, pack.n_copies), -1, dtype=np.intp)
+            batches.append(CircuitBatch(pack, angles.reshape(count, -1), most, place, tests, exact, directions))
+        jobs.append(Job(number, tuple(batches)))
+    return tuple(jobs)
+
+
+def _circuits(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, Codes]]:
+    """Shape, shots and tests of every circuit; copies that are left over have −1."""
+    for place, (pack, _, shots, _) in enumerate(shapes):
+        for n_shots in np.unique(shots).tolist():
+            own = np.flatnonzero(shots == n_shots)
+            for start in range(0, len(own), pack.n_copies):
+                row = np.full(pack.n_copies, -1, dtype=np.intp)
+                row[: len(own) - start] = own[start : start + pack.n_copies]
+                yield place, n_shots, row
+
+
+def tested_angles(numbers: Codes, angles: Array) -> Array:
+    """Angles of circuits, copy by copy, from those of the tests that are on them; 0 where a copy is not used."""
+    return np.where((numbers >= 0)[..., None], angles[numbers], 0.0).reshape(len(numbers), -1)
+
+
+def known_pairs(tests: Tests, n_copies: int, form: CircuitForm, count: int, rng: np.random.Generator) -> Known:
+    """Known pairs: of tests, and half of medoids with themselves and their opposites where tests tell no line.
+
+    The closed form knows the overlap of every pair. Equal and opposite vectors have the overlaps that tell a line best.
+    But noise shrinks those of several columns less than other pairs, so that tests alone tell the better line if there
+    are many of them, with different overlaps.
+    """
+    size = count * n_copies
+    of_test = rng.integers(len(tests), size=size)
+    angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
+    directions = None if tests.directions is None else tests.directions[:, of_test]
+    if directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
+        turn = in_turn(count, n_copies) % 4
+        for kind, sign in ((0, 1.0), (2, -1.0)):
+            own = turn == kind
+            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(own))]
+            angles[own], overlaps[own] = form.angles(left, sign * left), (1.0 - sign) / 2.0
+            toward = directions_of(left, sign * left)
+            if directions is not None and toward is not None:
+                directions[:, own] = toward
+    return angles, overlaps, directions
+
+
+def in_turn(count: int, n_copies: int) -> Codes:
+    """Numbers of the copies of so many circuits by which every place has all kinds, in turn."""
+    size = np.arange(count * n_copies)
+    return size // n_copies + size % n_copies
+
+
+def positions_of(jobs: Sequence[Job], shape: int, n_tests: int) -> Codes:
+    """The copy of the circuit that runs each test of a shape."""
+    found = np.zeros(n_tests, dtype=np.intp)
+    for batch in (batch for job in jobs for batch in job.batches if batch.shape == shape):
+        circuit, copy = np.nonzero(batch.tests >= 0)
+        found[batch.tests[circuit, copy]] = copy
+    return found
+
+
+def known_of(jobs: Sequence[Job], shape: int, slope: float, at_zero: float) -> tuple[Readings, Array] | None:
+    """Shots and positions of the known pairs of a shape, which are not read yet, and what they are; None for none."""
+    own = [batch for job in jobs for batch in job.batches if batch.shape == shape and batch.known is not None]
+    if not own:
+        return None
+    exact = np.concatenate([batch.known for batch in own if batch.known is not None])
+    shots = np.concatenate([np.full(batch.tests.size, float(batch.shots)) for batch in own])
+    positions = np.concatenate([np.indices(batch.tests.shape)[1].ravel() for batch in own])
+    return Readings(np.zeros(len(exact)), shots, positions, slope, at_zero), exact
+
+
+def not_of_this_plan() -> ModelError:
+    """The refusal of counts that the jobs of a plan cannot have."""
+    return ModelError("The counts are not those of this plan: make a new run.")
+
+
+def check_counts(jobs: Sequence[Job], counts: Sequence[Sequence[Counts]]) -> None:
+    """Raise unless counts are those that jobs can have."""
+    fits = [len(job.batches) for job in jobs] == [len(of_job) for of_job in counts] and all(
+        batch.can_have(found)
+        for job, of_job in zip(jobs, counts, strict=True)
+        for batch, found in zip(job.batches, of_job, strict=True)
+    )
+    if not fits:
+        raise not_of_this_plan()
+
+
+Part = tuple[int, CircuitBatch, Counts, Array | None]
+"""Circuits of a shape in a job: its number, the circuits, how often each copy read 1, and what known pairs are."""
+
+
+def read_tests(
+    parts: Sequence[Part],
+    n_tests: int,
+    n_positions: int,
+    slope: float,
+    at_zero: float,
+    *,
+    directions: Array | None = None,
+    fit: FitLines = fit_lines,
+) -> Estimates:
+    """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any."""
+    readings, tests, jobs = _gathered([part for part in parts if part[3] is None], slope, at_zero)
+    order = np.argsort(tests, kind="stable")
+    if not np.array_equal(tests[order], np.arange(n_tests)):
+        raise not_of_this_plan()
+    shots, positions = readings.shots[order], readings.positions[order]
+    readings = Readings(readings.overlaps[order], shots, positions, slope, at_zero, directions=directions)
+    raw, by_shots, largest = readings.overlaps, readings.variances, 0.0
+    of_known = [part for part in parts if part[3] is not None]
+    if not of_known:
+        return estimated(readings, None)
+    known, exact, of_job = _gathered(of_known, slope, at_zero)
+    lines, numbers = fit(known, exact, n_positions), np.unique(of_job)
+    drift = fit_drift(known, exact, lines, np.searchsorted(numbers, of_job))
+    if drift is not None:
+        # What the jobs shift looked like scatter about the common lines, and is none.
+        shifts, covariances = drift
+        of_pair = shifts[np.searchsorted(numbers, of_job)]
+        change = of_pair[:, 0] + of_pair[:, 1] * exact
+        lines = fit(replace(known, overlaps=known.overlaps - change), exact, n_positions)
+        readings = without_drift(readings, lines, shifts, covariances, np.searchsorted(numbers, jobs[order]))
+        largest = float(np.abs([shifts[:, 0], shifts.sum(axis=1)]).max())
+    return replace(estimated(readings, lines), raw=raw, by_shots=by_shots, drift=largest)
+
+
+def _gathered(parts: Sequence[Part], slope: float, at_zero: float) -> tuple[Readings, Any, Codes]:
+    """Readings of tests or of known pairs, which test it is or what is known of it, and its job."""
+    found = []
+    for job, batch, ones, known in parts:
+        used = batch.tests >= 0 if known is None else np.ones_like(batch.tests, dtype=np.bool_)
+        copy, what = np.nonzero(used)[1], batch.tests[used] if known is None else known
+        found.append((what, ones[used], np.full(len(copy), float(batch.shots)), copy, np.full(len(copy), job)))
+    what, counted, shots, positions, jobs = (np.concatenate(one) for one in zip(*found, strict=True))
+    toward = [batch.directions for _, batch, _, _ in parts if batch.directions is not None]
+    directions = np.concatenate(toward, axis=1) if toward else None
+    return Readings(at_zero + slope * counted / shots, shots, positions, slope, at_zero, 0.0, directions), what, jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    device: Device,
+    store: "JobFiles | None" = None,
+    *,
+    on_job: Callable[[int, int], None] | None = None,
+) -> list[list[Counts]]:
+    """Counts of all jobs in order.
+
+    A job whose counts are in the store is not run. One that a service runs already, by the name that the store has
+    kept, is fetched. A job that fails is tried again, unless circuits or counts are refused here, and its last failure
+    is raised after all others have been waited for.
+
+    Raises
+    ------
+    JobError
+        Jobs failed as often as they may; counts of the others are in the store.
+    """
+    found: dict[int, list[Counts]] = {}
+    waiting: deque[tuple[Job, Any]] = deque()
+    failures: list[tuple[Job, Exception]] = []
+
+    def tell() -> None:
+        if on_job is not None:
+            on_job(len(found), len(jobs))
+
+    def finish() -> None:
+        job, started = waiting.popleft()
+        counts = _finished(job, started, device, store)
+        if isinstance(counts, Exception):
+            failures.append((job, counts))
+        else:
+            found[job.number] = counts
+        tell()
+
+    for job in jobs:
+        counts = None if store is None else store.counts(job)
+        if counts is not None:
+            found[job.number] = counts
+            tell()
+            continue
+        try:
+            started = _started(job, device, store)
+        except Exception as error:  # tried again, and reported, when its turn comes
+            started = error
+        waiting.append((job, started))
+        if device.is_simulated or runs_here(started) or len(waiting) >= _AHEAD:
+            finish()
+    while waiting:
+        finish()
+    if failures:
+        job, why = failures[0]
+        said = f"{type(why).__name__}: {why}".rstrip(".")
+        tried = "" if isinstance(why, QMedoidError) else f" {_ATTEMPTS} times"
+        kept = "" if store is None else " What has finished is kept: the same command goes on from there."
+        raise JobError(
+            f"{len(failures)} of {len(jobs)} jobs failed{tried}; job {job.number} with {said}.{kept}"
+        ) from why
+    return [found[job.number] for job in jobs]
+
+
+def _finished(job: Job, started: Any, device: Device, store: "JobFiles | None") -> list[Counts] | Exception:
+    """Counts of a job that was started, or could not be; or the last failure of so many attempts."""
+    error = started if isinstance(started, Exception) else None
+    handle = None if error is not None else started
+    if isinstance(error, QMedoidError):
+        return error
+    for _ in range(_ATTEMPTS if error is None else _ATTEMPTS - 1):
+        try:
+            if handle is None:
+                handle = _started(job, device, store)
+            counts = counts_of(handle.result(), job.batches)
+        except QMedoidError as refused:  # ours: the circuits or what they returned, which is paid for, stay as they are
+            # One that was sent, and whose name could not be kept, is found by its key.
+            if store is not None and handle is not None:
+                store.forget_submitted(job)
+            return refused
+        except Exception as failed:  # any provider's
+            error = failed
+            if store is not None and handle is not None and has_failed(handle):
+                store.forget_submitted(job)
+            # One that has not failed is asked again: by its name, which the store knows, or as it is.
+            if store is not None or handle is None or has_failed(handle) or not says_how_it_is(handle):
+                handle = None
+        else:
+            if store is not None:
+                store.keep(job, counts)
+            return counts
+    assert error is not None, "a job without counts has failed"
+    return error
+
+
+def _started(job: Job, device: Device, store: "JobFiles | None") -> Any:
+    """The job of an earlier process at the service, or a new one.
+
+    Before a job is sent to a service the store notes that it will be, and the job carries its key: so that a process
+    that dies between the two leaves no job behind that nobody fetches.
+    """
+    if store is None or device.is_simulated:
+        return device.submit(job.batches, seed=[job.number])
+    job_id, key = store.submitted(job), job.key(device)
+    if job_id is not None:
+        handle = device.fetch(job_id) if job_id else device.find(key)
+        if handle is not None:
+            return handle
+    store.keep_submitted(job, "")
+    handle = device.submit(job.batches, seed=[job.number], key=key)
+    name = getattr(handle, "job_id", None)
+    store.keep_submitted(job, str(name()) if callable(name) else "")
+    return handle

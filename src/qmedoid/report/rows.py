@@ -1,0 +1,372 @@
+"""Rows of a table: a square for each that a model is evaluated on, the worst errors with reasons, figures by level.
+
+And what findings judge: facts about the columns of the sampled rows, and equal rows.
+"""
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.explain.effect import column_values
+from qmedoid.kernels.ties import stable_order
+from qmedoid.metrics.classification import roc_auc
+from qmedoid.metrics.intervals import share_change, share_interval
+from qmedoid.metrics.texts import effect_text, percent_text
+from qmedoid.model.contract import Levels
+from qmedoid.model.explanation import column_contributions
+from qmedoid.model.model import Model
+from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
+from qmedoid.report.parts import cell_text, plain_cells
+from qmedoid.report.reading import Looked, Sample, evenly
+from qmedoid.report.verdict import RARE, bounds_text
+from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.cells import one_chunk, read_as
+from qmedoid.tables.sentinels import find_sentinels
+
+MOST_SQUARES = 400
+"""Squares of a page at most."""
+MOST_RARE = 150
+"""Squares of the positive class where it is rare and an even sample would show few of its rows."""
+MOST_ERRORS = 20
+MOST_REASONS = 6
+MOST_CELLS, MOST_CHARACTERS = 20_000, 500_000
+"""Cells of the rows of squares that the page holds at most, and characters in them, for the what-if panel."""
+MOST_SLICED, MOST_LEVELS, LEAST_ROWS = 6, 8, 10
+"""Columns and levels that have figures, and rows that a level needs."""
+WIDTH, LEAST_APART = 3.0, 0.05
+"""Standard errors and difference from which on a level is called different."""
+_SMALLEST = 0.01
+_TENTHS = 10
+MOST_COLUMNS = 60
+"""Columns that facts are about: the most important ones."""
+_ALONE_BINS = 20
+OUTCOMES = ("found", "missed", "false", "alone")
+"""What became of a row, in the order of the legend; with more than two classes ``"alone"`` is right."""
+
+
+def evaluated_rows(
+    model: Model, looked: Looked | None, importance: Array | None, *, with_rows: bool
+) -> tuple[SquaresDict | None, ErrorsDict | None, list[SliceDict]]:
+    """The rows of a table that a model is evaluated on: squares, errors and slices; cells of them `with_rows` alone."""
+    if looked is None or not (looked.codes >= 0).any():
+        return None, None, []
+    counted = np.flatnonzero(looked.codes >= 0)
+    sample, is_two = looked.known_rows(), len(model.decision.classes) == 2
+    scores, called = looked.decided.scores, looked.decided.codes
+    # The log-odds of the positive class, or of more classes the probability of the one that was called.
+    strength = scores[:, 1] - scores[:, 0] if is_two else looked.decided.margins
+    if not is_two and model.decision.probabilistic:
+        strength = model.decision.probabilities(scores)[np.arange(len(called)), called]
+    outcome = _outcomes(looked.codes, called, is_two=is_two)
+    order = counted[np.argsort(-strength[counted], kind="stable")]
+    own, shown = outcome[sample.rows], None
+    if len(sample.rows):
+        shown = _squares(model, looked, sample, strength, outcome, order, with_rows=with_rows)
+    wrong = np.flatnonzero(np.isin(own, (1, 2)))
+    sizes = np.abs(looked.decided.margins[sample.rows[wrong]])
+    places = wrong[np.argsort(-sizes, kind="stable")[:MOST_ERRORS]]
+    chances = _chances(model, strength[sample.rows[places]])
+    errors: ErrorsDict = {
+        "total": int(np.isin(outcome[counted], (1, 2)).sum()),
+        "rows": _errors(model, looked, sample, places, chances, with_rows=with_rows),
+        "of_sample": len(own) < len(counted),
+    }
+    return shown, errors, _slices(model, sample, own, importance)
+
+
+def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
+    """Places in `OUTCOMES`; of more than two classes a row is right or wrong."""
+    if not is_two:
+        return np.where(called == true, 3, 1)
+    return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
+
+
+def _squares(
+    model: Model, looked: Looked, sample: Sample, strength: Array, outcome: Codes, order: Codes, *, with_rows: bool
+) -> SquaresDict:
+    """The squares of a page: rows by falling probability, what became of them and why."""
+    chosen, about = _chosen(model, strength[sample.rows], outcome[sample.rows], outcome[order])
+    places = chosen[np.argsort(-strength[sample.rows][chosen], kind="stable")]
+    rows, names, used = sample.rows[places], model.contract.names, model.layout.used
+    cells = plain_cells(model, plain_records(sample.table, places)) if with_rows else None
+    shown = None
+    if cells is not None and len(places) * len(used) <= MOST_CELLS:
+        shown = [[record.get(names[place]) for place in used] for record in cells]
+        # A what-if starts from whole cells or from none: a level that is cut short is another level.
+        if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
+            shown = None
+    made = _counted_squares(model, strength, outcome, looked.codes, looked.decided.codes, order, rows)
+    why = _reasons(model, looked, sample, places, cells)
+    return {**made, "about": about, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used),
+            "cells": shown}  # fmt: skip
+
+
+def curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDict:
+    """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
+    order, true = np.argsort(-log_odds, kind="stable"), positive.astype(int)
+    called = (log_odds > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
+    outcome, places = _outcomes(true, called, is_two=True), order[evenly(len(order), MOST_SQUARES)]
+    made = _counted_squares(model, log_odds, outcome, true, called, order, places)
+    return {**made, "about": None if len(places) == len(order) else _even_sample(len(places), len(order))}
+
+
+def _counted_squares(
+    model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
+) -> SquaresDict:
+    """Squares of some rows; and counts of all that are evaluated, in their `order`, also by tenths of them."""
+    n, tenths = len(order), list[TenthDict]()
+    bounds = np.unique(np.linspace(0, n, min(_TENTHS, n) + 1).round().astype(int)).tolist()
+    for begin, end in pairwise(bounds):
+        high, low = _chances(model, strength[order[[begin, end - 1]]])
+        counts = np.bincount(outcome[order[begin:end]], minlength=len(OUTCOMES)).tolist()
+        tenths.append({"chances": high if high == low else f"{high} to {low}", "rows": end - begin, "counts": counts})
+    return {
+        "classes": [str(label) for label in model.decision.classes],
+        "rows": n,
+        "counts": np.bincount(outcome[order], minlength=len(OUTCOMES)).tolist(),
+        "tenths": tenths,
+        "about": None,
+        "rank": np.searchsorted(-strength[order], -strength[rows], side="left").tolist(),
+        "outcome": outcome[rows].tolist(),
+        "row": None,
+        "class": true[rows].tolist(),
+        "called": called[rows].tolist(),
+        "chance": _chances(model, strength[rows]),
+        "columns": [],
+        "why": None,
+        "used": [],
+        "cells": None,
+    }
+
+
+def _chances(model: Model, strengths: Array) -> list[str]:
+    """Probabilities as texts; scores where the model has none."""
+    if not model.decision.probabilistic:
+        return [f"{one:.3g}" for one in strengths.tolist()]
+    chances = strengths if len(model.decision.classes) > 2 else 1.0 / (1.0 + np.exp(-np.clip(strengths, -700, 700)))
+    return [percent_text(one) for one in chances.tolist()]
+
+
+def _even_sample(shown: int, rows: int) -> str:
+    return f"{shown:,} squares are an even sample of the {rows:,} rows."
+
+
+def _chosen(model: Model, strength: Array, outcome: Codes, all_outcomes: Codes) -> tuple[Codes, str | None]:
+    """The rows that have a square, and a sentence on them where they are not all."""
+    n, n_all = len(strength), len(all_outcomes)
+    if n == n_all <= MOST_SQUARES:
+        return np.arange(n), None
+    order = np.argsort(-strength, kind="stable")
+    is_rare, n_rare = np.isin(outcome, (0, 1)), int(np.isin(all_outcomes, (0, 1)).sum())
+    if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
+        places = order[evenly(n, MOST_SQUARES)]
+        return places, _even_sample(len(places), n_all)
+    rare, others = order[is_rare[order]], order[~is_rare[order]]
+    rare = rare[evenly(len(rare), MOST_RARE)]
+    others = others[evenly(len(others), MOST_SQUARES - len(rare))]
+    label = str(model.decision.classes[1])
+    of_rare = "all" if len(rare) == n_rare else f"{len(rare):,} of"
+    return np.concatenate([rare, others]), (
+        f"Squares are {of_rare} {n_rare:,} rows of {label!r} and an even sample of "
+        f"{len(others):,} of the {n_all - n_rare:,} others."
+    )
+
+
+def _reasons(
+    model: Model, looked: Looked, sample: Sample, places: Codes, cells: list[dict[str, Any]] | None
+) -> list[list[list[Any]]] | None:
+    """The columns that contributed most to each decision: place, cell, log-odds and their text; None for a circuit.
+
+    Contributions point toward the positive class, or of more than two classes toward the one that was called.
+    """
+    if model.medoids is None:
+        return None
+    rows = sample.rows[places]
+    called = looked.decided.codes[rows]
+    pair = np.ones_like(called), np.zeros_like(called)
+    if len(model.decision.classes) > 2:
+        pair = called, model.decision.runners_up(looked.decided.scores[rows], called)
+    added = column_contributions(model, [column[places] for column in sample.encoded], *pair)
+    names, made = model.contract.names, []
+    for place, row in enumerate(added):
+        best = np.argsort(-np.abs(row), kind="stable")[:MOST_REASONS].tolist()
+        own = [None if cells is None else cell_text(cells[place].get(names[one])) for one in best]
+        values = [
+            (one, cell, float(row[one])) for one, cell in zip(best, own, strict=True) if abs(row[one]) >= _SMALLEST
+        ]
+        odds = model.decision.probabilistic
+        made.append([[one, cell, round(value, 4), effect_text(value, odds=odds)] for one, cell, value in values])
+    return made
+
+
+def _errors(
+    model: Model, looked: Looked, sample: Sample, places: Codes, chances: list[str], *, with_rows: bool
+) -> list[ErrorRowDict]:
+    """Rows that were decided wrongly by the widest margin, with what spoke for the wrong class, the largest first."""
+    cells = plain_cells(model, plain_records(sample.table, places)) if with_rows else None
+    why = _reasons(model, looked, sample, places, cells)
+    names, labels = model.contract.names, [str(label) for label in model.decision.classes]
+    listed = list[ErrorRowDict]()
+    for place, (row, chance) in enumerate(zip(sample.rows[places].tolist(), chances, strict=True)):
+        called, said = int(looked.decided.codes[row]), None
+        if why is not None:
+            sign = -1.0 if len(labels) == 2 and called == 0 else 1.0
+            spoke = [(names[one], cell, text) for one, cell, value, text in why[place] if sign * value > 0][:3]
+            texts = [f"{name}{'' if cell is None else f' {cell}'} ({text})" for name, cell, text in spoke]
+            said = ", ".join(texts) or "no column speaks for it"
+        true = labels[looked.codes[row]]
+        listed.append({"row": row, "true": true, "called": labels[called], "chance": chance, "why": said})
+    return listed
+
+
+def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | None) -> list[SliceDict]:
+    """Figures by the levels of categories and truth values, for the columns that contribute most."""
+    columns, used, sliced = model.contract.columns, list(model.layout.used), list[SliceDict]()
+    order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
+    for place in order:
+        name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
+        if not is_level or len(sliced) == MOST_SLICED or name not in sample.table.column_names:
+            continue
+        given = one_chunk(sample.table.column(name)).cast(pa.string())
+        # No array of texts: there, each takes the room of the longest.
+        cells = [cell or "missing" for cell in given.to_pylist()]
+        counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))
+        shown = [level for level, n in counts if n >= LEAST_ROWS][:MOST_LEVELS]
+        if len(shown) > 1:
+            inside = {level: np.array([cell == level for cell in cells]) for level in shown}
+            rows = [_level(cell_text(level), inside[level], outcome) for level in shown]
+            sliced.append({"column": name, "levels": rows})
+    return sliced
+
+
+def _level(name: str, inside: Flags, outcome: Codes) -> LevelDict:
+    """Counts of one level; it differs where it is right for another share of rows than all others, beyond error."""
+    right = np.isin(outcome, (0, 3))
+    hits, n = int(right[inside].sum()), int(inside.sum())
+    rest, n_rest = int(right[~inside].sum()), int((~inside).sum())
+    share = share_interval(hits, n)
+    apart = 0.0 if not n_rest else hits / n - rest / n_rest
+    change = share_change(hits, n, rest, max(n_rest, 1), width=WIDTH)
+    is_apart = bool(n_rest) and abs(change.standard_errors) > WIDTH and abs(apart) >= LEAST_APART
+    return {
+        "level": name,
+        "rows": n,
+        "counts": np.bincount(outcome[inside], minlength=len(OUTCOMES)).tolist(),
+        "right": percent_text(share.value),
+        "interval": bounds_text(share),
+        "differs": ("better" if apart > 0 else "worse") if is_apart else None,
+    }
+
+
+def table_facts(model: Model, looked: Looked | None, importance: Array | None) -> dict[str, Any]:
+    """Facts about the training levels, and the sampled rows of a table if one was looked at.
+
+    ``"levels"`` are training rows of each level of the categories. ``"by_column"`` has facts about the columns of the
+    table, of many about the most important ones: ``"alone"`` is the ROC-AUC of the class by this column alone (see
+    `told_alone`), ``"missing"`` the missing cells and rows of each class, ``"is_constant"`` whether all cells that are
+    not missing are the same, ``"moved"`` the largest difference of the cumulative shares of the first and the last
+    third of the rows, ``"sentinel"`` a sentence on a value that may stand for missing cells; ``"missing_rows"`` and
+    ``"rows"`` count cells. ``"thirds"`` are the class codes of these rows, in the order of the date ``"dated_by"`` or
+    of the table. ``"conflicting"`` and ``"repeated"`` count rows that equal one of another class, and any other row;
+    None where that is not known.
+    """
+    levels, contract = {}, model.contract
+    if model.training is not None:
+        columns = zip(contract.columns, model.encodings, model.training.levels, strict=True)
+        levels = {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
+    facts: dict[str, Any] = {"levels": levels, "by_column": {}, "thirds": None, "dated_by": None}
+    facts |= {"conflicting": None, "repeated": None}
+    if looked is None:
+        return facts
+    places, sample = list(model.layout.used), looked.sample
+    order = np.argsort(sample.rows, kind="stable")
+    for place in places:
+        if contract.columns[place].kind == "date":
+            values = _values(model, sample, place)
+            if not np.isnan(values).any():
+                order, facts["dated_by"] = np.argsort(values, kind="stable"), contract.columns[place].name
+                break
+    if importance is not None and len(places) > MOST_COLUMNS:
+        places = [places[rank] for rank in stable_order(-importance[places])]
+    third = len(order) // 3
+    facts["thirds"] = sample.codes[order[:third]], sample.codes[order[len(order) - third :]]
+    facts["by_column"] = {
+        contract.names[place]: _column(model, sample, place, order) for place in places[:MOST_COLUMNS]
+    }
+    if looked.hashes is not None:
+        _, inverse, counts = np.unique(looked.hashes, return_inverse=True, return_counts=True)
+        known = looked.codes >= 0
+        low, high = np.full(len(counts), np.iinfo(np.intp).max), np.full(len(counts), -1)
+        np.minimum.at(low, inverse[known], looked.codes[known])
+        np.maximum.at(high, inverse[known], looked.codes[known])
+        facts["conflicting"] = int((known & (low < high)[inverse]).sum())
+        facts["repeated"] = int((counts[inverse] > 1).sum())
+    return facts
+
+
+def _values(model: Model, sample: Sample, place: int) -> Array:
+    """The cells of a column as numbers: themselves, days, or the places of levels; NaN where one is missing."""
+    column = model.contract.columns[place]
+    values = column_values(sample.table, column, model.encodings[place])
+    return values / 86_400e6 if column.kind == "date" else values
+
+
+def _column(model: Model, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
+    column, n_classes = model.contract.columns[place], len(model.decision.classes)
+    values, codes = _values(model, sample, place), sample.codes
+    absent, labeled = np.isnan(values), codes >= 0
+    known, sentinel = values[~absent], None
+    if column.kind in ("number", "date") and column.name in sample.table.column_names:
+        found = find_sentinels(read_as(sample.table.column(column.name), column).values, column.kind)
+        sentinel = None if found is None else found.message(column.name)
+    return {
+        "alone": told_alone(values[labeled], codes[labeled], n_classes),
+        "missing": [(int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes)],
+        "is_constant": len(known) > 0 and bool((known == known[0]).all()),
+        "moved": moved(values[order]),
+        "sentinel": sentinel,
+        "missing_rows": int(absent.sum()),
+        "rows": len(values),
+    }
+
+
+def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
+    """How well one column tells the classes apart: bins of every other row, evaluated on the rows between them."""
+    if len(values) < 4 or len(np.unique(codes)) < 2:
+        return None
+    # Bins of about equally many rows, those of missing cells the first; few different values are a bin each.
+    absent = np.isnan(values)
+    known = values[~absent]
+    edges = np.unique(known)
+    if len(edges) > 4 * _ALONE_BINS:
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, _ALONE_BINS + 1)[:-1]))
+    bins = np.where(absent, 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
+    fit, held_out = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
+    areas = []
+    for code in [1] if n_classes == 2 else range(n_classes):
+        hit = codes == code
+        share = float(hit[fit].mean())
+        rows = np.bincount(bins[fit], minlength=int(bins.max()) + 1)
+        hits = np.bincount(bins[fit], weights=hit[fit], minlength=len(rows))
+        # A bin without rows says what all rows say.
+        area = roc_auc(hit[held_out], ((hits + share) / (rows + 1.0))[bins[held_out]])
+        if not math.isnan(area):
+            areas.append(area)
+    return float(np.mean(areas)) if areas else None
+
+
+def moved(values: Array) -> float | None:
+    """Largest difference of the cumulative shares of values, missing ones the lowest, of the first and last third."""
+    third = len(values) // 3
+    if third < 2:
+        return None
+    placed = np.where(np.isnan(values), -np.inf, values)
+    first, last = np.sort(placed[:third]), np.sort(placed[-third:])
+    at = np.unique(placed)
+    shares = [np.searchsorted(one, at, side="right") / third for one in (first, last)]
+    return float(np.abs(shares[0] - shares[1]).max())

@@ -1,0 +1,534 @@
+"""The rows of a fit as one table: kinds of its columns, classes, groups and weights, made once.
+
+Estimators make one of what they are given, the command line of a file, and a fit in passes of a sample. Everything that
+is fitted again, to folds, to bootstrap samples or beside baselines, is fitted to a part of one (`Dataset.take`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, row_groups
+from qmedoid.geometry.row_order import ranks
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables import cells
+from qmedoid.tables.arrow import shortened
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
+from qmedoid.tables.roles import TARGET_NAME, Role, check_roles, find_units, in_roles
+from qmedoid.tables.source import TableSource
+from qmedoid.tables.targets import class_labels, label_codes, refuse_quantity, rest_label
+
+# Rows among which the names of the columns are looked for, below a title.
+_TITLES = 5
+# What is done with the columns that are not learnt from, and the reason that a model gives for leaving them out.
+_USES = {
+    "times": ("orders", "it orders the rows in time"),
+    "groups": ("groups", "it says which rows belong together"),
+    "weights": ("weighs", "it weighs the rows"),
+}
+
+Folds: TypeAlias = list[tuple[Codes, Codes]]
+"""Rows to fit and rows to judge by of each fold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings:
+    """How a table becomes a dataset.
+
+    Attributes
+    ----------
+    target : str or None
+        Column of the classes.
+    roles : mapping
+        Roles of columns by name.
+    decimal, date_order : str or None
+        How texts are read that do not show it.
+    missing : mapping
+        Values that are read as missing, by column.
+    groups, weights, times : str or None
+        Columns that keep rows together, weigh them and order them; none of them is learnt from.
+    takes_numbers : bool
+        Whether many numbers in the target are classes all the same.
+    """
+
+    target: str | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    decimal: str | None = None
+    date_order: DateOrder | None = None
+    missing: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    groups: str | None = None
+    weights: str | None = None
+    times: str | None = None
+    takes_numbers: bool = False
+
+    @cached_property
+    def all_roles(self) -> dict[str, Role]:
+        """Roles of all columns that have one: those that order, group or weigh the rows are ignored."""
+        roles = dict(self.roles)
+        for use, (does, _) in _USES.items():
+            name = getattr(self, use)
+            if name is None:
+                continue
+            if roles.get(name) in ("category", "keep"):
+                raise ParameterError(
+                    f"Column {name!r} {does} the rows and is not learnt from, but has the role {roles[name]!r}: leave "
+                    "one out."
+                )
+            roles[name] = "ignore"
+        return check_roles(("The options", roles), target=self.target)
+
+    def infer(self, table: pa.Table, n_rows: int | None = None) -> Inferred:
+        """The kinds of the columns of a table; one without a column to learn from is refused.
+
+        `n_rows` are the rows of which those of the table are a sample.
+        """
+        found = infer_columns(
+            table,
+            skip=set() if self.target is None else {self.target},
+            roles=self.all_roles,
+            decimal=self.decimal,
+            date_order=self.date_order,
+            missing=self.missing,
+            n_rows=n_rows,
+        )
+        found.check_any()
+        used = {getattr(self, use): why for use, (_, why) in _USES.items()}
+        return replace(found, left_out={name: used.get(name, why) for name, why in found.left_out.items()})
+
+
+class Target(NamedTuple):
+    """The classes of the rows of a fit.
+
+    Attributes
+    ----------
+    name : str or None
+    classes : ndarray of shape (C,)
+        Labels in rising order.
+    codes : ndarray of shape (n,)
+        Place of the class of every row.
+    totals : ndarray of shape (C,) or None
+        Rows of every class in the whole table, where these rows are a sample of it.
+    """
+
+    name: str | None
+    classes: npt.NDArray[Any]
+    codes: Codes
+    totals: Codes | None = None
+
+    @classmethod
+    def of_labels(cls, labels: pa.ChunkedArray, name: str, totals: Mapping[str, int] | None = None) -> "Target":
+        """The classes of labels that `class_labels` has read; totals are by the texts of labels."""
+        encoded = labels.combine_chunks().dictionary_encode()
+        classes, places = np.unique(np.array(encoded.dictionary.to_pylist()), return_inverse=True)
+        found = cls(name, classes, places[encoded.indices.to_numpy(zero_copy_only=False)].astype(np.intp))
+        if totals is None:
+            return found
+        codes, rows = label_codes(pa.array(list(totals)), tuple(classes.tolist())), np.array(list(totals.values()))
+        counts = np.bincount(codes[codes >= 0], rows[codes >= 0], len(classes)).astype(np.intp)
+        return found._replace(totals=counts)
+
+    @property
+    def counts(self) -> Codes:
+        """Rows of every class, in the whole table where these are a sample of it."""
+        return np.bincount(self.codes, minlength=len(self.classes)) if self.totals is None else self.totals
+
+    def codes_in(self, classes: Sequence[Any]) -> Codes:
+        """The place of the class of every row among other classes, however they are spelled; negative for others."""
+        return label_codes(pa.array(self.classes.tolist()), tuple(classes))[self.codes]
+
+    def place_of(self, positive: Any) -> int:
+        """The place of the positive class, given by its label or by how that is written."""
+        labels = self.classes.tolist()
+        equal = np.flatnonzero(self.classes == positive)
+        place = int(equal[0]) if len(equal) else int(label_codes(pa.array([str(positive)]), tuple(labels))[0])
+        if place < 0:
+            target = "y" if self.name is None else repr(self.name)
+            raise ParameterError(
+                f"The positive class {positive!r} is no class in {target}.{did_you_mean(positive, labels)} The classes "
+                f"are {some_of([*map(repr, labels)], 10)}."
+            )
+        return place
+
+    def against_rest(self, place: int) -> "Target":
+        """Two classes: the one at a place, and all others together. Both are texts, so that one array holds them."""
+        positive = str(self.classes[place])
+        classes = np.array(sorted((positive, rest_label(positive))), dtype=object)
+        own, other = (classes.tolist().index(label) for label in (positive, rest_label(positive)))
+        side = np.where(np.arange(len(self.classes)) == place, own, other)
+        totals = None if self.totals is None else np.bincount(side, self.totals, 2).astype(np.intp)
+        return Target(self.name, classes, side[self.codes], totals)
+
+    def reversed(self) -> "Target":
+        """The same with the order of two classes the other way around."""
+        totals = None if self.totals is None else self.totals[::-1]
+        return Target(self.name, self.classes[::-1], 1 - self.codes, totals)
+
+    def take(self, rows: Codes) -> "Target":
+        """The classes of some rows; those that none of them has are left out."""
+        found, codes = np.unique(self.codes[rows], return_inverse=True)
+        totals = None if self.totals is None else self.totals[found]
+        return self._replace(classes=self.classes[found], codes=codes.astype(np.intp), totals=totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows for a fit.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Columns in their roles, with missing cells where a value stands for one.
+    kinds : Inferred
+        How its columns are read, and which are left out.
+    target : Target
+    settings : DatasetSettings
+        What the table was made by; its columns have the roles in it.
+    groups : ndarray of shape (n,) or None
+        Groups that were given; None where equal rows belong together.
+    weights : ndarray of shape (n,) or None
+    rows : ndarray of shape (n,)
+        Number of every row in its source.
+    n_source : int
+        Rows of that, as far as is known.
+    times : pyarrow.ChunkedArray or None
+        Moments or numbers that order the rows.
+    notes : tuple of str
+        What there is to say about how the rows were read.
+    whole : pyarrow.Table or None
+        All rows that were read, also those without a class: they are asked for the names of levels.
+    is_part : bool
+        Whether the kinds were found on more rows than these.
+    """
+
+    table: pa.Table
+    kinds: Inferred
+    target: Target
+    settings: DatasetSettings
+    rows: Codes
+    n_source: int
+    groups: Codes | None = None
+    weights: Array | None = None
+    times: pa.ChunkedArray | None = None
+    notes: tuple[str, ...] = ()
+    whole: pa.Table | None = None
+    is_part: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        table: pa.Table,
+        target: Target,
+        settings: DatasetSettings,
+        *,
+        groups: Codes | None = None,
+        weights: Array | None = None,
+        rows: Codes | None = None,
+        n_source: int | None = None,
+        kinds: Inferred | None = None,
+    ) -> "Dataset":
+        """The rows of a table in memory.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        target : Target
+            Classes of its rows.
+        settings : DatasetSettings
+        groups, weights, rows : ndarray of shape (n,), optional
+        n_source : int, optional
+        kinds : Inferred, optional
+            How columns are read, if that was found on more rows than these.
+        """
+        table = in_roles(table, settings.all_roles)
+        found = kinds
+        if found is None:
+            if (units := find_units(table, settings.all_roles)) is not None:
+                units.refuse_or_warn("the first row of X")
+            found = settings.infer(table)
+            if target.name in table.column_names:
+                found = replace(found, left_out={str(target.name): TARGET_NAME, **found.left_out})
+        rows = np.arange(table.num_rows) if rows is None else rows
+        n_source = int(rows.max(initial=-1)) + 1 if n_source is None else n_source
+        read = cells.with_missing_values_out(table, found.columns)
+        return cls(read, found, target, settings, rows, n_source, groups, weights, is_part=kinds is not None)
+
+    @classmethod
+    def read(
+        cls,
+        source: TableSource,
+        settings: DatasetSettings,
+        most_rows: int,
+        rng: np.random.Generator,
+        like: "Dataset | None" = None,
+    ) -> "Dataset":
+        """The rows of a file that have a class; of too many rows a random sample.
+
+        Their columns are read as those of another dataset, if there is one that they are `like`: rows that validate or
+        test a fit. Then the table may lack columns, and may hold a single class.
+        """
+        needed = () if like is not None else tuple(settings.all_roles)
+        whole, rows, notes = read_rows(source, settings, most_rows, rng, needed)
+        if len(rows) and not rows[0] and (units := find_units(whole, settings.all_roles)) is not None:
+            units.refuse_or_warn(source.first_row)
+        name = str(settings.target)
+        labeled, labels = class_labels(whole[name], name)
+        table = whole
+        if len(labeled) < len(table):
+            missing = len(table) - len(labeled)
+            notes.append(f"{missing:,} of {len(table):,} rows have no class in {name!r} and are left out.")
+            table, rows = table.take(pa.array(labeled)), rows[labeled]
+        if len(table) == 0:
+            raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit.")
+        target = Target.of_labels(labels, name)
+        if like is None:
+            _check_classes(target, takes_numbers=settings.takes_numbers)
+        merged = len(table[name].unique()) - len(target.classes)
+        if merged > 0:
+            notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
+        groups, weights, times = None, None, None
+        if settings.groups is not None and settings.groups in table.column_names:
+            groups = groups_in(table, settings.groups)
+        if settings.weights is not None and like is None:
+            weights = _weights_in(table, settings.weights, rows)
+        if settings.times is not None and like is None:
+            times = _times_in(table, settings.times, settings.date_order)
+        kinds = settings.infer(table) if like is None else like.kinds
+        table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
+        return cls(
+            table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),
+            whole, is_part=like is not None,
+        )  # fmt: skip
+
+    @cached_property
+    def own_kinds(self) -> Inferred:
+        """How the columns are read, without those that hold nothing to learn from in these rows."""
+        return infer_alike(self.table, self.kinds) if self.is_part else self.kinds
+
+    @cached_property
+    def cells(self) -> Codes:
+        """Ranks of the cells of the columns of `kinds`, shape (n, c): equal for equal cells, dense in each column."""
+        return cells.cell_ranks(self.table, self.kinds.columns)[0]
+
+    def together(self) -> Codes | None:
+        """Groups of the rows: those that were given, or rows that are equal in all columns that are learnt from.
+
+        None where every row is a group.
+        """
+        if self.groups is not None:
+            return part_of(self.groups, np.arange(len(self.rows)))
+        return row_groups(self.cells, self.target.codes)
+
+    def take(self, rows: Codes) -> "Dataset":
+        """Some of the rows: of the same kinds, with their numbers in the source."""
+        groups = None if self.groups is None else self.groups[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        times = None if self.times is None else self.times.take(pa.array(rows))
+        table, target, known = self.table.take(pa.array(rows)), self.target.take(rows), self.rows[rows]
+        part = replace(
+            self, table=table, target=target, rows=known, groups=groups, weights=weights, times=times, notes=(),
+            is_part=True,
+        )  # fmt: skip
+        if "cells" in vars(self):
+            vars(part)["cells"] = ranks(self.cells[rows])
+        return part
+
+    def places(self, numbers: Codes) -> Codes:
+        """Places of rows by their numbers in the source."""
+        order = np.argsort(self.rows, kind="stable")
+        return order[np.searchsorted(self.rows[order], numbers)]
+
+    def time_order(self) -> Codes | None:
+        """Rows in the order of time, rows of one time in their own; None where nothing says it."""
+        if self.times is None:
+            return None
+        import pyarrow.compute as pc
+
+        order = pc.sort_indices(pa.table({"time": self.times}), sort_keys=[("time", "ascending")]).to_numpy()
+        return np.asarray(order, dtype=np.intp)
+
+    def split(self, valid: float, test: float, seed: int) -> tuple["Dataset", "Dataset | None", "Dataset | None"]:
+        """Training, validation and test rows, by shares; None where there are none.
+
+        In the order of time, if there is one (the last rows are the test), else by chance. Rows that belong together
+        stay together. The notes of the training rows say of how many that is not so.
+        """
+        groups, order = self.together(), self.time_order()
+        parts = split_rows(self.target.codes, valid, test, order=order, seed=seed, groups=groups)
+        train, validation, held_out = (self.take(rows) if len(rows) else None for rows in parts)
+        assert train is not None, "some rows are left to train on"
+        known = 0
+        if order is not None and groups is not None:
+            known = int(np.isin(groups[np.append(parts[1], parts[2])], groups[parts[0]]).sum())
+        if known:
+            what = "are equal to one" if self.groups is None else f"have the {self.settings.groups!r} of one"
+            said = f"{known:,} of the rows that are held out by time {what} of the training rows."
+            train = replace(train, notes=(said,))
+        return train, validation, held_out
+
+    def folds(self, n_folds: int, seed: int) -> Folds:
+        """Rows to fit and rows to judge by of each fold of ``--cv``, split as `split` does.
+
+        In an order of time the rows are cut into one block more than there are folds, and every block but the first is
+        judged by a fit of all blocks before it.
+        """
+        codes, order = numbered(self.target.codes), self.time_order()
+        if order is not None:
+            blocks = np.array_split(order, n_folds + 1)
+            folds = [(np.concatenate(blocks[:place]), blocks[place]) for place in range(1, n_folds + 1)]
+        else:
+            together = self.together()
+            groups = np.arange(len(codes)) if together is None else together
+            fold = group_folds(groups, codes, n_folds, np.random.default_rng(seed))
+            folds = [(np.flatnonzero(fold != place), np.flatnonzero(fold == place)) for place in range(n_folds)]
+        for place, (fit, judged) in enumerate(folds, 1):
+            if len(judged) == 0 or len(np.unique(codes[fit])) < 2:
+                lacks = "no row to judge by" if len(judged) == 0 else "rows of one class only to fit"
+                raise ParameterError(f"--cv {n_folds}: fold {place} has {lacks}. Give fewer folds, or more rows.")
+        return folds
+
+
+def read_rows(
+    source: TableSource, settings: DatasetSettings, most_rows: int, rng: np.random.Generator, needed: Sequence[str]
+) -> tuple[pa.Table, Codes, list[str]]:
+    """The rows of a file in the roles of their columns, or a sample of them, with their places and with notes.
+
+    A table without its target, or without a column that is needed, is refused.
+    """
+    roles = settings.all_roles
+    wanted = [*([] if settings.target is None else [settings.target]), *needed]
+    check_names(source.names, source.description, wanted, lambda name: _way_out(name, source))
+    # A number would lose part of the cells of these.
+    texts = [name for name, role in roles.items() if role in ("category", "date")]
+    table, rows = source.read(most_rows, rng, texts=texts)
+    notes = [*source.notes]
+    if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
+        of = "" if source.n_rows is None else f" of {source.n_rows:,}"
+        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    return in_roles(table, roles), rows, notes
+
+
+def check_names(
+    names: Sequence[str], description: str, needed: Sequence[str], hint: Callable[[str], str] | None = None
+) -> None:
+    """Refuse a table that lacks a column."""
+    for name in needed:
+        if name not in names:
+            way_out = did_you_mean(name, names) if hint is None else hint(name)
+            has = some_of([repr(one) for one in names])
+            raise DataError(f"There is no column {name!r} in {description}.{way_out} It has {has}.")
+
+
+def _way_out(name: str, source: TableSource) -> str:
+    """What may be meant by a column that is not there: several, one below a title, or one of a similar name."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and set(parts) <= set(source.names):
+        return " Give an option for each column, not names with commas between."
+    hint = did_you_mean(name, source.names)
+    if not hint and source.is_text and source.n_bytes is not None:
+        first = next(iter(source.batches(types=dict.fromkeys(source.names, pa.string()))), None)
+        rows = [] if first is None else first.slice(0, _TITLES).to_pylist()
+        if any(name in row.values() for row in rows):
+            return f" A row holds {name!r}: if it has the names of the columns, remove the lines above it."
+    return hint
+
+
+def _check_classes(target: Target, *, takes_numbers: bool) -> None:
+    """Refuse a target of one class, and numbers of which each would be a class."""
+    labels = target.classes.tolist()
+    if len(labels) == 1:
+        raise DataError(
+            f"The target {target.name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
+            "Give another column as --target, or a table with other rows as well."
+        )
+    if not takes_numbers:
+        refuse_quantity(str(target.name), labels, target.counts.tolist())
+
+
+def groups_in(table: pa.Table, name: str) -> Codes:
+    """Groups of rows with the same value in a column."""
+    column = table[name]
+    check_group_type(name, column.type)
+    if column.null_count:
+        raise DataError(f"The group column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
+    column = cells.one_chunk(column)
+    column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    return numbered(column.indices.to_numpy(zero_copy_only=False))
+
+
+def check_group_type(name: str, kind: pa.DataType) -> None:
+    """Refuse a group column whose cells cannot be compared."""
+    if pa.types.is_nested(kind):
+        of_type = shortened(str(kind))
+        raise DataError(f"The group column {name!r} is of type {of_type}. Give a column of names or whole numbers.")
+
+
+def _times_in(table: pa.Table, name: str, date_order: DateOrder | None) -> pa.ChunkedArray:
+    """A time column, texts of dates as moments."""
+    column = table[name]
+    if column.null_count:
+        raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
+    kind = kind_of_type(column.type)
+    if kind is None:
+        of_type = shortened(str(column.type))
+        raise DataError(f"The time column {name!r} is of type {of_type}. Give a column of dates, times or numbers.")
+    if kind != "category":
+        return column
+    from qmedoid.tables.text_kinds import moments_of_text
+
+    return moments_of_text(column, name, date_order)
+
+
+def _weights_in(table: pa.Table, name: str, rows: Codes) -> Array:
+    """Weights of rows in a column: numbers from 0 up; any other cell is refused with its row of the file."""
+    weights = cells.read(table[name], "number").values.astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        cell = table[name][int(bad[0])].as_py()
+        raise DataError(
+            f"The weight column {name!r} holds {'nothing' if cell is None else repr(cell)} in row "
+            f"{rows[bad[0]]:,} ({len(bad):,} of {len(weights):,} rows). A weight says how many rows a row stands "
+            "for: give numbers from 0 up."
+        )
+    return weights
+
+
+def split_rows(
+    classes: Codes, valid: float, test: float, *, order: Codes | None, seed: int, groups: Codes | None = None
+) -> tuple[Codes, Codes, Codes]:
+    """Rows that train, validate and test, by shares: in an order, if there is one, else by chance and class.
+
+    Of every class the same share goes to each part, rounded; a class of one row stays in training. Rows of one group
+    go to one part, except in an order, of which the last rows are the test.
+    """
+    if valid + test >= 1:
+        raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
+    if order is not None:
+        n_test, n_valid = round(test * len(classes)), round(valid * len(classes))
+        rest = len(classes) - n_test - n_valid
+        return order[:rest], order[rest : rest + n_valid], order[rest + n_valid :]
+    rng = np.random.default_rng(seed)
+    classes = numbered(classes)  # a split does not depend on the names of the classes
+    use = np.zeros(len(classes) if groups is None else groups.max() + 1, dtype=np.intp)
+    # Whole groups by chance, each as one of its rarest class; the shares are those of the rows.
+    classes = classes if groups is None else group_classes(groups, classes)
+    for code in np.unique(classes):
+        members = rng.permutation(np.flatnonzero(classes == code))
+        if groups is None:
+            n_test, n_valid = round(test * len(members)), round(valid * len(members))
+            use[members[len(members) - n_test - n_valid :]] = 1
+            use[members[len(members) - n_test :]] = 2
+        elif len(members) > 1:  # one group alone stays in training
+            # A group goes where its middle row would go.
+            sizes = np.bincount(groups)[members]
+            middles = (np.cumsum(sizes) - sizes / 2.0) / sizes.sum()
+            use[members] = (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
+    use = use if groups is None else use[groups]
+    train, validation, held_out = (np.flatnonzero(use == part) for part in range(3))
+    return train, validation, held_out
