@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
-from qmedoid.methods.variational.batches import row_weights
+from qmedoid.methods.variational.training import row_weights
 
 from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
