@@ -78,4 +78,4 @@ class Thresholds:
 def calibration(y: Codes, probabilities: Array) -> dict[str, float]:
     """Expected calibration error, and its mean over labels drawn from the probabilities themselves."""
     found = calibration_error(*confidence_outcomes(y, probabilities), rng=np.random.default_rng(0))
-    return {"ece": found.error, "chance_ece": found.by_chance}
+    return {"ece": found["error"], "chance_ece": found["by_chance"]}

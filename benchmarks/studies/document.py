@@ -16,8 +16,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.markup.html import Html
 from qmedoid.markup.page import picture_file, render
 from qmedoid.model.storage.atomic import atomic_file, cannot_write
 
@@ -376,7 +377,7 @@ def html_page(document: Document) -> str:
 def _part(part: Table | Picture) -> dict[str, Any]:
     """A part in plain values. The id is made of its name, which is unlike that of any other part of its kind."""
     if isinstance(part, Picture):
-        return {"anchor": f"picture-{part.name}", "title": part.title, "note": part.note, "picture": Html(part.svg)}
+        return {"anchor": f"picture-{part.name}", "title": part.title, "note": part.note, "picture": Markup(part.svg)}
     # Columns of errors share the place of the column before them.
     places = [place for place, column in enumerate(part.columns) if not column.is_error]
     kinds = {place: _alignment([row[place] for row in part.rows]) for place in places}

@@ -7,11 +7,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
 from benchmarks.studies.document import Picture
 from qmedoid.arrays import Array, Codes
 from qmedoid.markup.charts import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
-from qmedoid.markup.html import Html, element, join
+from qmedoid.markup.html import element
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""
@@ -46,12 +47,12 @@ class Look(NamedTuple):
     color: str
     dashes: str | None
 
-    def line(self, d: str) -> Html:
+    def line(self, d: str) -> Markup:
         """A line of this look."""
         width = 1.5 if self.role == "baseline" else 2.5
         return element("path", d=d, fill="none", stroke=self.color, stroke_width=width, stroke_dasharray=self.dashes)
 
-    def dot(self, x: float, y: float) -> Html:
+    def dot(self, x: float, y: float) -> Markup:
         """A dot of this look, and a square of ours as printed."""
         if self.role == "printed":
             return element("rect", x=short(x - 5), y=short(y - 5), width=10, height=10, fill=self.color)
@@ -70,14 +71,14 @@ def looks(methods: Iterable[tuple[str, Role]]) -> dict[str, Look]:
     return found
 
 
-def _diamond(x: float, y: float) -> Html:
+def _diamond(x: float, y: float) -> Markup:
     """What the paper states."""
     return element("path", d=f"M{short(x)} {short(y - 6)} l5 6 l-5 6 l-5 -6Z", class_="printed")
 
 
 def _grid(
-    name: str, title: str, note: str, panels: Sequence[Html], size: tuple[float, float], columns: int,
-    legend: Mapping[str, Callable[[float, float], Html]], entries: int = 3,
+    name: str, title: str, note: str, panels: Sequence[Markup], size: tuple[float, float], columns: int,
+    legend: Mapping[str, Callable[[float, float], Markup]], entries: int = 3,
 ) -> Picture:  # fmt: skip
     """Panels of one size in rows, and a legend below them, where it covers nothing."""
     (width, height), rows = size, math.ceil(len(panels) / columns)
@@ -94,7 +95,7 @@ def _grid(
     return Picture(name, title, picture(max(width * columns, _WIDTH), whole, title, *placed, class_="study"), note)
 
 
-def _sample(look: Look) -> Callable[[float, float], Html]:
+def _sample(look: Look) -> Callable[[float, float], Markup]:
     return lambda x, y: look.line(f"M{short(x - _ENTRY / 2)} {short(y)} h{short(_ENTRY)}")
 
 
@@ -160,7 +161,7 @@ def thinned(x: Array, places: int, *, log_x: bool) -> Codes:
 def _curves(
     panel: CurvePanel, look: Mapping[str, Look], columns: int, x_label: str, y_label: str, *, log_x: bool,
     diagonal: bool,
-) -> Html:  # fmt: skip
+) -> Markup:  # fmt: skip
     given = np.asarray(panel.x, dtype=np.float64)
     values = [curve.values() for curve in panel.curves]
     kept = thinned(given, _PLACES[columns], log_x=log_x)
@@ -182,7 +183,7 @@ def _curves(
                 drawn.append(element("path", d=area_path(high, low), fill=color, fill_opacity=0.12, stroke=color,
                                      stroke_width=0.5, stroke_opacity=0.5))  # fmt: skip
         drawn += [look[curve.label].line(line_path(run)) for run in _runs(x, y, given[kept], mean[kept])]
-    return join([*drawn, *(_diamond(x.place(at), y.place(value)) for at, value, _ in points)])
+    return Markup().join([*drawn, *(_diamond(x.place(at), y.place(value)) for at, value, _ in points)])
 
 
 def _scales(
@@ -234,20 +235,20 @@ def trace_grid(
     columns = len(panels) if len(panels) <= 3 else 2
     look = looks([("", role)])[""]
 
-    def thin(d: str) -> Html:
+    def thin(d: str) -> Markup:
         return element("path", d=d, fill="none", stroke=look.color, stroke_width=0.8, stroke_opacity=0.5)
 
-    def drawn(subtitle: str, traces: Sequence[Trace], y_label: str) -> Html:
+    def drawn(subtitle: str, traces: Sequence[Trace], y_label: str) -> Markup:
         found = [*traces, median_trace(traces)]
         xs = [float(value) for at, _ in traces for value in at]
         x, y = _scales(xs, [value for _, best in found for value in best], _SIZES[columns])
         lines = [thin(_steps(trace, x, y)) for trace in traces]
         parts = [text(2, 14, subtitle, class_="strong"), axes(x, y, "evaluations", y_label), *lines]
-        return join([*parts, look.line(_steps(found[-1], x, y, max(xs)))])
+        return Markup().join([*parts, look.line(_steps(found[-1], x, y, max(xs)))])
 
     label = "best macro-F1 so far"
     made = [drawn(*panel, "" if number % columns else label) for number, panel in enumerate(panels.items())]
-    legend: dict[str, Callable[[float, float], Html]] = {
+    legend: dict[str, Callable[[float, float], Markup]] = {
         "a split": lambda x, y: thin(f"M{short(x - _ENTRY / 2)} {short(y)} h{short(_ENTRY)}"),
         "median of the splits": _sample(look),
     }
@@ -290,11 +291,11 @@ def dots_against_paper(
     height = 24.0 * max(map(len, panels.values())) + _TOP + _BOTTOM
     size = names + {1: 520.0, 2: 260.0, 3: 180.0}[columns], height
 
-    def bar(x: float, to: float, y: float, color: str) -> Html:
+    def bar(x: float, to: float, y: float, color: str) -> Markup:
         return element("line", x1=short(x), x2=short(to), y1=short(y), y2=short(y), stroke=color, stroke_width=2.6,
                        stroke_opacity=0.5)  # fmt: skip
 
-    def drawn(subtitle: str, dots: Sequence[Dot]) -> Html:
+    def drawn(subtitle: str, dots: Sequence[Dot]) -> Markup:
         x = spanning([value for dot in dots for value in dot.values], names, size[0] - _RIGHT)
         bottom = 24.0 * len(dots) + 26
         found = [
@@ -312,7 +313,7 @@ def dots_against_paper(
             for value, mark in ((dot.mean, own.dot), (dot.paper, _diamond)):
                 if value is not None and math.isfinite(value):
                     found.append(mark(x.place(value), y))
-        return join(found)
+        return Markup().join(found)
 
     legend = {title: look[role].dot for role, title in roles.items() if any(dot.role == role for dot in every)}
     legend |= {"the paper": _diamond} if any(dot.paper is not None for dot in every) else {}
@@ -332,7 +333,7 @@ def confusion_grid(
     names = 8.0 * max(len(one) for _, _, classes in panels for one in classes) + 16
     cell, most = max(62.0, names), max(len(classes) for _, _, classes in panels)
 
-    def drawn(label: str, counts: npt.ArrayLike, classes: Sequence[str]) -> Html:
+    def drawn(label: str, counts: npt.ArrayLike, classes: Sequence[str]) -> Markup:
         matrix = np.asarray(counts, dtype=np.float64)
         shares, texts, end = row_shares(matrix), count_texts(matrix), _TOP + 40 * len(matrix)
         found = [text(2, 14, label, class_="strong"), text(2, 32, "true class", class_="what")]
@@ -354,7 +355,7 @@ def confusion_grid(
                 )
             )
             found.append(text(x + cell / 2 - 1, y + 24, texts[row][column], "middle"))
-        return join(found)
+        return Markup().join(found)
 
     width = max(names + cell * most, 8.5 * max(len(label) for label, _, _ in panels)) + 24
     size = width, _TOP + 40 * most + 54

@@ -20,7 +20,7 @@ def page():
 
 def test_policy_has_the_hashes_of_the_only_script_and_style(page):
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
-    policy = policy.replace("&#x27;", "'")
+    policy = policy.replace("&#39;", "'")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     assert len(scripts) == len(styles) == 1

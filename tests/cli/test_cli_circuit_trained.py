@@ -13,7 +13,7 @@ from tests.quantum.measurement.trained_models import alone, hybrid
 
 import qmedoid
 
-QUICK = ("--shots", 20, "--n-qubits", 4, "--circuits-per-job", 5)
+FEW = ("--shots", 20, "--n-qubits", 4, "--circuits-per-job", 5)
 
 
 @pytest.fixture(scope="module", params=["hybrid", "circuit alone"])
@@ -33,16 +33,16 @@ def text(outcome):
 def test_plan_and_run_say_what_the_trained_circuit_takes_and_showed(cli, case, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")  # no cell of a table is broken into lines
     model, table, kind = case
-    planned = cli.ok("circuit", "plan", model, table, *QUICK, "--json").json
+    planned = cli.ok("circuit", "plan", model, table, *FEW, "--json").json
     own = planned["plan"]["trained_circuit"]
     assert own["records"] > 0
     assert planned["plan"]["jobs"] >= own["jobs"] > 0
     assert planned["notes"] == []
-    shown = text(cli.ok("circuit", "plan", model, table, *QUICK))
+    shown = text(cli.ok("circuit", "plan", model, table, *FEW))
     assert "The trained circuit: ┏" in shown
     assert ("then the trained circuit" if kind == "hybrid" else "the trained circuit alone") in shown
     assert ("rms error of s" in shown) == (kind == "hybrid")
-    call = ("circuit", "run", model, table, "-o", tmp_path / "run", *QUICK)
+    call = ("circuit", "run", model, table, "-o", tmp_path / "run", *FEW)
     found = cli.ok(*call, "--json").json
     assert found["plan"] == planned["plan"]
     plan = qmedoid.load(model).measurement_plan(pa.csv.read_csv(table), shots=20, n_qubits=4, circuits_per_job=5)
@@ -56,7 +56,7 @@ def test_plan_and_run_say_what_the_trained_circuit_takes_and_showed(cli, case, t
 
 def test_the_circuit_stays_simulated_where_that_is_asked_for(cli, case):
     model, table, kind = case
-    outcome = cli("circuit", "plan", model, table, *QUICK, "--refine", "simulated", "--json")
+    outcome = cli("circuit", "plan", model, table, *FEW, "--refine", "simulated", "--json")
     if kind == "hybrid":
         assert outcome.json["plan"]["trained_circuit"] is None
         assert "simulated exactly" in outcome.json["notes"][0]

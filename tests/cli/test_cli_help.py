@@ -38,11 +38,10 @@ def test_short_helps_fit_on_their_lines(cli, monkeypatch):
     for group in ((), ("circuit",), ("data",)):
         text = cli.ok(*group, "--help").out
         assert "..." not in text
-        for name in [
-            name for title in sections(text) if title in {*COMMANDS, "Commands"} for name in sections(text)[title]
-        ]:
-            (line,) = re.findall(rf"^  {name} +(.*)$", text, flags=re.MULTILINE)
-            assert re.fullmatch(r"[A-Z].*\.", line), f"{name}: {line}"
+        for title in {*COMMANDS, "Commands"} & {*sections(text)}:
+            for name in sections(text)[title]:
+                (line,) = re.findall(rf"^  {name} +(.*)$", text, flags=re.MULTILINE)
+                assert re.fullmatch(r"[A-Z].*\.", line), f"{name}: {line}"
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -99,11 +98,8 @@ def test_examples_are_calls_of_the_command(name):
 
 
 def test_exit_codes_are_told_in_the_help(cli):
-    from qmedoid.cli import output as known
-
     text = cli.ok("--help").out
-    codes = (known.OK, known.FAILED, known.USAGE, known.DATA, known.MODEL, known.DIFFERENT, known.INTERRUPTED)
-    assert sections(text)["Exit codes"] == [str(code) for code in codes]
+    assert sections(text)["Exit codes"] == ["0", "1", "2", "3", "4", "5", "130"]
     assert "the machine failed," not in text.replace("program or the machine failed,", "")
 
 
@@ -160,12 +156,12 @@ def test_wrong_options_are_answered_with_what_to_write(cli, arguments, answer):
 
 
 def test_answers_name_commands_and_options_that_exist():
-    from qmedoid.cli import app as _help
+    from qmedoid.cli import app as helped
 
-    for use in _help._COMMANDS.values():
+    for use in helped._COMMANDS.values():
         for call in re.findall(r"qmedoid ([a-z]+)", use):
             assert call in PROGRAM.commands
-    assert not set(_help._COMMANDS) & set(PROGRAM.commands)
+    assert not set(helped._COMMANDS) & set(PROGRAM.commands)
     names = {spelt for name in ALL for one in load_command(name).params for spelt in one.opts}
-    for ours in _help._OPTIONS.values():
+    for ours in helped._OPTIONS.values():
         assert set(ours) <= names

@@ -82,12 +82,17 @@ def test_a_table_that_fits_in_memory_is_fitted_as_it_was(cli, folder, tmp_path):
         (("--test", "other.csv"), "qmedoid evaluate MODEL other.csv"),
         (("--target", "clas"), "Did you mean 'class'?"),
         (("--time-column", "when"), "There is no column 'when'"),
+        (("--dask", "here"), "or the address of a scheduler"),
+        (("--dask", "tcp://127.0.0.1:9"), "No Dask scheduler answers"),
     ],
 )
 @pytest.mark.usefixtures("few_rows")
-def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, options, words):
+def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, monkeypatch, options, words):
+    if "--dask" in options:
+        pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
+        monkeypatch.setattr("qmedoid.large.workers._ANSWER", 0.5)
     outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "model", *options)
-    assert outcome.code in (2, 3)
+    assert outcome.code in (1, 2, 3)
     assert words in outcome.err
     assert not (tmp_path / "model").exists()
 
@@ -123,15 +128,6 @@ def test_dask_workers_give_the_same_model(cli, folder, tmp_path):
     assert (tmp_path / "here").read_bytes() == (tmp_path / "there").read_bytes()
 
 
-@pytest.mark.usefixtures("few_rows")
-def test_a_scheduler_that_is_not_there_is_named(cli, folder, tmp_path):
-    pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
-    for where, words in (("here", "or the address of a scheduler"), ("tcp://127.0.0.1:9", "No Dask scheduler answers")):
-        outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "model", "--memory", "640MB", "--dask", where)
-        assert outcome.code != 0
-        assert words in outcome.err
-
-
 def start(folder, model, *options):
     """Begin a fit in a process of its own."""
     arguments = ("fit", folder, *OPTIONS, "-o", model, "--json", *options)
@@ -144,13 +140,11 @@ def test_a_killed_fit_goes_on_and_gives_the_same_model(folder, tmp_path):
     took = time.perf_counter() - began
     assert (tmp_path / "plain").exists(), (tmp_path / "plain.json").read_text()
     chance, model = random.Random(0), tmp_path / "resumed"
-    for _ in range(3):
+    for _ in range(2):
         child = start(folder, model, "--resume")
         child.join(chance.uniform(0.5, 0.9) * took)
         child.kill()
         child.join()
-        if model.exists():
-            break
     start(folder, model, "--resume").join()
     printed = json.loads((tmp_path / "resumed.json").read_text())
     assert sum(one["read"] for one in printed["passes"]["passes"]) <= 40

@@ -1,6 +1,5 @@
 """`qmedoid fit` in passes of odd tables and options: what a fit in memory reads, says or refuses, it does as well."""
 
-import json
 import os
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qmedoid import load
-from qmedoid.cli import _in_passes
+from qmedoid.cli import in_passes
 from qmedoid.large import split
 from qmedoid.large.runner import SummaryFolder
 
@@ -20,7 +19,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
     monkeypatch.setattr(split, "ROW_BYTES", 80_000)
-    monkeypatch.setattr(_in_passes, "_SMALL", 0)
+    monkeypatch.setattr(in_passes, "SMALL_TEXT", 0)
 
 
 def made(**more):
@@ -154,17 +153,16 @@ def test_a_resumed_fit_takes_nothing_of_another(cli, tmp_path, monkeypatch):
 
 
 def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatch):
-    folder = written(made(), tmp_path / "t")
-    counted = _in_passes._check_first_rows
+    folder, put = written(made(), tmp_path / "t"), SummaryFolder.put
 
     def change(*given):
-        counted(*given)
+        put(*given)
         os.utime(folder / "1.parquet", (0, 0))
 
-    monkeypatch.setattr(_in_passes, "_check_first_rows", change)
-    outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "m")
+    monkeypatch.setattr(SummaryFolder, "put", change)
+    outcome = cli("fit", folder, *OPTIONS, "--resume", "-o", tmp_path / "m")
     assert outcome.code == 3
-    assert "1.parquet was changed while the table was fitted" in json.loads(outcome.out)["error"]
+    assert "1.parquet was changed while the table was fitted" in outcome.json["error"]
 
 
 def test_summaries_of_a_folder_that_another_fit_has_removed(tmp_path):

@@ -1,12 +1,13 @@
-"""What commands say about classes: which one is meant, what is odd about them, and what is not known."""
+"""What commands say about classes and rows: which are meant, what is odd or new about them, what is not known."""
 
 import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_tables import replaced, small_table, write
+from small_tables import cells, replaced, small_table, write
 
+import qmedoid
 from qmedoid.model.storage.model_file import load_file
 
 TINY = ("--refine", "never", "--medoids", "6", "--neighbors", "0")
@@ -146,3 +147,148 @@ def test_counts_and_classes_that_are_numbers_are_kept_apart(cli, tmp_path):
     outcome = cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "s.csv")
     assert re.search(r"90 rows scored: \d+ of class 20, \d+ of class 175\.", outcome.err)
     assert re.search(r"classes: 175: 45 rows \(50\.0%\), 20: 45 rows", cli.ok("check", file, "--target", "y").out)
+
+
+def fitted(cli, file, model, *options):
+    return cli.ok("fit", file, "--target", "y", "-o", model, "--refine", "never", "--json", *options).json
+
+
+def scored(cli, model, file, out, *options):
+    cli.ok("evaluate", model, file, *options)
+    return cli.ok("score", model, file, "-o", out, "--json", *options).json["difference"]
+
+
+@pytest.mark.parametrize("rows", [[0], [3, 50, 88], range(5)])
+def test_few_cells_that_are_no_numbers(cli, tmp_path, rows):
+    table = small_table()
+    cells = ["junk" if row in rows else repr(cell) for row, cell in enumerate(table["x1"].to_pylist())]
+    file = write(replaced(table, "x1", pa.array(cells)), tmp_path / "t.csv")
+    fitted(cli, file, tmp_path / "m")
+    difference = scored(cli, tmp_path / "m", file, tmp_path / "o.csv")
+    assert difference["cells"]["x1"]["wrong"] == len(rows)
+    assert not difference["breaks"]
+    words = write(replaced(table, "x1", pa.array(["junk"] * 90)), tmp_path / "words.csv")
+    assert cli("score", tmp_path / "m", words, "-o", tmp_path / "o.csv").code == 3
+
+
+@pytest.mark.parametrize("row", range(0, 90, 15))
+def test_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
+    table = small_table()
+    colors = table["color"].to_pylist()
+    colors[row] = "violet"
+    labels = table["y"].to_pylist()
+    labels[(row + 1) % 90] = None
+    colors[(row + 1) % 90] = "of a row without a class"
+    table = replaced(replaced(table, "color", pa.array(colors)), "y", pa.array(labels))
+    file = write(table, tmp_path / "t.csv")
+    fitted(cli, file, tmp_path / "m", "--valid", "0.2")
+    assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["breaks"]
+    other = write(replaced(table, "color", pa.array(["pink"] * 90)), tmp_path / "other.csv")
+    assert cli("score", tmp_path / "m", other, "-o", tmp_path / "o.csv").code == 3
+
+
+def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
+    """The model is that of the training rows, number for number."""
+    table = small_table()
+    colors, names = table["color"].to_pylist(), ("plain", "named")
+    held_out = write(table.slice(60), tmp_path / "held_out.csv")
+    fitted(cli, write(table.slice(0, 60), tmp_path / "plain.csv"), tmp_path / "plain", "--test", held_out)
+    order = pa.array(range(90))
+    colors[89] = "violet"
+    timed = replaced(table, "color", pa.array(colors)).append_column("t", order)
+    fitted(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
+    plain, named = (qmedoid.load(tmp_path / name).model for name in names)
+    assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
+    assert [len(encoding.outputs) for encoding in named.encodings] == [
+        len(encoding.outputs) for encoding in plain.encodings
+    ]
+    np.testing.assert_array_equal(named.method.medoids, plain.method.medoids)
+    X = table.slice(0, 60)
+    np.testing.assert_array_equal(
+        qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)
+    )
+
+
+@pytest.fixture(scope="module")
+def novel(cli, tmp_path_factory):
+    """A model, a table like the one it was fitted on, and the same with x1 far out."""
+    folder = tmp_path_factory.mktemp("novelty")
+    known, new = small_table(n=400), small_table(n=100, seed=1)
+    odd = replaced(new, "x1", [pa.array(np.array(new["x1"].to_pylist()) + 200)])
+    cli.ok("fit", write(known, folder / "known.csv"), "--target", "y", "-o", folder / "model")
+    return folder / "model", write(new, folder / "new.csv"), write(odd, folder / "odd.csv")
+
+
+def test_note_names_the_column_and_json_has_it(cli, novel, tmp_path):
+    model, *files = novel
+    for command, *more in (("score", "-o", tmp_path / "out.csv"), ("evaluate",)):
+        usual, unlike = (cli.ok(command, model, file, *more, "--json") for file in files)
+        assert "unlike" not in usual.err
+        assert "Records are unlike those the model was fitted on:" in unlike.err
+        assert "'x1' is " in unlike.err
+        usual, unlike = (one.json["novelty"] for one in (usual, unlike))
+        assert (usual["status"], usual["compared_rows"], usual["outside_rows"]) == ("none", 100, 0)
+        assert (unlike["status"], unlike["outside_rows"]) == ("unlike", 100)
+        assert unlike["outside"][0]["column"] == "x1"
+
+
+def test_column_on_request(cli, novel, tmp_path):
+    model, _, odd = novel
+    cli.ok("score", model, odd, "-o", tmp_path / "plain.csv")
+    cli.ok("score", model, odd, "-o", tmp_path / "with.csv", "--add", "novelty")
+    plain, more = cells(tmp_path / "plain.csv"), cells(tmp_path / "with.csv")
+    assert [*plain, "novelty"] == list(more)
+    assert all(float(cell) > 1 for cell in more.pop("novelty"))
+    assert more == plain
+
+
+def test_few_rows_are_said_to_be_too_few(cli, novel, tmp_path):
+    model, new, _ = novel
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(new.read_text().splitlines()[:6]))
+    outcome = cli.ok("score", model, few, "-o", tmp_path / "out.csv")
+    assert "too few rows to compare with those the model was fitted on" in outcome.err
+    assert cli.ok("score", model, few, "-o", tmp_path / "out.csv", "--json").json["novelty"]["status"] == "too few"
+
+
+def test_fit_says_of_a_test_table_what_evaluate_says(cli, novel, tmp_path):
+    """The row that is named is one of the file, where rows without a class are left out too."""
+    model, new, odd = novel
+    known, out = model.parent / "known.csv", tmp_path / "model"
+    header, *lines = odd.read_text().splitlines()
+    unlabeled = [line.rpartition(",")[0] + "," for line in lines[:7]]
+    holes = tmp_path / "holes.csv"
+    holes.write_text("\n".join([header, *unlabeled, *new.read_text().splitlines()[1:], lines[40]]) + "\n")
+    for file, is_unlike in ((new, False), (odd, True), (holes, True)):
+        fitted = cli.ok("fit", known, "--target", "y", "-o", out, "--test", file)
+        as_json = cli.ok("fit", known, "--target", "y", "-o", out, "--test", file, "--json")
+        assert ("Records are unlike" in fitted.err) == ("Records are unlike" in as_json.err) == is_unlike
+        if file is holes:
+            assert "'x1' is " in fitted.err
+            assert "in row 107:" in fitted.err
+            continue
+        evaluated = cli.ok("evaluate", out, file)
+        assert _novelty_note(fitted.err) == _novelty_note(evaluated.err)
+        assert as_json.json["novelty"] == cli.ok("evaluate", out, file, "--json").json["novelty"]
+
+
+def test_fit_compares_later_rows_and_none_drawn_by_chance(cli, tmp_path):
+    table = small_table(n=200)
+    moved = np.array(table["x1"].to_pylist()) + np.where(np.arange(200) < 150, 0, 200)
+    table = replaced(table, "x1", [pa.array(moved)]).append_column("when", pa.array(np.arange(200)))
+    file = write(table, tmp_path / "table.csv")
+    common = ("fit", file, "--target", "y", "-o", tmp_path / "model", "--json", "--test", "0.25")
+    later = cli.ok(*common, "--time-column", "when")
+    assert "'x1' is " in later.err
+    assert 150 <= later.json["novelty"]["outside"][0]["row"] < 200
+    drawn = cli.ok(*common, "--ignore", "when")
+    assert drawn.json["novelty"] is None
+    assert "unlike" not in drawn.err
+
+
+def _novelty_note(text):
+    """The lines of the note."""
+    lines = text.splitlines()
+    start = next((place for place, line in enumerate(lines) if "Records are unlike" in line), len(lines))
+    stop = next((place for place in range(start + 1, len(lines)) if not lines[place].startswith("~ ")), len(lines))
+    return lines[start:stop]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.metrics.thresholds import counts_at, threshold_at_cost, threshold_at_precision, threshold_at_recall
 from qmedoid.model.cut import chosen_cut
+from qmedoid.model.operating_point import ASKED as WITH_A_NUMBER
 from qmedoid.model.operating_point import RULES, Counts
 
 PRIORS = [0.9, 0.1]
@@ -38,7 +38,7 @@ def judged(classifier, X, y):
 def test_every_rule_is_asked_for_somehow():
     assert set(ASKED) == set(RULES)
     points = [asked["operating_point"] for asked in ASKED.values() if asked]
-    assert {name for point in points if isinstance(point, dict) for name in point} == set(RULE_CONSTRAINTS)
+    assert {name for point in points if isinstance(point, dict) for name in point} == {*WITH_A_NUMBER} - {"probability"}
 
 
 @EVERY
@@ -144,7 +144,7 @@ def test_at_most_one_rule_and_two_classes():
     for wrong in ({"alert_rate": 0.5, "min_recall": 0.5}, {}, {"accuracy": 0.5}, ["f1"]):
         with pytest.raises(ParameterError, match="or a dict with one of 'alert_rate'"):
             GaussianClasses(operating_point=wrong).fit(*two)
-    for point in (0.5, "f1", *({name: 0.5} for name in RULE_CONSTRAINTS)):
+    for point in (0.5, "f1", *({name: 0.5} for name in WITH_A_NUMBER[1:])):
         with pytest.raises(ParameterError, match=r"'operating_point' of 3 classes is None, 'macro_f1'"):
             GaussianClasses(operating_point=point).fit(*three)
     assert GaussianClasses().fit(*three).expected_ is None

@@ -25,7 +25,7 @@ from sklearn.preprocessing import MinMaxScaler
 from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_order import ranks, row_order
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.variational import model as variational_model
 from qmedoid.methods.variational import selection as variational_selection
 from qmedoid.methods.variational.readout import DirectReadout, ParityReadout

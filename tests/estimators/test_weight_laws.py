@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
-from qmedoid.methods.variational.training import row_weights
 
 from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
+from qmedoid.methods.variational.training import row_weights
 from qmedoid.model.decision import Decision
 
 

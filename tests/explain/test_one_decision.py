@@ -199,15 +199,6 @@ def test_explanation_is_a_mapping_of_everything():
     assert repr(why) == "\n".join(why.sentences)
 
 
-def test_plot_draws_the_same_bars():
-    pytest.importorskip("matplotlib")
-    why = explained("evidence")
-    axes = why.plot()
-    assert [text.get_text() for text in axes.get_yticklabels()] == [step["label"] for step in steps(why.to_dict())] + [
-        "margin"
-    ]
-
-
 @pytest.mark.parametrize("digits", [0, 2, 3])
 def test_rounded_values_add_up(digits):
     rng = np.random.default_rng(0)

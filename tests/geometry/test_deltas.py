@@ -13,11 +13,9 @@ from qmedoid.geometry.channels import (
     delta_features,
     delta_names,
     fusion_scores,
-    margins,
     nearest_two,
     normalize_channel,
 )
-from qmedoid.geometry.overlap import compact_swap_test
 
 
 @st.composite
@@ -47,16 +45,6 @@ def test_negative_means_nearer_class_1():
     np.testing.assert_allclose(deltas, [[-0.6] * 3, [0.6] * 3])
 
 
-@given(records(n_classes=2))
-@settings(max_examples=30, deadline=None)
-def test_swapping_the_classes_turns_the_signs(record):
-    channels, scores = record
-    swapped = Channels(channels.distance[:, ::-1], channels.angle[:, ::-1])
-    there = delta_features(channels, scores, fused=True)
-    back = delta_features(swapped, scores[:, ::-1], fused=True)
-    np.testing.assert_allclose(back, -there, atol=1e-15)
-
-
 @given(records(), st.sampled_from(["pairs", "nearest"]), st.booleans(), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_deltas_lie_between_minus_one_and_one_and_have_a_name_each(record, kind, angular, fused):
@@ -68,37 +56,6 @@ def test_deltas_lie_between_minus_one_and_one_and_have_a_name_each(record, kind,
     assert deltas.shape == (len(scores), n_pairs * (1 + angular + fused))
     names = delta_names([str(i) for i in range(c)], kind=kind, angular=angular, fused=fused)
     assert len(set(names)) == deltas.shape[1]
-
-
-@given(records(n_classes=2))
-@settings(max_examples=30, deadline=None)
-def test_of_two_classes_both_kinds_are_the_same(record):
-    np.testing.assert_array_equal(delta_features(*record, kind="pairs"), delta_features(*record, kind="nearest"))
-
-
-@given(records(n_classes=2))
-@settings(max_examples=30, deadline=None)
-def test_delta_of_the_score_is_the_margin_turned_round(record):
-    channels, scores = record
-    np.testing.assert_array_equal(delta_features(channels, scores, fused=True)[:, 2], -margins(scores))
-
-
-@given(records(n_classes=2))
-@settings(max_examples=30, deadline=None)
-def test_score_s_delta_is_the_same_mix_of_the_others(record):
-    channels, scores = record
-    distance, angle, fused = delta_features(channels, scores, fused=True).T
-    np.testing.assert_allclose(fused, 0.7 * distance + 0.3 * angle, atol=1e-15)
-
-
-def test_distance_delta_is_a_sum_over_anchors():
-    """Fact 20, for records and medoids given as features."""
-    rng = np.random.default_rng(1)
-    v, medoids = rng.normal(size=(30, 5)), rng.normal(size=(2, 5))
-    measured = compact_swap_test(v, medoids)
-    channels = Channels(measured.distance, measured.angle)
-    parts = ((v - medoids[1]) ** 2 - (v - medoids[0]) ** 2) / channels.distance.sum(axis=1, keepdims=True) ** 2
-    np.testing.assert_allclose(delta_features(channels, scores_of(channels))[:, 0], parts.sum(axis=1), atol=1e-9)
 
 
 # --- more classes -----------------------------------------------------------------------------------------------
@@ -113,15 +70,6 @@ def test_all_pairs_with_the_later_class_first():
     for p, (b, a) in enumerate(class_pairs(4)):
         for q, share in enumerate(shares):
             np.testing.assert_array_equal(deltas[:, 3 * p + q], share[:, b] - share[:, a])
-
-
-def test_pairs_say_where_every_class_lies():
-    """With the deltas of all pairs the shares themselves are known, as these sum to one."""
-    channels, scores = some_records()
-    to_first = delta_features(channels, scores, angular=False)[:, :3]
-    shares = np.column_stack([np.zeros(len(scores)), to_first])
-    shares += (1 - shares.sum(axis=1, keepdims=True)) / 4
-    np.testing.assert_allclose(shares, normalize_channel(channels.distance), atol=1e-10)
 
 
 def test_nearest_compares_the_runner_up_with_the_best():
@@ -142,13 +90,6 @@ def test_equal_scores_go_to_the_first_classes():
     assert second.tolist() == [1, 2, 2]
 
 
-def test_nearest_two_leaves_its_input_alone():
-    scores = some_records()[1]
-    before = scores.copy()
-    nearest_two(scores)
-    np.testing.assert_array_equal(scores, before)
-
-
 @given(st.integers(3, 5).flatmap(records), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_best_against_runner_up_forgets_which_classes_they_are(record, random):
@@ -164,17 +105,6 @@ def test_best_against_runner_up_forgets_which_classes_they_are(record, random):
     np.testing.assert_allclose(there[clear], here[clear], atol=1e-12)
 
 
-def test_two_records_of_other_classes_with_the_same_nearest_deltas():
-    distance = np.array([[1.0, 2.0, 5.0], [5.0, 1.0, 2.0]])
-    channels = Channels(distance, distance / 3)
-    scores = scores_of(channels)
-    assert scores.argmin(axis=1).tolist() == [0, 1]
-    first, second = delta_features(channels, scores, kind="nearest", fused=True)
-    np.testing.assert_allclose(first, second, rtol=1e-12)
-    first, second = delta_features(channels, scores, kind="pairs", fused=True)
-    assert np.abs(first - second).max() > 0.1
-
-
 # --- the rest ---------------------------------------------------------------------------------------------------
 
 
@@ -187,11 +117,6 @@ def test_record_s_deltas_do_not_depend_on_others_or_on_the_unit(record):
     np.testing.assert_array_equal(alone, whole[:1])
     scaled = delta_features(Channels(1000 * channels.distance, channels.angle), scores)
     np.testing.assert_allclose(scaled, whole, atol=1e-9)
-
-
-def test_record_that_is_all_medoids_at_once_is_nearer_to_none():
-    channels = Channels(np.zeros((1, 3)), np.zeros((1, 3)))
-    np.testing.assert_array_equal(delta_features(channels, scores_of(channels), fused=True), np.zeros((1, 9)))
 
 
 def test_names_say_quantity_and_classes():

@@ -48,17 +48,6 @@ def test_normalized_channel_is_shares_of_almost_one(channel):
     np.testing.assert_array_equal(shares[total == 0], 0)
 
 
-def test_epsilon_is_the_printed_one_and_sits_in_the_denominator():
-    assert EPSILON == 1e-12
-    np.testing.assert_allclose(normalize_channel(np.array([[1e-12, 2e-12]])), [[0.25, 0.5]], rtol=1e-14)
-
-
-def test_shares_of_a_record_do_not_depend_on_its_unit_or_on_other_records():
-    channel = random_channels().distance
-    np.testing.assert_allclose(normalize_channel(channel * 1000), normalize_channel(channel), rtol=1e-10)
-    np.testing.assert_array_equal(normalize_channel(channel[7:8]), normalize_channel(channel)[7:8])
-
-
 @pytest.mark.parametrize("medoid_classes", [[0, 1, 2], [0, 0, 1, 1, 1, 2], [2, 1, 0, 1, 2, 0], [1, 1, 0]])
 def test_channels_of_a_class_are_those_of_its_nearest_medoid(medoid_classes):
     """Fact 13: and the angle is the nearest medoid's too, not the smallest angle."""
@@ -98,14 +87,6 @@ def test_score_is_the_formula(channels, alpha):
     np.testing.assert_allclose(fusion_scores(channels, alpha, use_angular=True), expected, rtol=1e-12)
 
 
-def test_ends_of_alpha_are_the_channels_alone():
-    channels = random_channels()
-    np.testing.assert_array_equal(
-        fusion_scores(channels, 1.0, use_angular=True), normalize_channel(channels.distance)
-    )  # fmt: skip
-    np.testing.assert_array_equal(fusion_scores(channels, 0.0, use_angular=True), normalize_channel(channels.angle))
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_without_the_angle_the_distance_decides_alone(alpha):
     """Fact 11."""
@@ -132,21 +113,6 @@ def test_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
         before = after
 
 
-def test_huge_multiplier_empties_a_class_and_a_tiny_one_fills_it():
-    channels = random_channels()
-    for factor, share in ((1e6, 0.0), (1e-6, 1.0)):
-        scores = fusion_scores(channels, 0.5, use_angular=True, multipliers=np.array([1.0, factor, 1.0]))
-        assert (predict_codes(scores) == 1).mean() == share
-
-
-def test_multipliers_of_one_are_no_multipliers():
-    channels = random_channels()
-    np.testing.assert_array_equal(
-        fusion_scores(channels, 0.4, use_angular=True, multipliers=np.ones(3)),
-        fusion_scores(channels, 0.4, use_angular=True),
-    )
-
-
 # --- class weights ----------------------------------------------------------------------------------------------
 
 
@@ -162,14 +128,6 @@ def test_prior_weights_shrink_the_scores_of_rare_classes(exponent):
     w = prior_multipliers(np.array([0.9, 0.09, 0.01]), exponent)
     np.testing.assert_allclose(w, [1, 0.1**exponent, (1 / 90) ** exponent])
     np.testing.assert_array_equal(prior_multipliers(np.array([0.9, 0.1]), 0.0), [1, 1])
-
-
-def test_equal_priors_decide_nothing():
-    priors, channels = np.full(3, 1 / 3), random_channels()
-    plain = predict_codes(fusion_scores(channels, 0.5, use_angular=True))
-    for multipliers in (printed_multipliers(priors), prior_multipliers(priors, 1.0)):
-        weighted = fusion_scores(channels, 0.5, use_angular=True, multipliers=multipliers)
-        np.testing.assert_array_equal(predict_codes(weighted), plain)
 
 
 # --- decisions --------------------------------------------------------------------------------------------------
@@ -194,10 +152,7 @@ def test_of_equal_scores_the_first_class_wins():
     np.testing.assert_array_equal(predict_codes(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])
 
 
-@given(
-    arrays(float, (3, 4), elements=st.floats(-5, 5)),
-    arrays(float, (2, 4), elements=st.floats(-5, 5)),
-)
+@given(arrays(float, (3, 4), elements=st.floats(-5, 5)), arrays(float, (2, 4), elements=st.floats(-5, 5)))
 @settings(max_examples=30, deadline=None)
 def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     """Fact 20."""

@@ -47,17 +47,6 @@ def test_neighbors_are_the_nearest_of_the_cells_with_the_nearest_centers(d):
         np.testing.assert_allclose(squared[i], distances[order], rtol=1e-12, atol=1e-28)
 
 
-@BOTH
-def test_all_prototypes_are_found_where_all_cells_are_visited():
-    prototypes, rows = np.round(4 * points(400, 3, 2)), np.round(4 * points(50, 3, 3))
-    centers = np.arange(0, 400, 40)
-    members = cells_of(prototypes, centers)
-    kept, members = np.unique(members, return_inverse=True)
-    found = CellSearch(prototypes, centers[kept], members).nearest_squared(rows, k=16)
-    for one, other in zip(found, nearest_squared(rows, prototypes, k=16), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_compiled_and_numpy_agree_on_ties(monkeypatch):
     prototypes, rows = np.round(2 * points(2000, 4, 4)), np.round(2 * points(80, 4, 5))
     search = search_over(prototypes)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
-from qmedoid.kernels import _backend, cross_entropy
-from qmedoid.kernels.cross_entropy import numpy_cross_entropy
+from qmedoid.kernels import cross_entropy
+from qmedoid.kernels.backend import compiled
+from qmedoid.kernels.cross_entropy import log_softmax, numpy_cross_entropy
 
-kernel = _backend.compiled("cross_entropy")
+kernel = compiled("cross_entropy")
 needs_kernel = pytest.mark.skipif(kernel is None, reason="the compiled kernels were not built")
 
 
@@ -117,3 +119,21 @@ def test_arrays_that_do_not_go_together_are_refused(which):
     for function in (cross_entropy.cross_entropy, cross_entropy.cross_entropy_value):
         with pytest.raises(DataError, match="a code and a weight for every row"):
             function(*case)
+
+
+SCORES = arrays(float, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=st.floats(-30, 30))
+
+
+@given(SCORES, st.floats(-1000, 1000))
+@settings(max_examples=30, deadline=None)
+def test_probabilities_add_up_to_one_whatever_is_added_to_the_scores_of_a_row(scores, shift):
+    p = np.exp(log_softmax(scores))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(np.exp(log_softmax(scores + shift)), p, rtol=0, atol=1e-12)
+
+
+def test_scores_out_of_range_stay_finite_and_the_input_as_it_was():
+    scores = np.array([[1e300, -1e300], [800.0, -800.0]])
+    given_scores = scores.copy()
+    np.testing.assert_array_equal(np.exp(log_softmax(scores)), [[1.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(scores, given_scores)

@@ -1,8 +1,5 @@
 """The scoring kernel against what the model defines, row by row."""
 
-import subprocess
-import sys
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.channels import class_channels, fusion_scores
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels import _backend, scoring
+from qmedoid.kernels import scoring
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.part import NearestPart
 
-kernel = _backend.compiled("scoring")
+kernel = compiled("scoring")
 TILE = 64 if kernel is None else kernel.TILE
 
 
@@ -118,25 +116,6 @@ def test_every_kind_at_the_edges_of_a_tile(n: int, signed: bool, angle: str, use
     assert_as_defined(model, make_rows(model, n))
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 11])
-@pytest.mark.parametrize("signed", [False, True])
-def test_subsets_of_every_length(length: int, signed: bool) -> None:
-    rng = np.random.default_rng(length)
-    subset = tuple(range(length))
-    model = make_model(
-        0,
-        input_scaling=Scaling(rng.normal(size=length), rng.uniform(0.5, 2.0, size=length)),
-        configuration=(subset, subset[::-1], subset[:1]),
-        weights=tuple(rng.normal(size=k) for k in (length, length, 1)),
-        signed=signed,
-        feature_scaling=Scaling(rng.normal(size=3), rng.uniform(0.5, 2.0, size=3)),
-        medoids=rng.normal(size=(4, 3)),
-        medoid_classes=np.array([1, 0, 1, 0]),
-        multipliers=np.array([1.0, 0.8]),
-    )
-    assert_as_defined(model, make_rows(model, 200))
-
-
 def layouts(X: np.ndarray) -> Iterator[tuple[str, scoring.Table]]:
     yield "F order", np.asfortranarray(X)
     yield "columns", [column.copy() for column in X.T]
@@ -154,15 +133,6 @@ def test_layout_changes_no_bit() -> None:
     expected = scores_of(X, model.scoring_plan)
     for name, table in layouts(X):
         np.testing.assert_array_equal(scores_of(table, model.scoring_plan), expected, err_msg=name)
-
-
-def test_other_types_are_converted() -> None:
-    model = make_model(3)
-    X = np.round(make_rows(model, 300) * 10.0)
-    expected = scores_of(X, model.scoring_plan)
-    columns = [column.astype(t) for column, t in zip(X.T, ["i1", "i4", "i8", "f4", "f8", "f2"] * 2, strict=False)]
-    np.testing.assert_array_equal(scores_of(X.astype(np.int64), model.scoring_plan), expected)
-    np.testing.assert_array_equal(scores_of(columns, model.scoring_plan), expected)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -285,12 +255,6 @@ def test_a_weighted_sum_of_zero_counts_as_positive() -> None:
     np.testing.assert_allclose(channels.distance, [expected], rtol=1e-14)
 
 
-def test_channels_are_guarded_where_they_vanish() -> None:
-    # Both distances are 1e-12, as large as the guard of the denominator.
-    model = plain_model([[1e-12], [3e-12]], use_angular=False)
-    np.testing.assert_allclose(scores_of(np.array([[2e-12]]), model.scoring_plan), [[1 / 3, 1 / 3]], rtol=1e-12)
-
-
 def test_large_offsets_lose_nothing() -> None:
     model = make_model(11)
     shift = 1e9 * np.arange(1.0, 1.0 + len(model.input_scaling.center))
@@ -340,11 +304,6 @@ def test_a_medoid_out_of_range_leaves_all_undecided() -> None:
     assert np.isnan(scores_of(np.ones((3, 2)), model.scoring_plan)).all()
 
 
-def test_every_class_needs_a_medoid() -> None:
-    with pytest.raises(ParameterError, match=r"3 classes, and the classes of the medoids are \[0, 1\]"):
-        _ = plain_model([[1.0, 2.0], [3.0, 1.0]], multipliers=np.ones(3)).scoring_plan
-
-
 def test_wrong_tables_are_named() -> None:
     plan = plain_model([[1.0, 2.0], [3.0, 1.0]]).scoring_plan
     with pytest.raises(DataError, match=r"has 3 columns; the model was fitted on 2"):
@@ -364,28 +323,3 @@ def test_threads_must_be_positive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QMEDOID_THREADS", "many")
     with pytest.raises(ParameterError, match=r"QMEDOID_THREADS must be an int >= 1\. Got 'many'"):
         scoring.labels(np.ones((30_000, 2)), plan)
-
-
-def test_missing_kernels_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
-    _backend.compiled.cache_clear()
-    _backend._warn_not_built.cache_clear()
-    try:
-        with pytest.warns(QMedoidWarning, match="install a C compiler and reinstall"):
-            assert _backend.compiled("nothing_by_this_name") is None
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert _backend.compiled("nothing_either") is None
-        monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
-        _backend.compiled.cache_clear()
-        assert _backend.compiled("scoring") is None
-    finally:
-        _backend.compiled.cache_clear()
-
-
-def test_import_is_light() -> None:
-    code = (
-        "import sys, qmedoid.kernels.scoring; print([m for m in ('concurrent.futures', 'scipy') if m in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels import _backend, statevector
-from qmedoid.kernels.statevector import bit_signs
+from qmedoid.kernels import statevector
+from qmedoid.kernels.backend import compiled
 
-kernel = _backend.compiled("statevector")
+kernel = compiled("statevector")
 LANES = 16
 PRECISIONS = [np.float64, np.float32]
 # Rounding of a number of each precision, with some room.
@@ -257,15 +257,6 @@ def test_no_rows(precision: type) -> None:
 
 
 @pytest.mark.usefixtures("backend")
-def test_no_observables() -> None:
-    case = Case(5, 2, 9, 3, n_observables=0)
-    assert case.expectations(False).shape == (9, 0)
-    by_weights, by_angles = case.gradient(False)
-    assert not by_weights.any()
-    assert not by_angles.any()
-
-
-@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_angles_of_every_size(precision: type) -> None:
     quarters = np.arange(-9, 10) * np.pi / 2
@@ -302,14 +293,6 @@ def test_trainings_side_by_side_do_not_disturb_each_other() -> None:
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1], other[1])
-
-
-@pytest.mark.usefixtures("backend")
-def test_z_of_every_qubit_is_its_bit() -> None:
-    angles = np.pi * np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    found = statevector.expectations(angles, np.zeros((1, 3)), bit_signs(3), reupload=False)
-    # CX(0, 1) and CX(1, 2) pass a flipped qubit on to all that follow.
-    np.testing.assert_allclose(found, [[1, 1, 1], [-1, -1, -1], [1, -1, -1], [1, 1, -1]], atol=1e-15)
 
 
 @pytest.mark.parametrize(

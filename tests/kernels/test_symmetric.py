@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.kernels import boosting
-from qmedoid.kernels._backend import compiled
 from qmedoid.kernels.boosting import Binned, grow_symmetric
 from qmedoid.kernels.cross_entropy import row_losses
 
@@ -99,15 +98,6 @@ def test_first_tree_is_the_best_of_all(n_classes):
         np.testing.assert_allclose(found.leaves[0, leaf], step, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_iteration_takes_from_the_loss_of_its_rows(n_classes):
-    rng = np.random.default_rng(1)
-    rows, how = binned(rng, 400, [20, 5, 30], n_classes), growth(rng, [20, 5, 30], n_classes, 20, 2, rate=0.1)
-    found = grow_symmetric(rows, **how)
-    losses = [mean_loss(found.outputs(rows.bins, count), rows.codes) for count in range(21)]
-    assert (np.diff(losses) < 0).all()
-
-
 def test_losses_are_those_of_the_held_out_rows_and_end_growth():
     rng = np.random.default_rng(2)
     rows, held = binned(rng, 200, [20, 20], 2), binned(rng, 300, [20, 20], 2)
@@ -125,18 +115,6 @@ def test_twin_ends_growth_where_the_kernel_does(monkeypatch):
     found = grow_symmetric(rows, held, **how)
     assert len(found.leaves) < 60
     np.testing.assert_allclose(twin(monkeypatch, rows, how, held).losses, found.losses, rtol=1e-10)
-
-
-def test_one_tree_says_what_two_columns_say_together():
-    """No single comparison helps on a chessboard, and two of a tree do."""
-    cells = np.array(np.meshgrid(*[[0, 1]] * 2)).reshape(2, -1)
-    bins = np.repeat(cells, 25, axis=1).astype(np.uint8)
-    codes = (bins.sum(axis=0) % 2).astype(np.intp)
-    codes[:3] = 1 - codes[:3]
-    rng = np.random.default_rng(0)
-    how = growth(rng, [2, 2], 2, 30, start=np.zeros(1))
-    found = grow_symmetric(Binned(bins, codes), **how)
-    assert np.mean((found.outputs(bins)[:, 0] > 0) == codes) == pytest.approx(0.97)
 
 
 def test_equal_columns_and_cuts_that_part_nothing_go_to_the_first():
@@ -158,9 +136,3 @@ def test_columns_of_one_bin_ask_nothing():
     assert (found.columns == -1).all()
     assert (found.leaves[:, 1:] == 0.0).all()
     assert (found.leaves[:, 0] != 0.0).all()
-
-
-def test_symmetric_kernel_is_built_where_the_others_are():
-    if compiled("nearest") is None:
-        pytest.skip("the compiled kernels are not built here: install a C compiler and reinstall")
-    assert compiled("symmetric") is not None

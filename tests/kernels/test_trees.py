@@ -1,12 +1,10 @@
 """Sums of trees: the compiled kernel against its twin and against a walk node by node."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.kernels import trees as kernel
-from qmedoid.kernels._backend import compiled
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, numpy_add_leaves, tree_outputs
 
 
@@ -52,12 +50,6 @@ def test_tree_outputs_do_not_depend_on_threads_layout_or_neighboring_rows():
     np.testing.assert_array_equal(tree_outputs([*X.T], trees, 3, 2), one)
     np.testing.assert_array_equal(tree_outputs(np.asfortranarray(X), trees, 3, 2), one)
     np.testing.assert_array_equal(tree_outputs(X[4321:4322], trees, 3, 2), one[4321:4322])
-
-
-def test_tree_kernel_is_built_where_the_others_are():
-    if compiled("nearest") is None:
-        pytest.skip("the compiled kernels are not built here: install a C compiler and reinstall")
-    assert compiled("trees") is not None
 
 
 def test_twin_works_block_by_block(monkeypatch):

@@ -77,6 +77,6 @@ def test_lines_go_through_their_points():
 def test_picture_says_in_words_what_it_shows():
     axis = Axis(0.0, 1.0, 0.0, 100.0)
     made = picture(100, 50, 'a "b"', axes(axis, axis, "x", "<y>"))
-    assert 'role="img" aria-label="a &quot;b&quot;"' in made
+    assert 'role="img" aria-label="a &#34;b&#34;"' in made
     assert "&lt;y&gt;" in made
     assert axis.text == "0.0 1.0 0 100 0"

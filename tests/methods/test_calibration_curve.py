@@ -134,18 +134,6 @@ def test_curve_of_classes_makes_new_rows_likelier(seed):
     assert found - truth < 0.15 * (straight - truth)
 
 
-def test_curve_costs_next_to_nothing_where_scores_are_straight():
-    new, outcomes = drawn_classes(20_000, 100, lambda scores: scores)
-    rows, costs = np.arange(len(new)), []
-    for seed in range(12):
-        knots, heights = fit_class_curve(*drawn_classes(800, seed, lambda scores: scores))
-        curved_truth = new + np.interp(new, knots, heights) if len(knots) else new
-        costs.append((log_softmax(new) - log_softmax(curved_truth))[rows, outcomes].mean())
-    # Two numbers that are fitted to 800 rows cost so much.
-    assert np.mean(costs) < 2 / (2 * 800)
-    assert np.mean(np.array(costs) == 0) > 0.4
-
-
 @given(st.integers(3, 60), st.integers(3, 6), st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0, 50.0]))
 @settings(max_examples=25, deadline=None)
 def test_curve_keeps_the_likeliest_class_whatever_the_rows(n, n_classes, seed, scale):
@@ -159,13 +147,6 @@ def test_curve_keeps_the_likeliest_class_whatever_the_rows(n, n_classes, seed, s
     np.testing.assert_allclose(curved.apply(new) - curved.curve_part(new), straight.apply(new))
 
 
-def test_curve_does_not_depend_on_the_order_of_rows():
-    z, positive = drawn(1500, curved_truth)
-    order = np.random.default_rng(1).permutation(len(z))
-    for one, other in zip(fit_curve(z, positive), fit_curve(z[order], positive[order]), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-8)
-
-
 def test_curve_calibrates_probabilities_where_a_line_does_not():
     z, positive = drawn(5000, curved_truth)
     new, outcome = drawn(20_000, curved_truth, 9)
@@ -173,7 +154,7 @@ def test_curve_calibrates_probabilities_where_a_line_does_not():
     for kind in ("curve", "logistic"):
         scores = fit_calibration(fused_of(z), positive.astype(np.intp), kind).apply(fused_of(new))
         probabilities = 1 / (1 + np.exp(scores[:, 0] - scores[:, 1]))
-        ratios[kind] = calibration_error(outcome, probabilities, rng=np.random.default_rng(0)).ratio
+        ratios[kind] = calibration_error(outcome, probabilities, rng=np.random.default_rng(0))["ratio"]
     assert ratios["curve"] < 2 < ratios["logistic"]
 
 

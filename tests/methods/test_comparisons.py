@@ -186,15 +186,6 @@ def test_comparisons_keep_training_rows_where_they_were_under_rising_maps(fitted
     np.testing.assert_allclose(again.model.score(mapped).scores, found.model.score(X).scores, atol=1e-12)
 
 
-def test_out_of_fold_scores_have_not_seen_their_rows():
-    X, codes = made_rows()
-    noise = np.random.default_rng(5).permutation(codes)
-    found = fit_comparisons(X, noise, 2, SETTINGS, 0, lambda _: None)
-    assert found is not None
-    called = found.out_of_fold.argmin(axis=1)
-    assert np.mean(called == noise) < 0.62  # chance is 0.5, and trees that know the rows reach more than 0.7
-
-
 def test_out_of_fold_rows_have_the_mean_of_two_deals_after_the_mean_of_the_best_iterations(fitted):
     X, codes, found = fitted
     n_classes, X = found.model.n_classes, ranks(X)

@@ -6,8 +6,7 @@ import pytest
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
-from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.fit import choose_neighbors, fit_evidence
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from qmedoid.methods.evidence.bag import chosen_groups
-from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part, single_part
+from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part
 from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
 from qmedoid.methods.evidence.logistic import fit_logistic
 from qmedoid.methods.evidence.ridge import fit_ridge
@@ -133,25 +133,6 @@ def test_a_column_that_is_mostly_0_is_linear_even_where_all_medoids_are_0():
     part = linear_part(0, rows, medoids)
     feature = (part.values(rows, medoids) @ part.mixing)[:, 0]
     np.testing.assert_allclose(feature, rows.plain[:, 0] / rows.plain[:, 0].std())
-
-
-def test_nearness_reaches_farther_where_distances_are_larger():
-    rows, medoids = scaled(60, 4), scaled(9, 4, seed=1)
-    wide = Scaled(rows.ranks * 3, rows.plain), Scaled(medoids.ranks * 3, medoids.plain)
-    one = near_part("full", (0, 1, 2, 3), np.arange(9), rows, medoids)
-    other = near_part("full", (0, 1, 2, 3), np.arange(9), *wide)
-    assert other.length == pytest.approx(3 * one.length)
-    np.testing.assert_allclose(one.values(rows, medoids), other.values(*wide))
-
-
-def test_single_columns_take_medoids_from_end_to_end():
-    medoids = scaled(20, 2)
-    part = single_part(0, np.arange(20), 5, medoids)
-    assert part is not None
-    own = medoids.ranks[part.medoids, 0]
-    assert len(own) == 5
-    assert (own.min(), own.max()) == (medoids.ranks[:, 0].min(), medoids.ranks[:, 0].max())
-    assert single_part(0, np.array([3, 3]), 5, medoids) is None
 
 
 def test_every_block_has_mean_zero_and_total_variance_one():

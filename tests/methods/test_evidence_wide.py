@@ -90,11 +90,6 @@ def test_more_classes_and_columns_of_two_values_are_fitted(change: Callable[[Arr
     assert np.isfinite(found.model.score(change(X)).scores).all()
 
 
-def test_few_rows_are_fitted() -> None:
-    X, _ = made(4)
-    assert np.isfinite(fitted(X, np.arange(4) % 2).out_of_fold).all()
-
-
 def test_trees_compare_columns_of_the_whole_table() -> None:
     X, codes = made(120)
     settings = BoostingSettings(n_iterations=5, n_folds=2, n_seeds=1)

@@ -203,13 +203,6 @@ def test_commits_add_up(flavour):
         np.testing.assert_array_equal(fresh.scores(anchor, subsets), expected)
 
 
-def test_start_scores_the_configuration():
-    problem = Problem(11, "continuous")
-    incremental, rebuilt = problem.incremental(), problem.rebuild()
-    starts = {incremental.start(problem.groups.first(size)) for size in (1, 2, 1)}
-    assert starts == {rebuilt.start(problem.groups.first(size)) for size in (1, 2)}
-
-
 def test_subsets_of_any_length_and_anchor():
     problem = Problem(5, "continuous", NearestSettings(kind="multiplicative"), width=4)
     subsets = [(0, 1), (1, 0, 2), (0,), (2, 3), (1, 2, 0), (3, 2, 1, 0)]

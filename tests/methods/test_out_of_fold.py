@@ -52,15 +52,6 @@ def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_m
         np.testing.assert_allclose(found.out_of_fold[own], mean + features[own] @ weights, rtol=1e-6, atol=1e-8)
 
 
-def test_groups_of_one_row_are_rows():
-    features, _, targets = drawn(50, 6)
-    alone = RowGroups.of(np.arange(50), features)
-    np.testing.assert_allclose(
-        fit_ridge(features, targets, together=alone).out_of_fold,
-        fit_ridge(features, targets).out_of_fold,
-    )
-
-
 def test_errors_of_the_path_are_those_of_groups():
     features, _, targets = drawn(50, 6)
     twice = np.concatenate([features, features])

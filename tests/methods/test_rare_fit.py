@@ -83,14 +83,6 @@ def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():
     np.testing.assert_array_equal(np.sort(first.medoid_rows), np.sort(order[second.medoid_rows]))
 
 
-def test_the_same_seed_gives_the_same_model_and_another_seed_other_prototypes():
-    X, codes = table()
-    once, again, other = (fit_rare(X, codes, SMALL, seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(once.out_of_fold, again.out_of_fold)
-    np.testing.assert_array_equal(once.model.weights, again.model.weights)
-    assert not np.array_equal(once.model.medoid_rows, other.model.medoid_rows)
-
-
 def test_either_code_may_be_the_rare_one():
     X, codes = table()
     one, zero = fit_rare(X, codes, SMALL, 0), fit_rare(X, 1 - codes, SMALL, 0)
@@ -143,14 +135,6 @@ def test_every_part_can_be_switched_off(change):
     X, codes = table()
     usual, other = fit_rare(X, codes, SMALL, 0), fit_rare(X, codes, replace(SMALL, **change), 0)
     assert not np.allclose(usual.model.logits(X), other.model.logits(X), atol=1e-3)
-
-
-def test_the_share_of_the_work_rises_to_one():
-    X, codes = table()
-    told = []
-    fit_rare(X, codes, SMALL, 0, progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
 
 
 def test_hard_rows_are_the_common_ones_with_the_highest_logits():

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.few_trees import few_trees
 
-from qmedoid import SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.methods.comparisons import fit, growing
@@ -119,23 +117,3 @@ def test_copies_of_rows_grow_the_trees_of_one_copy():
     assert max(map(len, known)) > 255
     np.testing.assert_array_equal(one.full_trees(known).thresholds, two.full_trees(known).thresholds)
     np.testing.assert_allclose(one.outputs(places, None), two.outputs(places, None), atol=1e-10)
-
-
-def test_saved_is_loaded_and_explained(tmp_path, monkeypatch):
-    X, codes = made_rows(600)
-    monkeypatch.setattr(growing, "_MANY_ROWS", 500)
-    monkeypatch.setattr(fit, "_WORTH_IT", 0.0)
-    with few_trees():
-        classifier = SumClassifier(random_state=0).fit(X, codes)
-    assert "comparisons" in classifier.weights_
-    trees = next(part for part in classifier.model_.parts if part.name == "comparisons")
-    is_symmetric = (trees.node_columns[:, 1] == trees.node_columns[:, 2]) & (
-        trees.near_values[:, 1] == trees.near_values[:, 2]
-    )
-    assert is_symmetric.sum() >= 5
-    loaded = load(classifier.save(tmp_path / "sum.qmedoid"))
-    np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    for row in X[:5]:
-        parts = trees.contributions(row[None], 0, 1)
-        scores = trees.score(row[None]).scores[0]
-        assert parts.columns.sum() + sum(parts.terms.values()) == pytest.approx(scores[1] - scores[0], abs=1e-12)

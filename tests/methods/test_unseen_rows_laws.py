@@ -16,8 +16,7 @@ from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
-from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.fit import choose_neighbors, fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.methods.part import FittedParts, Scored

@@ -68,14 +68,6 @@ def test_threads_change_no_bit(monkeypatch, optimizer, sampling):
     np.testing.assert_array_equal(outcomes[0].model.theta, outcomes[1].model.theta)
 
 
-def test_how_the_table_lies_in_memory_changes_no_bit():
-    rows = data(n=301)
-    turned = rows._replace(features=np.asfortranarray(rows.features))
-    assert bits(train_variational(rows, CIRCUIT, settings(), SEEDS, Watch())) == bits(
-        train_variational(turned, CIRCUIT, settings(), SEEDS, Watch())
-    )
-
-
 def test_a_seed_does_not_know_the_others():
     together = train_variational(data(), CIRCUIT, settings(), SEEDS, Watch())
     turned = train_variational(data(), CIRCUIT, settings(), SEEDS[::-1], Watch())
@@ -107,12 +99,6 @@ def test_a_training_that_diverged_is_never_kept():
     assert spoilt.best == 2
     with pytest.raises(DataError, match=r"diverged: no loss is finite after 12 steps\. Lower the step size"):
         train_variational(data(), CIRCUIT, settings(learning_rate=1e308), SEEDS, Watch())
-
-
-def test_a_longer_training_fits_better():
-    losses = [train_variational(data(), CIRCUIT, settings(n), SEEDS, Watch()).seed_losses.min() for n in (1, 20, 200)]
-    assert losses[0] > losses[1] + 0.01
-    assert losses[1] > losses[2]
 
 
 def test_scores_to_be_corrected_are_part_of_the_loss():
@@ -155,16 +141,6 @@ def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads, t
     assert np.isfinite(trained.model.scores(table.features)).all()
     # Another training may be asked for right after: the interrupt was used up.
     assert not train_variational(table, CIRCUIT, settings(), SEEDS, Watch()).stopped
-
-
-def test_an_interrupt_inside_the_callback_stops_too():
-    def interrupt(report):
-        if report.step == 3:
-            raise KeyboardInterrupt
-
-    trained = train_variational(data(), CIRCUIT, settings(20_000), SEEDS, Watch(interrupt))
-    assert trained.stopped
-    assert all(minimum.steps < 20_000 for minimum in trained.minima)
 
 
 def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
@@ -282,12 +258,6 @@ def test_of_more_than_two_classes_the_likeliest_is_judged(metric, judge):
     scores[fold < 0] = np.nan
     expected = judge(codes[:50], scores[:50].argmax(axis=1), average="macro")
     assert out_of_fold_score(OutOfFold(scores, fold), codes, metric) == pytest.approx(expected, rel=1e-12)
-
-
-def test_folds_of_one_row_are_judged_together():
-    codes, margin = np.array([0, 0, 1, 1]), np.array([-2.0, -1.0, 1.0, 2.0])
-    found = OutOfFold(np.column_stack([np.zeros(4), margin]), np.arange(4))
-    assert out_of_fold_score(found, codes, "f1") == 1.0
 
 
 def test_scores_without_information_are_not_rewarded():

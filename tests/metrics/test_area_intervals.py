@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.metrics.classification import pr_auc, roc_auc
-from qmedoid.metrics.intervals import mean_interval, normal_interval, pr_auc_interval, roc_auc_interval, share_interval
+from qmedoid.metrics.intervals import (
+    macro_f1_error,
+    macro_f1_interval,
+    mean_interval,
+    pr_auc_interval,
+    roc_auc_interval,
+    share_interval,
+)
 
 
 def draw(rng, n=200, share=0.3, away=1.0):
@@ -63,7 +70,13 @@ def test_means_have_normal_intervals():
     assert high - mean == pytest.approx(1.959963984540054 * values.std(ddof=1) / 2)
     assert mean - low == pytest.approx(high - mean)
     assert mean_interval(np.array([2.0])) == (2.0, 2.0, 2.0)
-    assert normal_interval(0.99, 0.1) == (0.99, pytest.approx(0.99 - 0.1959963984540054), 1.0)
+    area, low, high = macro_f1_interval([[98, 2], [0, 1]])
+    error = macro_f1_error([[[98, 2], [0, 1]]])
+    assert (area, low, high) == (
+        pytest.approx((196 / 198 + 0.5) / 2),
+        pytest.approx(area - 1.959963984540054 * error),
+        1.0,
+    )
 
 
 def test_areas_next_to_1_have_no_interval_from_0():

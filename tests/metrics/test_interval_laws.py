@@ -14,8 +14,8 @@ def test_one_error_in_twenty_lies_above_what_chance_shows_once_in_twenty():
     by_bin = np.abs((drawn - probabilities).reshape(4000, 15, 20).sum(axis=2)).sum(axis=1) / 300
     found = calibration_error(drawn[0], probabilities, rng=np.random.default_rng(2))
     # Its own 500 draws leave the share unsure by one in a hundred.
-    assert np.mean(by_bin > found.by_chance_high) == pytest.approx(0.05, abs=0.03)
-    assert found.by_chance == pytest.approx(by_bin.mean(), rel=0.03)
+    assert np.mean(by_bin > found["by_chance_high"]) == pytest.approx(0.05, abs=0.03)
+    assert found["by_chance"] == pytest.approx(by_bin.mean(), rel=0.03)
 
 
 @pytest.mark.parametrize("n_classes", [3, 4])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import ParameterError
 from qmedoid.optimize.descent import (
     DescentResult,
-    DescentStep,
     Record,
     candidate_subsets,
     coordinate_descent,
@@ -195,36 +194,6 @@ def test_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
     assert [record.configuration for record in found.records] == [((0, 4),), ((0, 4, 3),), ((0, 4, 3, 1),)]
 
 
-def test_no_pass_only_scores_the_first_members():
-    found = descend(ToyObjective(), max_passes=0)
-    assert [record.configuration for record in found.records] == [
-        tuple(group[:k] for group in MEMBERS) for k in (2, 3, 4)
-    ]
-    assert [step.anchor for step in found.trace] == [None] * 3
-
-
-def test_it_stops_when_a_pass_changes_nothing():
-    class Flat(ToyObjective):
-        def start(self, _configuration):
-            return 0.5
-
-        def scores(self, _anchor, subsets):
-            return np.full(len(subsets), 0.5)
-
-    found = descend(Flat(), max_passes=50, sizes=(2,))
-    assert {step.sweep for step in found.trace} == {0, 1}
-    assert found.records == [Record(2, tuple(group[:2] for group in MEMBERS), 0.5)]
-
-
-def test_of_equal_candidates_the_first_wins():
-    found = descend(ToyObjective(levels=2), max_passes=1, sizes=(2,))
-    for anchor in range(3):
-        steps = [step for step in found.trace if step.anchor == anchor]
-        best = max(step.score for step in steps)
-        accepted = [step for step in steps if step.accepted]
-        assert accepted in ([], [next(step for step in steps if step.score == best)])
-
-
 def test_of_equal_scores_the_smaller_size_ranks_first():
     """Fact 12."""
     records = [Record(k, (), score) for k, score in ((2, 0.5), (3, 0.9), (4, 0.9), (5, 0.7))]
@@ -363,16 +332,5 @@ def test_many_that_are_not_drawn_are_never_listed(n, size):
     assert len({c[1:4] for c in drawn}) > 3
 
 
-def test_different_seeds_draw_differently():
-    draws = {tuple(candidate_subsets(range(30), 5, budget=5, rng=np.random.default_rng(seed))) for seed in range(10)}
-    assert len(draws) == 10
-
-
 def test_members_named_twice_are_one_member():
     assert candidate_subsets((0, 2, 2, 1, 0), 2, budget=None, rng=np.random.default_rng(0)) == [(0, 2), (0, 1)]
-
-
-def test_step_knows_what_it_tried():
-    found = descend(ToyObjective(), sizes=(2,), max_passes=1)
-    assert found.trace[0] == DescentStep(2, 0, None, None, found.trace[0].score, accepted=True)
-    assert {step.anchor for step in found.trace[1:]} == {0, 1, 2}

@@ -57,12 +57,3 @@ def test_grid_runs_from_angle_to_distance_in_twentieths():
     assert len(ALPHA_GRID) == 21
     assert (ALPHA_GRID[0], ALPHA_GRID[-1]) == (0.0, 1.0)
     np.testing.assert_allclose(np.diff(ALPHA_GRID), 0.05)
-
-
-def test_flat_objective_takes_the_middle():
-    assert alpha_sweep(lambda _: 0.8).value == 0.5
-
-
-def test_grid_of_one_point():
-    sweep = alpha_sweep(lambda alpha: alpha, (0.85,))
-    assert (sweep.best, sweep.value, sweep.score) == (0, 0.85, 0.85)

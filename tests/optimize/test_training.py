@@ -46,12 +46,6 @@ def test_last_keeps_the_last(minimize):
     np.testing.assert_array_equal(found.theta, path[-1])
 
 
-@BOTH
-def test_keeping_does_not_change_the_path(minimize):
-    paths = [followed(minimize, Stopping(20, average=average))[1] for average in (0.7, 0.0)]
-    np.testing.assert_array_equal(*paths)
-
-
 def best_by_running_mean(losses):
     smooth = [losses[0]]
     for loss in losses[1:]:

@@ -88,7 +88,7 @@ def test_hostile_text_is_inert_and_unchanged() -> None:
         assert "".join(page.of(tag)).count(HOSTILE) == page.of(tag).count(HOSTILE) > 0, tag
     assert HOSTILE in page.values("aria-label")
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
-    assert "script-src &#x27;none&#x27;" in text
+    assert "script-src &#39;none&#39;" in text
     assert not re.search(r"<[^>]*\sstyle=", text)
 
 

@@ -13,7 +13,8 @@ from qmedoid import MedoidClassifier
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.row_order import row_order
 from qmedoid.tables.cells import cell_ranks
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Target
+from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.targets import Target
 
 
 def made(table, labels, **given):

@@ -31,7 +31,7 @@ def test_figures_are_those_of_scikit_learn(case):
     assert report["confusion"] == metrics.confusion_matrix(codes, decided.codes).tolist()
     probabilities = model.decision.probabilities(decided.scores)
     judged = confidence_outcomes(codes, probabilities)
-    assert report["calibration"]["error"] == calibration_error(*judged, rng=np.random.default_rng(5)).error
+    assert report["calibration"]["error"] == calibration_error(*judged, rng=np.random.default_rng(5))["error"]
     assert 0 < report["calibration"]["by_chance"] < report["calibration"]["by_chance_high"] < 1
     if len(model.decision.classes) == 2:
         assert report["roc_auc"] == pytest.approx(metrics.roc_auc_score(codes, decided.margins))

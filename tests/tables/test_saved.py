@@ -33,11 +33,6 @@ def test_decisions_are_those_of_the_fit_whatever_the_frame(case):
     assert model.decision_function(table).shape == classifier.decision_function(table).shape
 
 
-def test_order_of_columns_does_not_matter(case):
-    table, _, model, _ = case
-    np.testing.assert_array_equal(model.predict(table.select(table.column_names[::-1])), model.predict(table))
-
-
 def test_saved_again_it_decides_the_same(case, tmp_path):
     table, _, model, _ = case
     again = qmedoid.load(model.save(tmp_path / "again"))
@@ -86,13 +81,6 @@ def test_rows_are_explained_from_either_end(case):
     assert model.explain(table, np.int64(3)) == model.explain(table, 3)
 
 
-def test_frames_with_an_index_of_their_own(case):
-    table, _, model, _ = case
-    frame = table.to_pandas()
-    frame.index = pd.Index([f"row {k}" for k in range(80)], name="name")
-    np.testing.assert_array_equal(model.predict(frame), model.predict(table))
-
-
 def test_model_without_probabilities_says_so(tmp_path):
     table, _ = fitted()
     X = table.drop_columns(["y"])
@@ -102,6 +90,8 @@ def test_model_without_probabilities_says_so(tmp_path):
     np.testing.assert_array_equal(model.predict(X), classifier.predict(X.to_pandas()))
     with pytest.raises(ModelError, match=r"use decision_function\(\)"):
         model.predict_proba(X)
+    with pytest.raises(ModelError, match="no probabilities"):
+        model.score_table(X, add=["probabilities"])
 
 
 def test_arrays_go_by_the_order_of_the_contract(tmp_path):

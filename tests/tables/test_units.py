@@ -104,6 +104,6 @@ def test_no_real_table_begins_with_units():
             table = pyarrow.csv.read_csv(file)
         else:
             table = pa.Table.from_batches([next(pq.ParquetFile(file).iter_batches(2000))])
-        texts = {name: cells.as_text(cells._decoded(table[name])) for name in table.column_names}
+        texts = {name: cells.as_text(cells.decoded(table[name])) for name in table.column_names}
         for given in (table, pa.table(texts)):
             assert find_units(given, {}) is None, about["file"]

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from qmedoid.cli._training_rows import MOST_ROWS, dataset_settings, open_source
 from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, flag, option
 from qmedoid.cli.output import DATA, OK, grid, plain_console, print_json, shown
+from qmedoid.cli.training_rows import MOST_ROWS, dataset_settings, open_source
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows

@@ -13,12 +13,12 @@ import numpy as np
 from rich.text import Text
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.cli._fitting import fit_dataset, held_out_report, make_classifier, timed
-from qmedoid.cli._training_rows import open_source, read_dataset
 from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
+from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, timed
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
 from qmedoid.cli.output import keeps, plain_console, print_json, shown, tell
+from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.texts import percent_text

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.cli._fitting import (
+from qmedoid.cli.documents import FitDict, TimeLimitDict
+from qmedoid.cli.fitting import (
     Judged,
     cross_validate,
     fit_dataset,
@@ -21,10 +22,7 @@ from qmedoid.cli._fitting import (
     timed,
     with_time_limit,
 )
-from qmedoid.cli._in_passes import asked_passes, memory_of, run_passes, tell_passes
-from qmedoid.cli._outcome import areas_of, fit_verdict, next_commands, print_comparison, print_outcome
-from qmedoid.cli._training_rows import open_source, read_dataset
-from qmedoid.cli.documents import FitDict, TimeLimitDict
+from qmedoid.cli.in_passes import Passes, asked_passes, memory_of
 from qmedoid.cli.options import (
     EVALUATION,
     LARGE,
@@ -39,8 +37,10 @@ from qmedoid.cli.options import (
     flag,
     option,
 )
+from qmedoid.cli.outcome import areas_of, fit_verdict, next_commands, print_comparison, print_outcome
 from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli.report import report_fit
+from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.model import Model
@@ -55,6 +55,7 @@ from qmedoid.tables.roles import IDENTIFIERS
 
 if TYPE_CHECKING:
     from qmedoid.estimators.comparison import Comparison
+    from qmedoid.large.fit import InPasses
 
 # Columns of one reason that are named one by one.
 _MANY = 5
@@ -234,16 +235,14 @@ def _fit_whole(
 
 
 def _fit_in_passes(
-    passes: Any, classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float
+    passes: Passes, classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float
 ) -> None:
     """Fit a table in passes."""
     classifier.set_params(positive=options.positive)
-    found = run_passes(passes, classifier, options, limit)
+    found = passes(classifier, limit)
     _seconds(began, limit)
     report = {} if found.report is None else {"held_out": found.report}
     model = _saved(found.model, {"training_rows": found.training_rows, **report}, options, output)
-    if passes.folder is not None:
-        passes.folder.remove()
     notes = [*found.notes, *_notes_of(model, options, seldom=True)]
     held_out = found.held_out if len(found.held_out) else None
     _tell(model, options, output, limit, notes, round(time.perf_counter() - began, 1), held_out, passes=found)
@@ -283,7 +282,7 @@ def _tell(
     comparison: "Comparison | None" = None,
     crossed: "Comparison | None" = None,
     of_folds: list[list[int]] | None = None,
-    passes: Any = None,
+    passes: "InPasses | None" = None,
 ) -> None:
     """Write the page that was asked for, and print what came of the fit."""
     if novelty is not None:
@@ -310,7 +309,15 @@ def _tell(
             "time_limit": _tell_limit(limit, model),
             "comparison": None if comparison is None else comparison.to_dict(),
             "cross_validation": None if crossed is None else crossed.to_dict(),
-            "passes": None if passes is None else tell_passes(passes),
+            "passes": None
+            if passes is None
+            else {
+                "rows": passes.rows,
+                "sampled": passes.sampled,
+                "passes": [
+                    {"name": name, "seconds": round(seconds, 3), "read": read} for name, seconds, read in passes.times
+                ],
+            },
             "report": None if page is None else {"path": str(page.path), "bytes": page.bytes},
         }
         if "held_out" in model.metrics:

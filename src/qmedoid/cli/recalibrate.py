@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._fitting import asked_point
+from qmedoid.cli.fitting import asked_point
 from qmedoid.cli.options import ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName
 from qmedoid.cli.output import (
     grid,

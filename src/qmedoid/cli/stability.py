@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from qmedoid.cli._fitting import asked_method
-from qmedoid.cli._training_rows import open_source, read_dataset
+from qmedoid.cli.fitting import asked_method
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
 from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.estimators.documents import (
     DecisionStabilityDict,
     GroupStabilityDict,

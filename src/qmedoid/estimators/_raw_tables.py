@@ -35,13 +35,13 @@ from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import asked_rule
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.dataset import Dataset, Target
+from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.roles import Role
 from qmedoid.tables.row_hashes import remember_rows
-from qmedoid.tables.targets import choose_positive, seldom_note, target_notes
+from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "

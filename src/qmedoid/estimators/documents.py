@@ -3,9 +3,10 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from qmedoid.metrics.agreement import MarginBinDict
+from qmedoid.metrics.classification import CalibrationErrorDict
 from qmedoid.metrics.intervals import IntervalDict
 from qmedoid.model.documents import Label, Notes, OfClassDict, OperatingDict
-from qmedoid.tables.documents import CalibrationErrorDict, NoveltyDict
+from qmedoid.tables.documents import NoveltyDict
 
 
 class StableGroupDict(TypedDict):

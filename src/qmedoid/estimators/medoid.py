@@ -13,7 +13,7 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
 from qmedoid.estimators._raw_tables import RawTableClassifier
-from qmedoid.estimators._rows import dataset_of, validation_of
+from qmedoid.estimators._rows import dataset_of, held_out_rows
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
@@ -333,7 +333,7 @@ class MedoidClassifier(RawTableClassifier):
                 "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
                 "by weighted rows."
             )
-        rows = self._read_rows(data, None if X_val is None else validation_of(self, X_val, y_val))
+        rows = self._read_rows(data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
         self._keep(recipe, fits, scores, rows)

@@ -17,38 +17,19 @@ The NumPy twin gives the same numbers up to rounding, one block of rows at a tim
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.kernels._backend import compiled, in_chunks, row_count
 from qmedoid.kernels._evidence_plan import EvidencePlan, Group, make_plan
+from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
-__all__ = ["EvidencePlan", "EvidenceResults", "Group", "make_plan", "measure"]
+__all__ = ["EvidencePlan", "Group", "make_plan", "measure"]
 _CHUNK_ROWS = 4096
 _ROWS_PER_THREAD = 1000
 
 
-class EvidenceResults(NamedTuple):
-    """Measurements of n rows; of an undecided row all numbers are NaN and the medoids −1.
-
-    Attributes
-    ----------
-    outputs : ndarray of shape (n, K)
-    nearest : ndarray of shape (n, C)
-        Index of the nearest medoid of each class.
-    distance, angle : ndarray of shape (n, C)
-        To the nearest medoid of each class; empty unless they were asked for.
-    """
-
-    outputs: Array
-    nearest: Codes
-    distance: Array
-    angle: Array
-
-
-def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads: int | None = None) -> EvidenceResults:
+def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads: int | None = None) -> Measured:
     """Outputs and nearest medoids of every row, and distance and angle to them if `channels` are wanted.
 
     Parameters
@@ -63,9 +44,7 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
     """
     n, n_classes = row_count(table, plan.n_columns), len(plan.class_offsets) - 1
     distance, angle = np.empty((2, n if channels else 0, n_classes))
-    found = EvidenceResults(
-        np.empty((n, len(plan.intercepts))), np.empty((n, n_classes), dtype=np.intp), distance, angle
-    )
+    found = Measured(np.empty((n, len(plan.intercepts))), np.empty((n, n_classes), dtype=np.intp), distance, angle)
     kernel = compiled("evidence")
     in_chunks(
         partial(numpy_judge if kernel is None else kernel.judge, plan=plan),
@@ -73,7 +52,7 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
         chunk_rows=_CHUNK_ROWS,
         rows_per_thread=_ROWS_PER_THREAD,
         threads=threads,
-        outputs=found.outputs,
+        outputs=found.scores,
         nearest=found.nearest,
         distance=distance if channels else None,
         angle=angle if channels else None,
@@ -82,12 +61,7 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
 
 
 def numpy_judge(
-    columns: Table,
-    plan: EvidencePlan,
-    outputs: Array,
-    distance: Array | None,
-    angle: Array | None,
-    nearest: Codes,
+    columns: Table, plan: EvidencePlan, outputs: Array, distance: Array | None, angle: Array | None, nearest: Codes
 ) -> None:
     """Fill the results, as the compiled kernel does."""
     lines, undecided = _lines(columns, plan)

@@ -15,17 +15,15 @@ that its square leaves the range of a double. Such rows are rare, and the caller
 definition. Where the kernel is not built, all rows are left to it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Table
-from qmedoid.exceptions import ParameterError
-from qmedoid.kernels._backend import compiled, in_chunks, row_count
+from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 _CHUNK_ROWS = 16384
 _ROWS_PER_THREAD = 10_000
@@ -80,79 +78,7 @@ class ScoringPlan:
     angle: Literal["true", "printed"]
 
 
-class ScoringResults(NamedTuple):
-    """Measurements of n rows; of an undecided row all numbers are NaN and the medoids −1.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C)
-        Fusion scores.
-    nearest : ndarray of shape (n, C)
-        Index of the nearest medoid of each class.
-    distance, angle : ndarray of shape (n, C)
-        To the nearest medoid of each class; empty unless they were asked for.
-    """
-
-    scores: Array
-    nearest: Codes
-    distance: Array
-    angle: Array
-
-
-def make_plan(
-    *,
-    center: Array,
-    scale: Array,
-    subsets: Sequence[Sequence[int]],
-    weights: Sequence[Array],
-    signed: bool,
-    feature_center: Array,
-    feature_scale: Array,
-    medoids: Array,
-    medoid_classes: Codes,
-    multipliers: Array,
-    alpha: float,
-    use_angular: bool,
-    angle: Literal["true", "printed"],
-) -> ScoringPlan:
-    """A plan from the parts of a model: scalings, the columns and weights of each anchor, medoids and the fusion."""
-    lengths = [len(subset) for subset in subsets]
-    by_class = np.argsort(medoid_classes, kind="stable")
-    counts = np.bincount(medoid_classes, minlength=len(multipliers))
-    if len(counts) != len(multipliers) or not counts.all():
-        raise ParameterError(
-            f"Every class needs a medoid: there are {len(multipliers)} classes, and the classes of the medoids are "
-            f"{sorted(set(medoid_classes.tolist()))}."
-        )
-    medoids = medoids[by_class]
-    used, members = np.unique(np.concatenate([np.asarray(s, dtype=np.intp) for s in subsets]), return_inverse=True)
-    with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
-        feature_inverse_scale = 1.0 / feature_scale
-        scaled_weights = np.concatenate(list(weights)) / scale[used][members]
-        medoid_norms = np.linalg.norm(medoids, axis=1)
-    in_range = (medoid_norms >= 2.0**-480) & (medoid_norms <= 2.0**480)
-    return ScoringPlan(
-        n_columns=len(center),
-        used=_codes(used),
-        center=_numbers(center[used]),
-        offsets=_codes(np.concatenate([[0], np.cumsum(lengths)])),
-        members=_codes(members),
-        weights=_numbers(scaled_weights),
-        signed=bool(signed),
-        feature_center=_numbers(feature_center),
-        feature_inverse_scale=_numbers(feature_inverse_scale),
-        medoids=_numbers(medoids),
-        medoid_norms=_numbers(medoid_norms),
-        medoid_indices=_codes(by_class),
-        class_offsets=_codes(np.concatenate([[0], np.cumsum(counts)])),
-        measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
-        multipliers=_numbers(multipliers),
-        alpha=float(alpha) if use_angular else 1.0,
-        angle=angle,
-    )
-
-
-def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: int | None = None) -> ScoringResults:
+def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: int | None = None) -> Measured:
     """Fusion scores and nearest medoids of every row, and distance and angle to them if `channels` are wanted.
 
     Parameters
@@ -167,7 +93,7 @@ def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: 
     """
     shape = n, _ = row_count(table, plan.n_columns), len(plan.multipliers)
     distance, angle = np.empty((2, n if channels else 0, shape[1]))
-    found = ScoringResults(np.empty(shape), np.empty(shape, dtype=np.intp), distance, angle)
+    found = Measured(np.empty(shape), np.empty(shape, dtype=np.intp), distance, angle)
     wanted = {"distance": distance, "theta": angle} if channels else {}
     _fill(table, plan, channels, threads, scores=found.scores, nearest=found.nearest, **wanted)
     return found
@@ -192,11 +118,3 @@ def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, 
         partial(kernel.score, plan=plan, angle=angle), table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD,
         threads=threads, **results,
     )  # fmt: skip
-
-
-def _numbers(values: Array) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _codes(values: NDArray[Any]) -> Codes:
-    return np.ascontiguousarray(values, dtype=np.intp)

@@ -6,7 +6,7 @@ partitions times model.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
@@ -169,26 +169,13 @@ def _framed_values(owner: Any, part: Any, values: Callable[..., Any], names: str
 _TARGETS = ("target", "class", "y", "label")
 
 
-class RowLayout(NamedTuple):
-    """Columns of the partitions of a collection: those of X, the target, and the types of all."""
-
-    columns: tuple[str, ...]
-    target: str
-    schema: pa.Schema
-
-    def table(self, place: int, x: Any, y: Any = None) -> pa.Table:
-        """A partition of X with its targets, if these are apart, as one table."""
-        table = as_table(x, names=self.columns)
-        if y is None:
-            return table
-        check_same_rows(place, x, y)
-        return table.append_column(self.target, as_table({self.target: y}).column(0))
-
-    def source(self, place: int, table: pa.Table) -> TableSource:
-        """A partition as files are read."""
-        source = TableSource([MemoryFile(table, f"partition {place}")], None)
-        source.schema = self.schema
-        return source
+def _table(names: Sequence[str], target: str, place: int, x: Any, y: Any = None) -> pa.Table:
+    """A partition of X with its targets, if these are apart, as one table."""
+    table = as_table(x, names=names)
+    if y is None:
+        return table
+    check_same_rows(place, x, y)
+    return table.append_column(target, as_table({target: y}).column(0))
 
 
 def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | None = None) -> Runner:
@@ -225,18 +212,19 @@ def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | N
     categories = frozenset(one.name for one in schema if is_declared_category(one.type))
     schema = pa.schema([(one.name, plain_type(one.type)) for one in schema])
     results, tasks = results_by(client), [(place, *part) for place, part in enumerate(parts)]
-    layout = RowLayout(names, target, schema)
-    layout = layout._replace(schema=_types(layout, results, tasks))
+    schema = _types(names, target, schema, results, tasks)
     description = f"a Dask {'data frame' if hasattr(X, 'columns') else 'array'} of {len(parts)} partitions"
-    facts = TableFacts(description, layout.schema, categories=categories)
+    facts = TableFacts(description, schema, categories=categories)
     lengths = [None] * len(tasks)
-    return Runner(facts, tasks, _of_rows, lengths, results, layout, target, on_rows=on_rows)
+    return Runner(facts, tasks, _of_rows, lengths, results, (names, target, schema), target, on_rows=on_rows)
 
 
-def _of_rows(shared: tuple[Pass, RowLayout], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
-    one, layout = shared
-    table = layout.table(place, x, y)
-    return one(layout.source(place, table), first_row), table_digest(table)
+def _of_rows(shared: tuple[Pass, Any], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
+    one, (names, target, schema) = shared
+    table = _table(names, target, place, x, y)
+    source = TableSource([MemoryFile(table, f"partition {place}")], None)
+    source.schema = schema
+    return one(source, first_row), table_digest(table)
 
 
 def _free_name(y: Any, names: Sequence[str]) -> str:
@@ -246,13 +234,14 @@ def _free_name(y: Any, names: Sequence[str]) -> str:
     return next(name for name in [*wanted, *_TARGETS, *numbered] if name not in names)
 
 
-def _types(layout: RowLayout, results: Results, tasks: Sequence[tuple[Any, ...]]) -> pa.Schema:
+def _types(
+    names: Sequence[str], target: str, schema: pa.Schema, results: Results, tasks: Sequence[tuple[Any, ...]]
+) -> pa.Schema:
     """Types of all columns; those of Python objects are the ones that all partitions have in common."""
-    unknown = [one.name for one in layout.schema if pa.types.is_null(one.type)]
+    unknown = [one.name for one in schema if pa.types.is_null(one.type)]
     if not unknown:
-        return layout.schema
-    found = [types for _, types in results("types", _types_of, (layout, unknown), tasks)]
-    schema = layout.schema
+        return schema
+    found = [types for _, types in results("types", _types_of, (names, target, unknown), tasks)]
     for number, name in enumerate(unknown):
         kinds = [types[number] for types in found if not pa.types.is_null(types[number])]
         kind = common_type(sorted(kinds, key=str)) if kinds else pa.string()
@@ -260,7 +249,7 @@ def _types(layout: RowLayout, results: Results, tasks: Sequence[tuple[Any, ...]]
     return schema
 
 
-def _types_of(shared: tuple[RowLayout, list[str]], place: int, x: Any, y: Any = None) -> list[pa.DataType]:
-    layout, names = shared
-    schema = layout.table(place, x, y).schema
-    return [plain_type(schema.field(name).type) for name in names]
+def _types_of(shared: tuple[Any, str, list[str]], place: int, x: Any, y: Any = None) -> list[pa.DataType]:
+    names, target, unknown = shared
+    schema = _table(names, target, place, x, y).schema
+    return [plain_type(schema.field(name).type) for name in unknown]

@@ -18,13 +18,13 @@ from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import TRAIN, RowSplit, read_cells
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import DECIMAL, as_category
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Target, groups_in
+from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import class_labels, label_codes
+from qmedoid.tables.targets import Target, class_labels, label_codes
 
 FitSample = Callable[[Dataset], tuple[Model, list[str]]]
 """Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""

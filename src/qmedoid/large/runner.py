@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.large.base import Pass, RawReading, Summary, facts_of, file_digest, merge
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.tables.binary_files import BinaryFile
@@ -261,7 +261,7 @@ class Runner:
     lengths : sequence of int or None
         Rows of the partitions, where they are known.
     results : callable
-        Who runs the tasks: threads of this process, or `qmedoid.large.workers.Workers.results`.
+        Who runs the tasks: threads of this process, or workers of a cluster (`qmedoid.large.workers`).
     more : object
         What else the tasks share.
     target : str or None

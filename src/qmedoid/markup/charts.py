@@ -10,8 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from qmedoid.markup.html import Child, Html, element, join, plain, shortened
+from qmedoid.markup.html import Child, element, plain, shortened
 
 Point = tuple[float, float]
 # Numbers from here on have commas between their thousands, and a power of ten.
@@ -126,24 +127,24 @@ def area_path(upper: Sequence[Point], lower: Sequence[Point]) -> str:
     return f"{around}Z" if around else ""
 
 
-def path(points: Iterable[Point], class_: str) -> Html:
+def path(points: Iterable[Point], class_: str) -> Markup:
     """A line through points."""
     placed = line_path(points)
-    return element("path", d=placed, class_=class_) if placed else Html("")
+    return element("path", d=placed, class_=class_) if placed else Markup("")
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     """A straight line."""
     return element("line", x1=short(x1), y1=short(y1), x2=short(x2), y2=short(y2), class_=class_)
 
 
-def text(x: float, y: float, words: Child, anchor: str = "start", class_: str | None = None) -> Html:
+def text(x: float, y: float, words: Child, anchor: str = "start", class_: str | None = None) -> Markup:
     """Words at a place; ``anchor`` is ``start``, ``middle`` or ``end``."""
     shown = plain(words) if isinstance(words, str) else words
     return element("text", shown, x=short(x), y=short(y), text_anchor=anchor, class_=class_)
 
 
-def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float], str] | None = None) -> Html:
+def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float], str] | None = None) -> Markup:
     """Grid lines with their values at the left and below, and what the axes show.
 
     Values on a logarithmic axis are written by `number`.
@@ -157,10 +158,10 @@ def axes(x: Axis, y: Axis, x_label: str, y_label: str, number: Callable[[float],
     drawn.append(line(x.start, y.start, x.start, y.end, "axis"))
     drawn.append(text((x.start + x.end) / 2, y.start + 33, x_label, "middle", "what"))
     drawn.append(text(2, y.end - 9, y_label, "start", "what"))
-    return join(drawn)
+    return Markup().join(drawn)
 
 
-def picture(width: float, height: float, about: str, *children: Child, class_: str | None = None) -> Html:
+def picture(width: float, height: float, about: str, *children: Child, class_: str | None = None) -> Markup:
     """A drawing that takes the width it is given; ``about`` says in words what it shows."""
     size = f"0 0 {short(width)} {short(height)}"
     return element("svg", *children, viewBox=size, role="img", aria_label=plain(about), class_=class_)
@@ -185,7 +186,7 @@ def chart(
     is_log: tuple[bool, bool] = (False, False),
     number: Callable[[float], str] | None = None,
     is_broad: bool = False,
-) -> Html:
+) -> Markup:
     """A chart of layers over two axes, whose ends are those of the points if not given.
 
     `number` writes the values of logarithmic axes. A layer is its kind, its points and its class: a ``line`` or
@@ -204,7 +205,7 @@ def chart(
     return picture(right + WIDTH - RIGHT, HEIGHT, about, axes(across, upward, *names, number), *drawn)
 
 
-def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Html]:
+def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Markup]:
     if kind == "rule":
         return [line(x.start, y.place(at), x.end, y.place(at), class_) for (at,) in points]
     if kind == "marker":
@@ -227,22 +228,22 @@ def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y
     raise ValueError(f"The kind of a layer is {kind!r}, which is not drawn.")
 
 
-def _dot(x: float, y: float, radius: float, class_: str) -> Html:
+def _dot(x: float, y: float, radius: float, class_: str) -> Markup:
     return element("circle", cx=short(x), cy=short(y), r=short(radius), class_=class_)
 
 
-def rectangle(x: float, y: float, width: float, height: float, class_: str) -> Html:
+def rectangle(x: float, y: float, width: float, height: float, class_: str) -> Markup:
     """A rectangle from its upper left corner."""
     return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
 
 
 def bars(
     about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, is_broad: bool = False
-) -> Html:
+) -> Markup:
     """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
     step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, 200.0, 560.0) if is_broad else (22.0, 124.0, WIDTH)
     x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
-    drawn: list[Html] = []
+    drawn: list[Markup] = []
     for place, (name, value, said) in enumerate(given):
         middle = step * (place + 1) - (9 if are_long else 8)
         if are_long:
@@ -254,7 +255,7 @@ def bars(
     return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
-def effect(shape: Mapping[str, Any]) -> Html:
+def effect(shape: Mapping[str, Any]) -> Markup:
     """What the values of a column add toward a class: along an axis for numbers and dates, else line by line.
 
     It is an effect as plain values: bins have ``value``, ``low``, ``high``, ``mean``, ``p10``, ``p90`` and ``rows``.
@@ -294,7 +295,7 @@ def _days(moment: str) -> float:
 
 def _number_effect(
     about: str, shape: Mapping[str, Any], missing: Sequence[Mapping[str, Any]], ends: Sequence[float]
-) -> Html:
+) -> Markup:
     """The mean as a curve within its spread, the rows as bars below it, and missing cells at the right."""
     own, right, is_date = shape["bins"], RIGHT - (78 if missing else 30), shape["kind"] == "date"
     middles = [
@@ -342,7 +343,7 @@ def odds_factor(log_odds: float) -> str:
     return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
 
 
-def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Html:
+def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Markup:
     """Margins in their order, with two errors on either side; those of undecided records are marked."""
     reach = [
         (place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
@@ -366,7 +367,7 @@ def waterfall(
     unit: str,
     above: str = "",
     marks: Sequence[tuple[float, str]] = (),
-) -> Html:
+) -> Markup:
     """Bars that begin where the one before ends: what a sum is made of.
 
     Parameters
@@ -385,7 +386,7 @@ def waterfall(
     ends = [0.0, total[1], *(end for _, *both, _ in given for end in both)]
     x = spanning([float(end) for end in ends], _LABELS, _DECISION - _NUMBERS, room=0.04)
     top, bottom = 46.0, 46.0 + _STEP * (len(given) + 1)
-    drawn: list[Html | None] = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance")]
+    drawn: list[Markup | None] = [line(x.place(0.0), top, x.place(0.0), bottom, "by-chance")]
     drawn.append(text(_LABELS - 8, bottom + 24, unit, "end"))
     for at, said in x.marks(6):
         drawn += [line(at, bottom, at, bottom + 5, "axis"), text(at, bottom + 24, said, "middle")]

@@ -1,28 +1,11 @@
 """Elements of SVG and HTML as text; every text within one is escaped, unless it is markup made here."""
 
-import html
-from collections.abc import Iterable
-
-LONGEST = 300
-"""Characters of a text that are shown."""
-
-
-class Html(str):
-    """Text that is markup already and is not escaped again."""
-
-    __slots__ = ()
-
-    def __html__(self) -> "Html":
-        return self
-
+from markupsafe import Markup, escape
 
 Child = str | int | None
 """What an element may hold: markup, text, a whole number, or nothing."""
-
-
-def escape(text: object) -> Html:
-    """A text in which nothing is markup, within an element or within an attribute in quotes."""
-    return text if isinstance(text, Html) else Html(html.escape(str(text)))
+LONGEST = 300
+"""Characters of a text that are shown."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -47,7 +30,7 @@ def plain(text: str, most: int = LONGEST, keep: str = "") -> str:
     return "".join(one if one.isprintable() or one in keep else " " for one in short)
 
 
-def element(tag: str, *children: Child, **attributes: str | int | float | bool | None) -> Html:
+def element(tag: str, *children: Child, **attributes: str | int | float | bool | None) -> Markup:
     """An element; text children are escaped.
 
     Attributes are named as in Python: ``class_`` is ``class``, ``aria_label`` is ``aria-label``. One that is None or
@@ -65,10 +48,5 @@ def element(tag: str, *children: Child, **attributes: str | int | float | bool |
         if value is not None and value is not False:
             key = name.rstrip("_").replace("_", "-")
             written.append(key if value is True else f'{key}="{escape(value)}"')
-    start = f"<{' '.join(written)}>"
-    return Html(f"{start}{join(children)}</{tag}>")
-
-
-def join(children: Iterable[Child], between: str = "") -> Html:
-    """Children after each other; text is escaped, None is left out."""
-    return Html(between.join(escape(child) for child in children if child is not None))
+    inside = Markup().join(str(child) if isinstance(child, int) else child for child in children if child is not None)
+    return Markup(f"<{' '.join(written)}>{inside}</{tag}>")

@@ -12,8 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup, escape
+
 from qmedoid.markup import charts
-from qmedoid.markup.html import Html, escape, plain
+from qmedoid.markup.html import plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -54,7 +56,7 @@ def render(template: str | Path, *, script: str = "", data: Mapping[str, Any] | 
     ValueError
         The script would end its element.
     """
-    given = {**_OPTIONAL, "script": Html(check_raw("script", script)), "data": data or {}, "contents": []}
+    given = {**_OPTIONAL, "script": Markup(check_raw("script", script)), "data": data or {}, "contents": []}
     environment = _environment()
     if isinstance(template, Path):
         return environment.from_string(template.read_text(encoding="utf-8")).render(given | context)
@@ -101,15 +103,15 @@ def _environment() -> "Environment":
             "short": charts.short,
             "cut": lambda text, most: plain(str(text), most),
             "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
-            "json": lambda value: Html(script_json(value)),
+            "json": lambda value: Markup(script_json(value)),
         }
     )
     sheet = style()
     made.globals.update(
         charts=charts,
         some=lambda points: points[:: -(-len(points) // _TWIN)],
-        style=Html(check_raw("style", sheet)),
-        view_style=Html(check_raw("style", style(is_page=False))),
+        style=Markup(check_raw("style", sheet)),
+        view_style=Markup(check_raw("style", style(is_page=False))),
         policy=lambda script: content_policy([script] if script else [], [sheet]),
     )
     return made

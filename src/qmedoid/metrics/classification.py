@@ -1,7 +1,8 @@
 """Accuracy to F-beta (algorithm 9), ROC-AUC, average precision, log-loss and calibration error."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -126,34 +127,22 @@ _DRAWS = 40_000_000
 _FEWEST, _MOST = 20, 500
 
 
-@dataclass(frozen=True)
-class CalibrationError:
-    """An expected calibration error, and that of a perfectly calibrated model with the same probabilities.
+class CalibrationErrorDict(TypedDict):
+    """Calibration error, and what it is by chance alone; models with probabilities alone."""
 
-    Attributes
-    ----------
-    error : float
-        Mean over the records of how far the share of outcomes in their bin lies from the mean probability there.
-    by_chance, by_chance_high : float
-        Mean and 95 % quantile of the error where outcomes are drawn from the probabilities themselves.
-    """
-
-    error: float
-    by_chance: float
-    by_chance_high: float
-
-    @property
-    def ratio(self) -> float:
-        """The error in units of what chance shows; 1 where both are 0."""
-        if self.by_chance == 0.0:
-            return 1.0 if self.error == 0.0 else float("inf")
-        return self.error / self.by_chance
+    error: Annotated[float, "How far probabilities are off on average."]
+    by_chance: Annotated[float, "The mean error of probabilities that are right, on this number of rows."]
+    by_chance_high: Annotated[float, "The error of such probabilities that one table in 20 exceeds."]
+    ratio: Annotated[float | None, "error / by_chance."]
 
 
 def calibration_error(
     outcomes: Flags, probabilities: Array, *, rng: np.random.Generator, n_bins: int = 15
-) -> CalibrationError:
-    """The expected calibration error in bins of equal mass; records of equal probability share a bin.
+) -> CalibrationErrorDict:
+    """The expected calibration error in bins of equal mass: the mean distance of shares of outcomes from probabilities.
+
+    Records of equal probability share a bin. By chance are the mean and the 95 % quantile of the error where outcomes
+    are drawn from the probabilities themselves; the ratio is 1 where both are 0.
 
     Parameters
     ----------
@@ -176,7 +165,9 @@ def calibration_error(
 
     n_tables = int(np.clip(_DRAWS // len(ranked), _FEWEST, _MOST))
     drawn = np.array([error(rng.random(len(ranked)) < ranked) for _ in range(n_tables)])
-    return CalibrationError(error(outcomes[order]), float(drawn.mean()), float(np.quantile(drawn, 0.95)))
+    found, by_chance = error(outcomes[order]), float(drawn.mean())
+    ratio = found / by_chance if by_chance else 1.0 if found == 0.0 else math.inf
+    return {"error": found, "by_chance": by_chance, "by_chance_high": float(np.quantile(drawn, 0.95)), "ratio": ratio}
 
 
 def confidence_outcomes(codes: Codes, probabilities: Array) -> tuple[Flags, Array]:

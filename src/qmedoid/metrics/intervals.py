@@ -138,18 +138,14 @@ def share_change(hits: float, n: float, expected_hits: float, expected_n: float,
     """
     expected = _angle(expected_hits, expected_n)
     error = math.sqrt(1.0 / (n + 0.5) + 1.0 / (expected_n + 0.5))
-    low, high = (_share(min(max(expected + side * width * error, 0.0), math.pi), n) for side in (-1.0, 1.0))
+    angles = (min(max(expected + side * width * error, 0.0), math.pi) for side in (-1.0, 1.0))
+    shares = [(math.sin(angle / 2.0) ** 2 * (n + 0.75) - 0.375) / n if n else 0.0 for angle in angles]
+    low, high = (min(max(share, 0.0), 1.0) for share in shares)
     return Change((_angle(hits, n) - expected) / error, low, high)
 
 
 def _angle(hits: float, n: float) -> float:
     return 2.0 * math.asin(math.sqrt(min(1.0, (hits + 0.375) / (n + 0.75))))
-
-
-def _share(angle: float, n: float) -> float:
-    """The share of hits among n draws that has this angle."""
-    share = (math.sin(angle / 2.0) ** 2 * (n + 0.75) - 0.375) / n if n else 0.0
-    return min(max(share, 0.0), 1.0)
 
 
 def jackknife_error(left_out: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
@@ -188,15 +184,12 @@ def macro_f1_error(confusions: npt.ArrayLike) -> float:
     pooled = folds.sum(axis=0)
     if len(folds) > 1:
         return jackknife_error([ClassMetrics(pooled - fold).macro_f1 for fold in folds])
-    cells = np.argwhere(pooled > 0)
-    return jackknife_error([_without_one(pooled, true, said) for true, said in cells], pooled[tuple(cells.T)])
-
-
-def _without_one(confusion: Array, true: int, said: int) -> float:
-    """Macro-F1 with one row of a cell left out."""
-    fewer = confusion.copy()
-    fewer[true, said] -= 1
-    return ClassMetrics(fewer).macro_f1
+    figures = []
+    for true, said in np.argwhere(pooled > 0):
+        fewer = pooled.copy()
+        fewer[true, said] -= 1  # one row of the cell is left out
+        figures.append(ClassMetrics(fewer).macro_f1)
+    return jackknife_error(figures, pooled[pooled > 0])
 
 
 # Standard errors on either side of a 95 % interval.
@@ -238,8 +231,10 @@ def mean_interval(values: Array) -> Interval:
     return Interval(mean, mean - _WIDTH * error, mean + _WIDTH * error)
 
 
-def normal_interval(value: float, error: float) -> Interval:
-    """A figure from 0 to 1 with its normal interval, held within these bounds."""
+def macro_f1_interval(confusion: npt.ArrayLike) -> Interval:
+    """The macro-F1 over the classes that occur with its normal interval, held between 0 and 1."""
+    counts = np.asarray(confusion, dtype=np.float64)
+    value, error = float(ClassMetrics(counts).f1[counts.sum(axis=1) > 0].mean()), macro_f1_error(counts[None])
     return Interval(value, max(0.0, value - _WIDTH * error), min(1.0, value + _WIDTH * error))
 
 

@@ -7,12 +7,11 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.metrics.classification import ClassMetrics, confidence_outcomes
+from qmedoid.metrics.classification import confidence_outcomes
 from qmedoid.metrics.intervals import (
     Interval,
-    macro_f1_error,
+    macro_f1_interval,
     mean_interval,
-    normal_interval,
     pr_auc_interval,
     roc_auc_interval,
     share_interval,
@@ -187,7 +186,7 @@ def _figures(
     n = float(confusion.sum())
     found: dict[str, Interval | None] = {
         "accuracy": share_interval(float(np.trace(confusion)), n),
-        "macro_f1": normal_interval(report["macro_f1"], macro_f1_error(confusion[None])),
+        "macro_f1": macro_f1_interval(confusion),
         **intervals,
     }
     if n_classes == 2:
@@ -201,17 +200,16 @@ def _figures(
 def _held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array) -> list[ReportFigureDict]:
     """The figures of two classes on held-out rows, from their curve."""
     tp, fp, fn, tn = summary.counts or (0, 0, 0, 0)
-    metrics = ClassMetrics(np.array([[tn, fp], [fn, tp]], dtype=np.float64))
     found: dict[str, Interval | None] = {name: getattr(summary, name) for name in _OF_CUT}
     values: dict[str, float | None] = {}
     if summary.prevalence is None:
         per_row, n = summary.draws_per_row, tp + fp + fn + tn
-        values["accuracy"], values["prevalence"] = metrics.accuracy, (tp + fn) / max(n, 1)
-        values["f1"] = float(metrics.f1[1]) if tp + fn + fp else None
+        values["accuracy"], values["prevalence"] = (tp + tn) / max(n, 1), (tp + fn) / max(n, 1)
+        values["f1"] = 2 * tp / (2 * tp + fn + fp) if tp + fn + fp else None
         found["accuracy"] = share_interval(per_row * (tp + tn), per_row * n)
         found["prevalence"] = share_interval(per_row * (tp + fn), per_row * n)
         found["f1"] = None
-        found["macro_f1"] = normal_interval(float(metrics.f1.mean()), macro_f1_error(metrics.confusion[None]))
+        found["macro_f1"] = macro_f1_interval([[tn, fp], [fn, tp]])
         found["pr_auc"] = pr_auc_interval(positive, log_odds)
     found["roc_auc"] = roc_auc_interval(positive, log_odds)
     values = {name: None if one is None else one.value for name, one in found.items()} | values
@@ -382,7 +380,6 @@ def at_counts(decision: Decision, log_odds: float, counts: Counts, *, is_held_ou
 
 def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_per_day: float | None) -> dict[str, str]:
     tp, fp, fn, tn = counts
-    metrics = ClassMetrics(np.array([[tn, fp], [fn, tp]], dtype=np.float64))
     is_shifted = summary.prevalence is not None
     figures = {name: getattr(summary, name) for name in ("alert_rate", "precision", "recall")}
     texts = {
@@ -390,8 +387,8 @@ def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_p
         **{name: figure_text(None if one is None else one.value) for name, one in figures.items()},
         **{f"{name}_interval": interval_text(one) for name, one in figures.items()},
         # Counts are of the rows as they were, and these figures have no meaning at another prevalence.
-        "f1": figure_text(float(metrics.f1[1]) if tp + fn + fp and not is_shifted else None),
-        "accuracy": figure_text(None if is_shifted else metrics.accuracy),
+        "f1": figure_text(2 * tp / (2 * tp + fn + fp) if tp + fn + fp and not is_shifted else None),
+        "accuracy": figure_text(None if is_shifted else (tp + tn) / (tp + fp + fn + tn)),
     }
     if rows_per_day is not None:
         alerts = 0.0 if figures["alert_rate"] is None else figures["alert_rate"].value * rows_per_day

@@ -15,7 +15,7 @@ from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import shortened
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import column_contributions
-from qmedoid.model.importance import by_importance, class_contributions
+from qmedoid.model.importance import class_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.report.documents import (
     AboutModelDict,
@@ -207,9 +207,9 @@ def effects(model: Model, rows: Sample, importance: Array) -> list[ColumnEffectD
 
     It is the second of two classes, else the one that these columns contribute most to.
     """
-    places = {name: place for place, name in enumerate(model.contract.names)}
-    ranked, used = by_importance(model.contract.names, importance), set(model.layout.used)
-    wanted = [places[name] for name, amount in ranked.items() if places[name] in used and amount > 0][:N_EFFECTS]
+    names = model.contract.names
+    ranked = sorted(model.layout.used, key=lambda place: (-importance[place], names[place]))
+    wanted = [place for place in ranked if importance[place] > 0][:N_EFFECTS]
     n_classes = len(model.decision.classes)
     few = rows.first(max(_LEAST_ROWS, MOST_ROWS // max(n_classes - 1, 1)))
     if not wanted or not len(few.table):

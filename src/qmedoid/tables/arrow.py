@@ -15,6 +15,7 @@ from qmedoid.exceptions import DataError, some_of
 from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.detect import check_unique
+from qmedoid.tables.number_blocks import array_columns, block_lists, frame_columns, number_blocks
 
 _MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
 MISSING = ("", *_MISSING_TEXTS.split())
@@ -106,7 +107,14 @@ def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: i
     except pa.ArrowNotImplementedError as error:
         raise CellTypeError(f"{source}: column {name!r} is {column.type} and cannot be read as {kind}.") from error
     except pa.ArrowInvalid as error:
-        row = _first_that_fails(column, kind)
+        low, row = 0, len(column) - 1
+        while low < row:  # all cells before `low` can be cast
+            middle = (low + row) // 2
+            try:
+                column[low : middle + 1].cast(kind)
+                low = middle + 1
+            except pa.ArrowInvalid:
+                row = middle
         cell = shortened(repr(column[row].as_py()))
         message = f"{source}: column {name!r}, row {first_row + row + 1}: {cell} cannot be read as {kind}."
         raise CellTypeError(message) from error
@@ -119,20 +127,6 @@ def without_missing(column: pa.Array) -> pa.Array:
     column = compute.utf8_trim_whitespace(column)
     missing = compute.is_in(column, value_set=pa.array(MISSING))
     return compute.if_else(missing, pa.scalar(None, pa.string()), column)
-
-
-def _first_that_fails(column: pa.Array, kind: Any) -> int:
-    """The place of the first cell that cannot be cast, by halving: everything before `low` can be."""
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            column[low:middle].cast(kind)
-        except pa.ArrowInvalid:
-            high = middle
-        else:
-            low = middle
-    return low
 
 
 _ALLOWED = (
@@ -157,8 +151,6 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        from qmedoid.tables.number_blocks import frame_columns
-
         table = _from_columns(list(data.columns), frame_columns(data))
     elif hasattr(data, "__arrow_c_stream__"):
         try:
@@ -219,8 +211,6 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
         names = [f"x{place}" for place in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
-    from qmedoid.tables.number_blocks import array_columns
-
     return _from_columns(names, array_columns(array))
 
 
@@ -259,8 +249,6 @@ def _plain(table: pa.Table, *, is_new: bool = False) -> pa.Table:
 
 def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> list[dict[str, Any]]:
     """The rows, or some of them, as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    from qmedoid.tables.number_blocks import block_lists, number_blocks  # it reads the cells of what this module makes
-
     names, some = table.column_names, None if rows is None else pa.array(rows)
     columns: list[list[Any]] = [[] for _ in names]
     # Floats are most columns of wide tables; whole numbers stay whole.

@@ -16,6 +16,7 @@ from qmedoid.arrays import Codes, Flags
 from qmedoid.geometry.row_order import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
+from qmedoid.tables.number_blocks import number_blocks
 
 Floats = npt.NDArray[np.float64]
 _NOTHING = pa.nulls(0, pa.string())  # made without a look for pandas, which is slow to import
@@ -62,7 +63,7 @@ def read(column: pa.Array | pa.ChunkedArray, kind: Kind, spelling: str = "") -> 
     Floats without missing cells are not copied. Dates with a zone are in universal time; times of day are on the first
     day.
     """
-    array = _decoded(column)
+    array = decoded(column)
     if kind == "date":
         return _dates(array, spelling)
     return _truths(array) if kind == "boolean" else _numbers(array, spelling)
@@ -199,7 +200,7 @@ def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Cells as texts without blanks around them, null where they are missing or empty."""
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim_whitespace(as_text(_decoded(column)))
+    text = pc.utf8_trim_whitespace(as_text(decoded(column)))
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
 
 
@@ -238,7 +239,8 @@ def joined_texts(parts: Sequence[pa.Array], sign: str) -> pa.Array:
     return joined
 
 
-def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array, with its dictionary decoded."""
     array = one_chunk(column)
     return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
 
@@ -249,8 +251,6 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     Numbers, truth values and dates are in rising order, those that differ in their last digits alone in one place, and
     missing ones last. Levels are in the order of their names, behind missing ones.
     """
-    from qmedoid.tables.number_blocks import number_blocks  # it needs this module
-
     places = np.empty((table.num_rows, len(columns)), dtype=np.intp)
     numbers = [place for place, column in enumerate(columns) if column.kind == "number"]
     others = np.ones(len(columns), dtype=np.bool_)

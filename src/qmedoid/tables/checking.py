@@ -327,9 +327,7 @@ class _Check:
 
 def _cell_codes(column: pa.ChunkedArray) -> tuple[Codes | None, pa.Array | None, int]:
     """The index of each cell among the different ones, -1 where it is missing; these, None of lists; missing cells."""
-    array = cells.one_chunk(column)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
+    array = cells.decoded(column)
     try:
         encoded = array.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.tables.cells import Cells, as_text
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
@@ -69,16 +69,19 @@ def _timestamps(text: pa.Array, zone: str | None) -> pa.Array:
     try:
         return short.cast(pa.timestamp("us", tz=zone)).cast(pa.timestamp("us"))
     except pa.ArrowInvalid:
-        kept = pc.if_else(_day_exists(short), short, pa.scalar(None, short.type))
+        parts = [
+            pc.utf8_slice_codeunits(short, start, stop).fill_null("1") for start, stop in ((0, 4), (5, 7), (8, 10))
+        ]
+        is_day = _day_exists(*(part.cast(pa.int64()).to_numpy(zero_copy_only=False) for part in parts))
+        kept = pc.if_else(pa.array(is_day), short, pa.scalar(None, short.type))
         return kept.cast(pa.timestamp("us", tz=zone)).cast(pa.timestamp("us"))
 
 
-def _day_exists(text: pa.Array) -> pa.Array:
-    parts = [pc.utf8_slice_codeunits(text, start, stop).fill_null("1") for start, stop in ((0, 4), (5, 7), (8, 10))]
-    year, month, day = (part.cast(pa.int64()).to_numpy(zero_copy_only=False) for part in parts)
+def _day_exists(year: Codes, month: Codes, day: Codes) -> Flags:
+    """Whether months, from 1 to 12, have a day."""
     first = (12 * (year - 1970) + month - 1).astype("M8[M]")
     length = (first + 1).astype("M8[D]") - first.astype("M8[D]")
-    return pa.array(day <= length.astype(np.int64))
+    return np.asarray(day <= length.astype(np.int64))
 
 
 def dates_spelt(array: pa.Array, spelling: str) -> Cells:
@@ -149,9 +152,9 @@ def _days(values: Array) -> npt.NDArray[np.datetime64]:
     whole = np.where(fits, values, 19700101).astype(np.int64)
     year, month, day = whole // 10_000, whole // 100 % 100, whole % 100
     fits &= (month >= 1) & (month <= 12) & (day >= 1)
-    first = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("M8[M]")
-    fits &= day <= ((first + 1).astype("M8[D]") - first.astype("M8[D]")).astype(np.int64)
-    days = (first.astype("M8[D]") + (day - 1)).astype("M8[us]")
+    fits &= _day_exists(year, np.clip(month, 1, 12), day)
+    months = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("M8[M]")
+    days = (months.astype("M8[D]") + (day - 1)).astype("M8[us]")
     return np.where(fits, days, np.datetime64("NaT", "us"))
 
 

@@ -196,11 +196,7 @@ class Dialect(NamedTuple):
 
     def mask_quoted(self, block: bytes) -> bytes:
         """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
-        return self.quoted.sub(_masked, block)
-
-
-def _masked(match: re.Match[bytes]) -> bytes:
-    return b"x" * len(match[0])
+        return self.quoted.sub(lambda cell: b"x" * len(cell[0]), block)
 
 
 def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
@@ -217,7 +213,12 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
     start = len(sample) - len(sample.lstrip(b"\r\n"))
     if given := _SEPARATOR_LINE.match(sample, start):
         start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
-    _check_signs(delimiter, decimal)
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
+    if decimal not in (None, ".", ","):
+        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
+    if decimal is not None and decimal == delimiter:
+        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
     complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
     text, _ = decoded(complete)
     if delimiter is None:
@@ -235,19 +236,10 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
     mark = re.escape(delimiter.encode())
     # The quote comes first: it is searched for fast.
     quoted = re.compile(rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark)
-    end = quoted.sub(_masked, sample[start:]).find(newline)
+    end = quoted.sub(lambda cell: b"x" * len(cell[0]), sample[start:]).find(newline)
     end = len(sample) if end < 0 else start + end + 1
     stray = re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None
     return Dialect(names, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes)
-
-
-def _check_signs(delimiter: str | None, decimal: str | None) -> None:
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
-        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
-    if decimal not in (None, ".", ","):
-        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
-    if decimal is not None and decimal == delimiter:
-        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
 
 
 def decoded(text: bytes) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
+from qmedoid.metrics.classification import CalibrationErrorDict
 from qmedoid.model.documents import Label, Notes, OfClassDict
 
 
@@ -123,15 +124,6 @@ class DifferenceDict(TypedDict):
     kinds: Annotated[dict[str, str], "Columns of another kind, and what they are now."]
     rows: Annotated[int | None, "Rows whose cells were read; null if none were."]
     cells: Annotated[dict[str, OddCellsDict], "Columns with cells that the training rows did not have."]
-
-
-class CalibrationErrorDict(TypedDict):
-    """Calibration error, and what it is by chance alone; models with probabilities alone."""
-
-    error: Annotated[float, "How far probabilities are off on average."]
-    by_chance: Annotated[float, "The mean error of probabilities that are right, on this number of rows."]
-    by_chance_high: Annotated[float, "The error of such probabilities that one table in 20 exceeds."]
-    ratio: Annotated[float | None, "error / by_chance."]
 
 
 class ClassFiguresDict(TypedDict):

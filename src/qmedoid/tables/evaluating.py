@@ -5,7 +5,8 @@ Labeled rows for a new calibration are collected here as well.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,10 +15,9 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.classification import (
-    ClassMetrics,
     calibration_error,
     confidence_outcomes,
-    evaluate,
+    confusion_matrix,
     log_loss,
     pr_auc,
     roc_auc,
@@ -90,31 +90,27 @@ def decision_report(model: Model, codes: Codes, decided: Decisions) -> FiguresDi
     as the precision of a class that was never predicted, is None. Macro-F1 is the mean over the classes that occur;
     ``"absent"`` are those that do not.
     """
-    metrics = evaluate(codes, decided.codes, len(model.decision.classes))
     labels = [str(label) for label in model.decision.classes]
-    by_class = [_class_figures(metrics, code) for code in range(len(labels))]
+    confusion = confusion_matrix(codes, decided.codes, len(labels))
+    by_class = [_class_figures(confusion, code) for code in range(len(labels))]
+    f1, rows = np.array([one["f1"] or 0.0 for one in by_class]), confusion.sum(axis=1)
     report: FiguresDict = {
         "rows": len(codes),
-        "accuracy": metrics.accuracy,
-        "macro_f1": float(metrics.f1[metrics.support > 0].mean()),
-        "weighted_f1": metrics.average(metrics.f1, "weighted"),
+        "accuracy": float(np.trace(confusion) / confusion.sum()),
+        "macro_f1": float(f1[rows > 0].mean()),
+        "weighted_f1": float(rows @ f1 / rows.sum()),
         "by_circuit": float(decided.by_circuit.mean()),
         "classes": dict(zip(labels, by_class, strict=True)),
         "absent": [label for label, own in zip(labels, by_class, strict=True) if own["rows"] == 0],
-        "confusion": metrics.confusion.astype(int).tolist(),
+        "confusion": confusion.astype(int).tolist(),
     }
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
         # How far probabilities are off, and by chance alone: of the second of two classes, else of the likeliest. The
         # same seed for every report: the same decisions give the same figures.
-        off = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
-        report["calibration"] = {
-            "error": off.error,
-            "by_chance": off.by_chance,
-            "by_chance_high": off.by_chance_high,
-            "ratio": off.ratio,
-        }
+        outcomes = confidence_outcomes(codes, probabilities)
+        report["calibration"] = calibration_error(*outcomes, rng=np.random.default_rng(0))
     if len(labels) == 2:
         positive, own = codes == 1, by_class[1]
         report |= {
@@ -154,14 +150,14 @@ def report_notes(model: Model, report: Mapping[str, Any], *, seldom: bool = True
     return notes
 
 
-def _class_figures(metrics: ClassMetrics, code: int) -> ClassFiguresDict:
+def _class_figures(confusion: Array, code: int) -> ClassFiguresDict:
     """Rows, precision, recall and F1 of one class; None where there is no row, or no prediction, to divide by."""
-    rows, called = metrics.confusion[code].sum(), metrics.confusion[:, code].sum()
+    hits, rows, called = confusion[code, code], confusion[code].sum(), confusion[:, code].sum()
     return {
         "rows": int(rows),
-        "precision": float(metrics.precision[code]) if called else None,
-        "recall": float(metrics.recall[code]) if rows else None,
-        "f1": float(metrics.f1[code]) if rows or called else None,
+        "precision": float(hits / called) if called else None,
+        "recall": float(hits / rows) if rows else None,
+        "f1": float(2.0 * hits / (rows + called)) if rows or called else None,
     }
 
 
@@ -221,11 +217,8 @@ def estimate_in_file(
     priors = model.decision.expected_priors
     assert priors is not None, "a model without priors cannot be shifted"
 
-    def count(parts: Iterator[Decisions]) -> Array:
-        histogram = NO_LOG_ODDS
-        for decided in parts:
-            histogram = log_odds_histogram(decided.scores[:, 1] - decided.scores[:, 0], histogram)
-        return histogram
+    def count(parts: Iterator[Array]) -> Array:
+        return reduce(lambda before, log_odds: log_odds_histogram(log_odds, before), parts, NO_LOG_ODDS)
 
     how = "to estimate the prevalence", "or give the prevalence as a number"
     histogram = _first_pass(model, where, settings, on_progress, count, *how)
@@ -249,11 +242,11 @@ def top_in_file(
     """
     model.decision.check_cuttable()
 
-    def find(parts: Iterator[Decisions]) -> tuple[float, int]:
+    def find(parts: Iterator[Array]) -> tuple[float, int]:
         highest, rows = np.zeros(0), 0
-        for decided in parts:
-            rows += len(decided.codes)
-            highest = np.concatenate([highest, decided.scores[:, 1] - decided.scores[:, 0]])
+        for log_odds in parts:
+            rows += len(log_odds)
+            highest = np.concatenate([highest, log_odds])
             # One more than the count, as the cut lies between two scores.
             if len(highest) > 2 * count + 1:
                 highest = np.partition(highest, -count - 1)[-count - 1 :]
@@ -268,17 +261,22 @@ def _first_pass(
     where: str,
     settings: ScoreSettings,
     on_progress: OnProgress | None,
-    gather: Callable[[Iterator[Decisions]], T],
+    gather: Callable[[Iterator[Array]], T],
     why: str,
     instead: str,
 ) -> T:
-    """What is gathered from all decisions about a table, which is read once more afterwards."""
+    """What is gathered from the log-odds of all rows of a table, which is read once more afterwards."""
     with TableReading(model, where, replace(settings, bad_rows=None)) as table:
         if not table.can_repeat:
             raise ParameterError(
                 f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
             )
-        return table.in_kind(lambda: gather(part.decided for part, _ in table.decided(on_progress=on_progress)))
+
+        def run() -> T:
+            scores = (part.decided.scores for part, _ in table.decided(on_progress=on_progress))
+            return gather(each[:, 1] - each[:, 0] for each in scores)
+
+        return table.in_kind(run)
 
 
 MOST_ROWS = 250_000
@@ -315,21 +313,15 @@ class LabeledRows(NamedTuple):
         return LabeledRows._make(part[rows] for part in self)
 
 
-@dataclass
 class LabeledTally:
     """Labeled rows of a table, batch by batch, in memory that is bounded by `most` rows."""
 
-    model: Model
-    most: int = MOST_ROWS
-    missing: int = 0
-    unknown: int = 0
-    labeled: int = 0
-    _parts: list[LabeledRows] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._plain = self.model.before_calibration()
+    def __init__(self, model: Model, most: int = MOST_ROWS) -> None:
+        self.model, self.most = model, most
+        self.missing = self.unknown = self.labeled = 0
+        self._parts, self._plain = list[LabeledRows](), model.before_calibration()
         # Models without row hashes have no key.
-        self._key = bytes(KEY_BYTES) if self.model.seen is None else self.model.seen.key
+        self._key = bytes(KEY_BYTES) if model.seen is None else model.seen.key
 
     def add(
         self, batch: pa.RecordBatch | pa.Table, labels: Any, issues: Issues, novelty: NoveltyTally | None = None
@@ -349,13 +341,10 @@ class LabeledTally:
         )
         self._parts.append(found.take(is_labeled))
         if sum(len(part.codes) for part in self._parts) > 2 * self.most:
-            self._parts = [self._kept()]
+            self._parts = [self.rows()]
 
     def rows(self) -> LabeledRows:
         """All labeled rows, or the sample of them."""
-        return self._kept()
-
-    def _kept(self) -> LabeledRows:
         rows = LabeledRows._make(map(np.concatenate, zip(*self._parts, strict=True)))
         if len(rows.codes) <= self.most:
             return rows

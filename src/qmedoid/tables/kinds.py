@@ -12,7 +12,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, shortened
-from qmedoid.tables.number_blocks import ENOUGH_ROWS, EXACT, number_blocks, plain_columns
+from qmedoid.tables.number_blocks import ENOUGH_ROWS, number_blocks
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name, is_number_type
 from qmedoid.tables.sentinels import (
     Sentinels,
@@ -26,6 +26,9 @@ from qmedoid.tables.text_types import grouped_columns, grouped_note
 if TYPE_CHECKING:
     from qmedoid.tables.text_kinds import Hints
 
+EXACT = 2**53
+"""Whole numbers from which on different ones can be one and the same float."""
+_FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 DateOrder = Literal["day-first", "month-first"]
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
@@ -118,7 +121,7 @@ def infer_columns(
     grouped = grouped_columns(table)
     # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
     guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
-    plain = plain_columns(table, guessed, is_identifier_name)
+    plain = _plain_columns(table, guessed)
     for name in table.column_names:
         if name in plain:
             columns.append(plain[name])
@@ -192,7 +195,7 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
     """
     columns, left_out = [], dict(settled.left_out)
     numbers = [column.name for column in settled.columns if column.kind == "number"]
-    plain = plain_columns(table, numbers, is_identifier_name)
+    plain = _plain_columns(table, numbers)
     for column in settled.columns:
         if column.name in plain:
             columns.append(replace(column, missing=plain[column.name].missing))
@@ -220,6 +223,33 @@ def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column
             column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
         made.append(column)
     return tuple(made)
+
+
+def _plain_columns(table: pa.Table, names: Sequence[str]) -> dict[str, Column]:
+    """The drafts of those columns of numbers about which there is nothing to say.
+
+    Not one of them is constant, or has cells that are no numbers of a model, or may hold dates, name or number the
+    rows, or lose digits; columns that may are left to a closer look.
+    """
+    found, schema = dict[str, Column](), table.schema
+    for places, values in number_blocks(table, names):
+        is_number, is_whole = cells.is_usable(values), schema.field(names[places[0]]).type != pa.float64()
+        counts = is_number.sum(axis=0)
+        least = np.where(is_number, values, np.inf).min(axis=0)
+        most = np.where(is_number, values, -np.inf).max(axis=0)
+        missing = np.isnan(values).sum(axis=0)
+        plain = (counts > 0) & (counts + missing == len(values)) & ((least < most) | (missing > 0))
+        plain &= ~((least >= _FIRST_DAY) & (most <= _LAST_DAY))
+        if is_whole:
+            plain &= np.maximum(-least, most) < EXACT
+        rising = np.sort(values, axis=0)
+        is_own = is_whole & ~(rising[1:] == rising[:-1]).any(axis=0)
+        may_name = (counts >= ENOUGH_ROWS) & ((values == np.trunc(values)) | ~is_number).all(axis=0)
+        for number in np.flatnonzero(plain).tolist():
+            name = names[places[number]]
+            if not (may_name[number] and (is_own[number] or is_identifier_name(name))):
+                found[name] = Column(name, "number", bool(missing[number]))
+    return found
 
 
 def _look_at(
@@ -363,7 +393,7 @@ def _number_column(
 
 def _are_days(values: Array) -> bool:
     """Whether all numbers are days such as 20240131, enough of them different."""
-    if not (19_000_101 <= values[0] <= 21_001_231 and 19_000_101 <= values.min() <= values.max() <= 21_001_231):
+    if not (_FIRST_DAY <= values[0] <= _LAST_DAY and _FIRST_DAY <= values.min() <= values.max() <= _LAST_DAY):
         return False
     different = np.unique(values)
     days = cells.read(pa.array(different), "date", "yyyymmdd").values

@@ -1,6 +1,6 @@
 """Columns of plain numbers, many at a time: in wide tables a look at each column by itself is most of the work."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,17 +8,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, column_slices
-from qmedoid.model.contract import Column
-from qmedoid.tables.cells import is_usable
 
 ENOUGH_ROWS = 20
 """Rows from which on it says something that all cells of a column are different."""
-EXACT = 2**53
-"""Whole numbers from which on different ones can be one and the same float."""
 # Of longer tables, and of tables with few columns, a column is read by itself, without a copy.
 MOST_ROWS, FEWEST_COLUMNS = 4096, 32
 _PLAIN = {pa.float64(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()}
-_FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 
 
 def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Codes, Array]]:
@@ -40,35 +35,6 @@ def number_blocks(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Ite
             values = [part.to_tensor(null_to_nan=True, row_major=False).to_numpy() for part in parts]
             cells = values[0] if len(values) == 1 else np.concatenate(values)
             yield places[block], np.asfortranarray(cells, dtype=np.float64)
-
-
-def plain_columns(
-    table: pa.Table, names: Sequence[str], is_identifier_name: Callable[[str], bool]
-) -> dict[str, Column]:
-    """The drafts of those columns of numbers about which there is nothing to say.
-
-    Not one of them is constant, or has cells that are no numbers of a model, or may hold dates, name or number the
-    rows, or lose digits; columns that may are left to a closer look.
-    """
-    found, schema = dict[str, Column](), table.schema
-    for places, values in number_blocks(table, names):
-        is_number, is_whole = is_usable(values), schema.field(names[places[0]]).type != pa.float64()
-        counts = is_number.sum(axis=0)
-        least = np.where(is_number, values, np.inf).min(axis=0)
-        most = np.where(is_number, values, -np.inf).max(axis=0)
-        missing = np.isnan(values).sum(axis=0)
-        plain = (counts > 0) & (counts + missing == len(values)) & ((least < most) | (missing > 0))
-        plain &= ~((least >= _FIRST_DAY) & (most <= _LAST_DAY))
-        if is_whole:
-            plain &= np.maximum(-least, most) < EXACT
-        rising = np.sort(values, axis=0)
-        is_own = is_whole & ~(rising[1:] == rising[:-1]).any(axis=0)
-        may_name = (counts >= ENOUGH_ROWS) & ((values == np.trunc(values)) | ~is_number).all(axis=0)
-        for number in np.flatnonzero(plain).tolist():
-            name = names[places[number]]
-            if not (may_name[number] and (is_own[number] or is_identifier_name(name))):
-                found[name] = Column(name, "number", bool(missing[number]))
-    return found
 
 
 def array_columns(array: npt.NDArray[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ decimals, without the 5 where no cell has decimals) and a unit behind a blank, a
 
 import re
 from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,15 +44,6 @@ _POINT_CURRENCIES = ("$", "US$", "£", "₹", "USD", "GBP")
 """Currencies of places where a comma parts thousands."""
 
 
-class _Parts(NamedTuple):
-    """The parts of texts that look like numbers; null in all parts where a text does not."""
-
-    body: pa.Array
-    power: pa.Array
-    unit: pa.Array
-    negative: pa.Array
-
-
 def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
     """Texts as numbers by the rule of a spelling; infinities stay, and what says that it is not a number is missing.
 
@@ -67,19 +58,19 @@ def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
         wrong = text.filter(pc.invert(pc.or_(fits, absent))).cast(pa.string())
         return Cells(parsed.to_numpy(zero_copy_only=False), wrong)
     form, unit = split_spelling(spelling)
-    found = _parts(text)
-    fits = pc.fill_null(_fits(found.body, form), False)
+    body, power, units, negative = _parts(text)
+    fits = pc.fill_null(_fits(body, form), False)
     allowed = [unit] if unit == "%" else ["", unit]
-    fits = pc.and_(fits, pc.is_in(found.unit, value_set=pa.array(allowed, found.unit.type)))
-    body = pc.if_else(fits, found.body, pa.scalar(None, found.body.type))
+    fits = pc.and_(fits, pc.is_in(units, value_set=pa.array(allowed, units.type)))
+    body = pc.if_else(fits, body, pa.scalar(None, body.type))
     group, point, _ = _signs(form)
     if group:
         body = pc.replace_substring(body, group, "")
     if point == ",":
         body = pc.replace_substring(body, ",", ".")
-    values = pc.binary_join_element_wise(body, found.power, "").cast(pa.float64()).to_numpy(zero_copy_only=False)
-    negative = pc.fill_null(found.negative, False).to_numpy(zero_copy_only=False)
-    values = np.where(negative, -values, values) / (100.0 if unit == "%" else 1.0)
+    values = pc.binary_join_element_wise(body, power, "").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    is_negative = pc.fill_null(negative, False).to_numpy(zero_copy_only=False)
+    values = np.where(is_negative, -values, values) / (100.0 if unit == "%" else 1.0)
     wrong = pc.and_(pc.invert(fits), pc.fill_null(pc.not_equal(text, ""), False))
     return Cells(values, text.filter(wrong).cast(pa.string()))
 
@@ -95,7 +86,7 @@ def _trimmed(array: pa.Array) -> pa.Array:
 
 def look_like_numbers(text: pa.Array) -> pa.Array:
     """Whether texts are numbers in any spelling."""
-    body = _parts(_trimmed(text)).body
+    body, *_ = _parts(_trimmed(text))
     return pc.fill_null(reduce(pc.or_, (_fits(body, form) for form in _FORMS)), False)
 
 
@@ -107,11 +98,11 @@ def respelt(text: pa.Array, spelling: str) -> pa.Array:
     """
     form, unit = split_spelling(spelling or "1234.5")
     text = text.cast(pa.string())
-    found = _parts(pc.utf8_trim_whitespace(text))
-    other = pc.and_(look_like_numbers(text), pc.invert(pc.fill_null(_fits(found.body, form), True)))
+    body, _, units, _ = _parts(pc.utf8_trim_whitespace(text))
+    other = pc.and_(look_like_numbers(text), pc.invert(pc.fill_null(_fits(body, form), True)))
     if unit != "%":
         return other
-    return pc.or_(other, pc.and_(look_like_numbers(text), pc.fill_null(pc.equal(found.unit, ""), False)))
+    return pc.or_(other, pc.and_(look_like_numbers(text), pc.fill_null(pc.equal(units, ""), False)))
 
 
 def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
@@ -120,20 +111,20 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
     cells = cells.filter(look_like_numbers(cells))
     if not len(cells):
         return Spelt(None)
-    found = _parts(cells)
-    units = [unit for unit in found.unit.unique().to_pylist() if unit]
+    body, _, marks, _ = _parts(cells)
+    units = [unit for unit in marks.unique().to_pylist() if unit]
     if len(units) > 1:
-        examples = [_example(cells, pc.equal(found.unit, unit)) for unit in units[:2]]
+        examples = [_example(cells, pc.equal(marks, unit)) for unit in units[:2]]
         return Spelt(None, problem=f"{examples[0]!r} and {examples[1]!r} have two units")
     unit = units[0] if units else ""
-    bare = pc.equal(found.unit, "")
+    bare = pc.equal(marks, "")
     if unit == "%" and pc.any(bare).as_py():
-        marked = _example(cells, pc.equal(found.unit, "%"))
+        marked = _example(cells, pc.equal(marks, "%"))
         return Spelt(None, problem=f"{marked!r} has a percent sign and {_example(cells, bare)!r} has none")
-    forms = _fitting(found.body)
+    forms = _fitting(body)
     if not forms:
-        best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(found.body, form)).as_py() or 0)
-        fits = _fits(found.body, best)
+        best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(body, form)).as_py() or 0)
+        fits = _fits(body, best)
         odd = f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r}"
         return Spelt(None, problem=f"{odd} are not spelt alike")
     suffix = f" {unit}" if unit else ""
@@ -215,8 +206,11 @@ def _signs(form: str) -> tuple[str, str, bool]:
     return before[1:], after[:1] or ("," if before[1:] == "." else "."), bool(after)
 
 
-def _parts(text: pa.Array) -> _Parts:
-    """Parts of texts; typographic minus signs, blanks and apostrophes count as the plain ones."""
+def _parts(text: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """Body, power, unit and whether it is negative, of texts that look like numbers; null where a text does not.
+
+    Typographic minus signs, blanks and apostrophes count as the plain ones.
+    """
     text = pc.replace_substring_regex(text, "[\u00a0\u2007\u2008\u2009\u202f]", " ")
     text = pc.replace_substring_regex(text, "[\u2212\u2013\ufe63\uff0d]", "-")
     text = pc.replace_substring_regex(text, "[\u2019\u02bc\u00b4]", "'")
@@ -237,7 +231,7 @@ def _parts(text: pa.Array) -> _Parts:
     nothing = pa.scalar(None, text.type)
     body = pc.if_else(is_one, field["body"], nothing)
     negative = pc.or_(pc.equal(braces, "()"), pc.equal(signs, "-"))
-    return _Parts(body, field["power"], pc.if_else(is_one, unit, nothing), negative)
+    return body, field["power"], pc.if_else(is_one, unit, nothing), negative
 
 
 def _fitting(body: pa.Array) -> list[str]:
@@ -288,7 +282,7 @@ def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | 
         is_doubtful, is_shown = may_be_thousands(given), shows_points(given)
     else:
         group, point, has_decimals = _signs(split_spelling(spelling)[0])
-        body = _parts(_trimmed(given)).body.drop_null()
+        body = _parts(_trimmed(given))[0].drop_null()
         decimals = body.filter(pc.match_substring(body, point))
         fit = pc.match_substring_regex(decimals, rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$")
         is_open = has_decimals and group and not pc.any(pc.match_substring(body, group)).as_py()

@@ -6,17 +6,18 @@ What is odd about a target: a quantity, classes of one row, classes that differ 
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
-from qmedoid.exceptions import DataError, some_of
+from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import Counts
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import shortened
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
@@ -136,6 +137,80 @@ def label_spelling(value: Any) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
+class Target(NamedTuple):
+    """The classes of the rows of a fit.
+
+    Attributes
+    ----------
+    name : str or None
+    classes : ndarray of shape (C,)
+        Labels in rising order.
+    codes : ndarray of shape (n,)
+        Place of the class of every row.
+    totals : ndarray of shape (C,) or None
+        Rows of every class in the whole table, where these rows are a sample of it.
+    """
+
+    name: str | None
+    classes: npt.NDArray[Any]
+    codes: Codes
+    totals: Codes | None = None
+
+    @classmethod
+    def of_labels(cls, labels: pa.ChunkedArray, name: str, totals: Mapping[str, int] | None = None) -> "Target":
+        """The classes of labels that `class_labels` has read; totals are by the texts of labels."""
+        encoded = labels.combine_chunks().dictionary_encode()
+        classes, places = np.unique(np.array(encoded.dictionary.to_pylist()), return_inverse=True)
+        found = cls(name, classes, places[encoded.indices.to_numpy(zero_copy_only=False)].astype(np.intp))
+        if totals is None:
+            return found
+        codes, rows = label_codes(pa.array(list(totals)), tuple(classes.tolist())), np.array(list(totals.values()))
+        counts = np.bincount(codes[codes >= 0], rows[codes >= 0], len(classes)).astype(np.intp)
+        return found._replace(totals=counts)
+
+    @property
+    def counts(self) -> Codes:
+        """Rows of every class, in the whole table where these are a sample of it."""
+        return np.bincount(self.codes, minlength=len(self.classes)) if self.totals is None else self.totals
+
+    def codes_in(self, classes: Sequence[Any]) -> Codes:
+        """The place of the class of every row among other classes, however they are spelled; negative for others."""
+        return label_codes(pa.array(self.classes.tolist()), tuple(classes))[self.codes]
+
+    def place_of(self, positive: Any) -> int:
+        """The place of the positive class, given by its label or by how that is written."""
+        labels = self.classes.tolist()
+        equal = np.flatnonzero(self.classes == positive)
+        place = int(equal[0]) if len(equal) else int(label_codes(pa.array([str(positive)]), tuple(labels))[0])
+        if place < 0:
+            target = "y" if self.name is None else repr(self.name)
+            raise ParameterError(
+                f"The positive class {positive!r} is no class in {target}.{did_you_mean(positive, labels)} The classes "
+                f"are {some_of([*map(repr, labels)], 10)}."
+            )
+        return place
+
+    def against_rest(self, place: int) -> "Target":
+        """Two classes: the one at a place, and all others together. Both are texts, so that one array holds them."""
+        positive = str(self.classes[place])
+        classes = np.array(sorted((positive, rest_label(positive))), dtype=object)
+        own, other = (classes.tolist().index(label) for label in (positive, rest_label(positive)))
+        side = np.where(np.arange(len(self.classes)) == place, own, other)
+        totals = None if self.totals is None else np.bincount(side, self.totals, 2).astype(np.intp)
+        return Target(self.name, classes, side[self.codes], totals)
+
+    def reversed(self) -> "Target":
+        """The same with the order of two classes the other way around."""
+        totals = None if self.totals is None else self.totals[::-1]
+        return Target(self.name, self.classes[::-1], 1 - self.codes, totals)
+
+    def take(self, rows: Codes) -> "Target":
+        """The classes of some rows; those that none of them has are left out."""
+        found, codes = np.unique(self.codes[rows], return_inverse=True)
+        totals = None if self.totals is None else self.totals[found]
+        return self._replace(classes=self.classes[found], codes=codes.astype(np.intp), totals=totals)
+
+
 # What is looked for, and what is not; a word of one list against one that is in neither says enough.
 _EVENT_WORDS = """
 yes true positive pos present presence case cases event hit alarm alert fraud fraudulent scam spam phishing malware
@@ -234,6 +309,18 @@ def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> 
             f"The target {name!r} holds {found}: that is a quantity, and a classifier predicts classes (there is no "
             f"regression). {_RANGES}, or insist on a class for each number with --classes."
         )
+
+
+def check_classes(target: Target, *, takes_numbers: bool) -> None:
+    """Refuse a target of one class, and numbers of which each would be a class."""
+    labels = target.classes.tolist()
+    if len(labels) == 1:
+        raise DataError(
+            f"The target {target.name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
+            "Give another column as --target, or a table with other rows as well."
+        )
+    if not takes_numbers:
+        refuse_quantity(str(target.name), labels, target.counts.tolist())
 
 
 def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text
-from qmedoid.tables.encode import read_column
+from qmedoid.tables.encode import count_wrong, read_column
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.source import Origin, find_files, open_table
 
@@ -136,7 +136,9 @@ def _csv(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) 
     """Batches as CSV, with texts made safe except in the columns that are `exempt`."""
     from pyarrow.csv import CSVWriter, WriteOptions
 
-    names = [name if name in exempt else _safe_text(name) for name in schema.names]
+    # Without Arrow's functions, whose import takes longer than to score a thousand rows.
+    risky = {name for name in schema.names if re.search(_FORMULA, name) and not re.search(_NUMBER, name)}
+    names = [f"'{name}" if name in risky.difference(exempt) else name for name in schema.names]
     types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
     written, texts = pa.schema(list(zip(names, types, strict=True))), (pa.string(), pa.large_string())
     guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
@@ -171,11 +173,6 @@ def _safe(texts: pa.Array) -> pa.Array:
         return texts
     quoted = pc.binary_join_element_wise("'", texts, "")
     return pc.if_else(risky, quoted, texts)
-
-
-def _safe_text(text: str) -> str:
-    """The same for one text, without Arrow's functions, whose import takes longer than to score a thousand rows."""
-    return f"'{text}" if re.search(_FORMULA, text) and not re.search(_NUMBER, text) else text
 
 
 OnBadRow = Literal["refuse", "flag", "skip"]
@@ -237,7 +234,7 @@ def _bad_cells(
         is_wrong = absent & ~_are_missing(given, column)
         in_doubt = _in_doubt(given, column, wrong)
         if len(in_doubt):
-            issues.column(column.name).add_wrong(wrong, in_doubt)
+            count_wrong(column, wrong, in_doubt, issues)
         if not column.is_open:
             yield _scattered(is_wrong, _quoted(column.name, given, is_wrong, f"is no {_NOUNS[column.kind]}"))
     if column.kind == "number":
@@ -274,13 +271,10 @@ def _are_missing(given: pa.Array | pa.ChunkedArray, column: Column) -> Flags:
     """Which cells hold nothing, as those do that are read as missing and are not wrong."""
     import pyarrow.compute as pc
 
-    array = cells.one_chunk(given)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
-    missing = array.is_null(nan_is_null=True)
-    if cells.is_text(array.type):
-        nothing = r"^\s*(?i:[+-]?nan)?\s*$" if column.kind == "number" else r"^\s*$"
-        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(array, nothing), True))
+    text = cells.texts(given)
+    missing = text.is_null()
+    if column.kind == "number":
+        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
     flags: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False)
     return flags
 
@@ -289,9 +283,7 @@ def _quoted(name: str, given: pa.Array | pa.ChunkedArray, places: Flags, what: s
     """What is wrong with some cells, each quoted."""
     import pyarrow.compute as pc
 
-    array = cells.one_chunk(given).filter(pa.array(places))
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
+    array = cells.decoded(given).filter(pa.array(places))
     text = pc.utf8_slice_codeunits(cells.as_text(array).cast(pa.string()), 0, _LONGEST)
     return pc.binary_join_element_wise(f"{name}: '", text, f"' {what}", "")
 

@@ -33,17 +33,6 @@ def test_simulator_is_the_dense_matrices(n_qubits, extra, reupload, final_rz):
 
 
 @pytest.mark.parametrize("n_qubits", range(1, 7))
-def test_qubit_q_is_bit_q_of_the_index(n_qubits):
-    """Half a turn of qubit q by its weight, which comes last: the state is basis state 2**q."""
-    ansatz = Ansatz(n_qubits, 1, 1)
-    for q in range(n_qubits):
-        rotations = np.zeros(ansatz.weight_shape)
-        rotations[0, q] = np.pi
-        probabilities = np.abs(simulated(ansatz, rotations, np.zeros((1, 1)))[0]) ** 2
-        np.testing.assert_allclose(probabilities, np.eye(2**n_qubits)[2**q], atol=1e-15)
-
-
-@pytest.mark.parametrize("n_qubits", range(1, 7))
 def test_input_j_turns_qubit_j_mod_n_and_the_chain_runs_upwards(n_qubits):
     """Half a turn of qubit q by an input comes first: the chain CX(q, q+1) flips every qubit above it."""
     ansatz = Ansatz(n_qubits, 2 * n_qubits + 1, 1)

@@ -5,9 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from dense_circuit import dense_expectations
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -63,31 +60,6 @@ def test_scores_are_those_of_the_dense_matrices(n_qubits, kind, reupload):
 
 
 @pytest.mark.parametrize("kind", READOUT_KINDS)
-def test_class_probabilities_add_up_to_one(kind):
-    network = make(kind)
-    p = np.exp(log_softmax(network.scores(random_theta(network), random_batch(network).inputs)))
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
-    if kind != "strings":
-        # Logarithms of probabilities that the circuit measures: parity needs no renormalizing at all.
-        scores = network.scores(random_theta(network), random_batch(network).inputs)
-        assert (np.exp(scores).sum(axis=1) <= 1 + 1e-12).all()
-
-
-@pytest.mark.parametrize("kind", READOUT_KINDS)
-def test_last_rz_is_trained_for_nothing(kind):
-    """Fact 16: with it kept, its gradient is zero; left out, the other gradients are the same."""
-    printed = make(kind, final_rz=True)
-    theta, batch = random_theta(printed), random_batch(printed)
-    n = printed.ansatz.n_qubits
-    last = slice(printed.sizes[0] - n, printed.sizes[0])
-    loss, gradient = printed.loss_and_gradient(theta, batch)
-    np.testing.assert_allclose(gradient[last], 0.0, atol=1e-14)
-    default_loss, default_gradient = make(kind).loss_and_gradient(np.delete(theta, last), batch)
-    assert default_loss == pytest.approx(loss, rel=1e-13)
-    np.testing.assert_allclose(default_gradient, np.delete(gradient, last), rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", READOUT_KINDS)
 @pytest.mark.parametrize("shots", [100, 10_000])
 def test_sampled_scores_are_those_of_sampled_expectations(kind, shots):
     """An observable's mean over the shots lies within five of its standard deviations."""
@@ -115,16 +87,6 @@ def test_sampled_scores_are_those_of_sampled_expectations(kind, shots):
     np.testing.assert_array_equal(sampled, again)
 
 
-def test_sampled_scores_are_unbiased():
-    """The scores of strings are linear in the expectation values, so their mean over many draws is exact too."""
-    network = make()
-    theta, inputs = random_theta(network), np.repeat(random_batch(network, rows=1).inputs, 3000, axis=0)
-    drawn = network.sampled_scores(theta, inputs, shots=20, rng=np.random.default_rng(2))[:, 1]
-    exact = network.scores(theta, inputs[:1])[0, 1]
-    assert abs(stats.ttest_1samp(drawn, exact).statistic) < 4.5
-    assert drawn.std() > 0.05
-
-
 # --- loss and gradient ----------------------------------------------------------------------------------------------
 
 
@@ -135,11 +97,7 @@ def test_sampled_scores_are_unbiased():
 )
 def test_gradients_are_central_differences(kind, n_classes, reupload, final_rz, learn_scales, offset):
     network = make(
-        kind,
-        n_classes=n_classes,
-        network={"learn_scales": learn_scales},
-        reupload=reupload,
-        final_rz=final_rz,
+        kind, n_classes=n_classes, network={"learn_scales": learn_scales}, reupload=reupload, final_rz=final_rz
     )
     theta, batch = random_theta(network, 3), random_batch(network, 4, offset=offset)
     loss, gradient = network.loss_and_gradient(theta, batch)
@@ -176,22 +134,6 @@ def test_single_precision_is_within_1e_5_of_double(kind, offset):
     assert got_gradient.dtype == np.float64
     # The direct read-out divides by probabilities of single basis states, which may be small.
     np.testing.assert_allclose(got_gradient, gradient, rtol=0, atol=1e-4 if kind == "direct" else 1e-5)
-
-
-@given(st.sampled_from(READOUT_KINDS), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
-def test_order_of_rows_does_not_matter_and_weights_scale_the_loss(kind, seed):
-    network = make(kind, n_qubits=2, n_inputs=2)
-    theta, batch = random_theta(network, seed), random_batch(network, seed, rows=12, offset=True)
-    order = np.random.default_rng(seed).permutation(12)
-    loss, gradient = network.loss_and_gradient(theta, batch)
-    for changed, factor in (
-        (Batch(*(values[order] for values in batch)), 1.0),
-        (batch._replace(weights=3.5 * batch.weights), 3.5),
-    ):
-        got_loss, got_gradient = network.loss_and_gradient(theta, changed)
-        assert got_loss == pytest.approx(factor * loss, rel=1e-12)
-        np.testing.assert_allclose(got_gradient, factor * gradient, rtol=1e-9, atol=1e-11)
 
 
 def test_offset_adds_to_the_scores():

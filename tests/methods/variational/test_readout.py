@@ -82,12 +82,6 @@ def test_strings_are_singles_pairs_and_all(n_qubits):
     np.testing.assert_array_equal(readout.observables, [z[:, list(string)].prod(axis=1) for string in want])
 
 
-def test_parity_is_the_last_string():
-    """p_even − p_odd = ⟨Z…Z⟩: what the parity read-out measures is one of the strings."""
-    even, odd = ParityReadout(5, 2).observables
-    np.testing.assert_array_equal(even - odd, StringReadout(5, 2).observables[-1])
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_scores_are_a_bias_and_weighted_strings(n_classes):
     readout = StringReadout(3, n_classes)
@@ -154,13 +148,6 @@ def test_all_observables_of_a_row_come_from_the_same_shots():
     drawn = sampled_expectations(random_distributions(2, 5), np.eye(4), 7, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.sum(axis=1), 1.0, rtol=1e-14)
     np.testing.assert_allclose(drawn * 7, np.round(drawn * 7), atol=1e-12)
-
-
-def test_same_seed_draws_the_same():
-    p, o = random_distributions(2, 6), np.eye(4)
-    first, again, other = (sampled_expectations(p, o, 50, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

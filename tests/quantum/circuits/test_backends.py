@@ -245,13 +245,6 @@ def test_both_circuits_measure_the_same_overlaps(circuit):
     assert np.all(np.abs(by_shots - s) < 4.5 * errors)
 
 
-def test_draws_go_on_from_call_to_call():
-    backend = SamplerSwapTest(shots=256, seed=9)
-    X, Y = repeated(200), -X_ONE + 0.5
-    first, second = (backend(X, Y).overlap[:, 0] for _ in range(2))
-    assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(200)
-
-
 def test_an_unknown_circuit_is_refused():
     with pytest.raises(ParameterError, match="'circuit' parameter must be one of"):
         SamplerSwapTest(circuit="swap", seed=1)

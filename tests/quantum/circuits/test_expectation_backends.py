@@ -61,14 +61,6 @@ def test_draws_go_on_from_call_to_call():
     np.testing.assert_array_equal(np.concatenate([first, second]), whole)
 
 
-def test_draws_of_swap_tests_go_on_from_call_to_call():
-    X, Y = np.random.default_rng(0).normal(size=(2, 3, 2))
-    backend = SamplerSwapTest(shots=100, seed=5)
-    first, second = (backend(X, Y).overlap for _ in range(2))
-    assert not np.array_equal(first, second)
-    np.testing.assert_array_equal(SamplerSwapTest(shots=100, seed=5)(np.concatenate([X, X]), Y).overlap[3:], second)
-
-
 # --- one template ---------------------------------------------------------------------------------------------------
 
 

@@ -154,7 +154,7 @@ def fitted(request):
     estimator, n_classes = CASES[request.param]
     X, y = table_of(n_classes)
     estimator.fit(X, y)
-    return estimator, SavedModel(estimator.table_model()), X
+    return estimator, SavedModel(estimator.model_), X
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -311,7 +311,7 @@ def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
 
 def test_distance_in_a_file_is_the_one_that_an_explanation_shows():
     X, y = table_of(2)
-    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).table_model())
+    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).model_)
     for medoid in saved.explain(X, 4)["medoids"]:
         circuit = saved.circuit(X, 4, which="swap-test", medoid=medoid["training_row"])
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
@@ -397,7 +397,7 @@ def test_zero_vector_has_no_circuit():
 
 def test_row_of_a_table_may_count_from_the_end():
     X, y = table_of(2)
-    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).table_model())
+    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).model_)
     assert saved.circuit(X, -1) == saved.circuit(X, len(X) - 1)
     assert saved.circuit(X, -1).metadata["qmedoid"]["row"] == len(X) - 1
     with pytest.raises(DataError, match="There is no row 90: the table has 90 rows"):

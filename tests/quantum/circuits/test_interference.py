@@ -7,10 +7,10 @@ pytest.importorskip("qiskit")
 
 from qiskit.quantum_info import Statevector
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.quantum import interference_angles, interference_circuit, interference_template
-from qmedoid.quantum.circuits.compact_swap import FORMS, form_named, shape_of
+from qmedoid.quantum.circuits.compact_swap import FORMS, shape_of
 
 
 def vectors(d, rng):
@@ -75,8 +75,3 @@ def test_a_measured_circuit_reads_the_index_qubit():
 def test_vectors_that_have_no_state_are_refused(x, y, said):
     with pytest.raises(DataError, match=said):
         interference_angles(x, y)
-
-
-def test_unknown_circuits_are_refused():
-    with pytest.raises(ParameterError, match="'interference', 'compact_swap'"):
-        form_named("swap")

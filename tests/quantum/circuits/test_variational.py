@@ -1,15 +1,11 @@
 """The variational circuit in Qiskit is the circuit that the simulator runs, amplitude by amplitude."""
 
-import io
-import re
-
 import numpy as np
 import pytest
 
 pytest.importorskip("qiskit")
 
-from qiskit import qasm3, qpy
-from qiskit.primitives import BackendSamplerV2, StatevectorSampler
+from qiskit.primitives import BackendSamplerV2
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.quantum_info import Statevector
 from qiskit.transpiler import generate_preset_pass_manager
@@ -56,21 +52,6 @@ def test_qiskit_and_the_simulator_prepare_the_same_state(n_qubits, extra, reuplo
     np.testing.assert_allclose(state, simulated(ansatz, rotations, inputs)[0], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_qubits", [1, 3, 6])
-def test_qubit_q_is_bit_q_of_the_index_in_qiskit_and_in_the_simulator(n_qubits):
-    """Half a turn of qubit q by its weight, which comes last: basis state 2**q, and bit q of what is measured."""
-    ansatz = Ansatz(n_qubits, 1, 1)
-    for q in range(n_qubits):
-        rotations = np.zeros(ansatz.weight_shape)
-        rotations[0, q] = np.pi
-        want = np.eye(2**n_qubits)[2**q]
-        circuit = variational_circuit(ansatz, weights=rotations, inputs=[0.0])
-        np.testing.assert_allclose(Statevector(circuit).probabilities(), want, atol=1e-15)
-        np.testing.assert_allclose(np.abs(simulated(ansatz, rotations, np.zeros((1, 1)))[0]) ** 2, want, atol=1e-15)
-        measured = SamplerExpectations(shots=5, seed=0)(ansatz, rotations, np.zeros((1, 1)), np.eye(2**n_qubits))
-        np.testing.assert_array_equal(measured, want[None])
-
-
 def test_gates_stand_in_the_printed_order():
     """Two qubits, three inputs, two repetitions: every gate by name, angle and qubits."""
     circuit = variational_circuit(Ansatz(2, 3, 2, final_rz=True))
@@ -113,54 +94,6 @@ def test_what_is_given_is_bound_and_the_rest_stays_open():
     assert names(bound) == []
     filled = variational_circuit(ansatz).assign_parameters([*rotations.ravel(), *inputs[0]])
     np.testing.assert_allclose(Statevector(filled).data, Statevector(bound).data, rtol=0, atol=1e-15)
-
-
-def test_qpy_keeps_names_and_state():
-    ansatz = Ansatz(3, 4, 2)
-    rotations, inputs = random_case(ansatz)
-    circuit, file = variational_circuit(ansatz), io.BytesIO()
-    qpy.dump(circuit, file)
-    file.seek(0)
-    (loaded,) = qpy.load(file)
-    assert loaded == circuit
-    assert (loaded.name, names(loaded)) == (circuit.name, names(circuit))
-    state = Statevector(loaded.assign_parameters([*rotations.ravel(), *inputs[0]])).data
-    np.testing.assert_allclose(state, simulated(ansatz, rotations, inputs)[0], rtol=0, atol=1e-12)
-
-
-def run_openqasm(text, n_qubits, values):
-    """A reader of the few statements that this circuit needs: the state, and the inputs it declares."""
-    state = np.zeros((2,) * n_qubits, dtype=complex)
-    state[(0,) * n_qubits] = 1.0
-    declared = re.findall(r"^input float\[64\] (\w+);$", text, flags=re.MULTILINE)
-    assert re.search(rf"^qubit\[{n_qubits}\] q;$", text, flags=re.MULTILINE)
-    for gate, angle, qubits in re.findall(r"^(ry|rz|cx|cz)(?:\((\w+)\))? (.+);$", text, flags=re.MULTILINE):
-        # Axis 0 is the most significant bit.
-        axes = [n_qubits - 1 - int(q) for q in re.findall(r"q\[(\d+)\]", qubits)]
-        half = values[angle] / 2 if angle else 0.0
-        matrix = {
-            "ry": [[np.cos(half), -np.sin(half)], [np.sin(half), np.cos(half)]],
-            "rz": np.diag(np.exp([-1j * half, 1j * half])),
-            "cx": np.eye(4)[[0, 1, 3, 2]],
-            "cz": np.diag([1, 1, 1, -1]),
-        }[gate]
-        tensor = np.reshape(matrix, (2,) * 2 * len(axes))
-        state = np.moveaxis(
-            np.tensordot(tensor, state, (range(len(axes), 2 * len(axes)), axes)), range(len(axes)), axes
-        )
-    return state.ravel(), declared
-
-
-@pytest.mark.parametrize("n_qubits", [1, 3])
-def test_openqasm_keeps_names_and_state(n_qubits):
-    """OpenQASM has no brackets in names: ``theta[3]`` is written ``_theta_3_``."""
-    ansatz = Ansatz(n_qubits, 4, 2)
-    rotations, inputs = random_case(ansatz)
-    written = {f"_theta_{k}_": value for k, value in enumerate(rotations.ravel())}
-    written |= {f"_x_{j}_": value for j, value in enumerate(inputs[0])}
-    state, declared = run_openqasm(qasm3.dumps(variational_circuit(ansatz)), n_qubits, written)
-    assert sorted(declared) == sorted(written)
-    np.testing.assert_allclose(state, simulated(ansatz, rotations, inputs)[0], rtol=0, atol=1e-12)
 
 
 # --- backends -------------------------------------------------------------------------------------------------------
@@ -300,18 +233,3 @@ def test_backends_refuse_alike():
             backend(ansatz, zeros((3, 2)), zeros((1, 2)), np.eye(4))
         with pytest.raises(DataError, match=r"Observables must be of shape \(K, 4\)\. Got shape \(8, 8\) instead"):
             backend(ansatz, zeros((3, 2)), zeros((1, 3)), np.eye(8))
-
-
-@pytest.mark.parametrize("name", ["shots", "rows_per_job"])
-@pytest.mark.parametrize("value", [0, True, 1.5])
-def test_counts_that_are_no_positive_whole_number(name, value):
-    match = rf"'{name}' parameter of SamplerExpectations must be an int >= 1\. Got {value!r} instead"
-    with pytest.raises(ParameterError, match=match):
-        SamplerExpectations(seed=0, **{name: value})
-
-
-def test_one_source_of_randomness_and_no_more():
-    with pytest.raises(ParameterError, match="default sampler needs a 'seed'"):
-        SamplerExpectations()
-    with pytest.raises(ParameterError, match="give the sampler its own seed"):
-        SamplerExpectations(sampler=StatevectorSampler(), seed=1)

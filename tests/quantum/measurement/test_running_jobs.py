@@ -65,36 +65,6 @@ def equal(first, second):
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def test_failing_jobs_are_tried_again_with_the_same_counts():
-    undisturbed = run_jobs(small_plan().jobs, Device(n_qubits=3))
-    device = Device(n_qubits=3)
-    plan = small_plan(device)
-    sent = failing(device, {1: 2, 3: 1})
-    assert len(plan.jobs) == 5
-    assert equal(run_jobs(plan.jobs, device), undisturbed)
-    assert sorted(sent) == [0, 1, 1, 1, 2, 3, 3, 4]
-
-
-def test_a_job_that_fails_for_good_is_told_after_the_others_have_run():
-    device, store, told = Device(n_qubits=3), Memory(), []
-    plan = small_plan(device)
-    sent = failing(device, {1: 99, 3: 99})
-    with pytest.raises(JobError) as caught:
-        run_jobs(plan.jobs, device, store, on_job=lambda done, total: told.append((done, total)))
-    assert str(caught.value) == (
-        "2 of 5 jobs failed 3 times; job 1 with ConnectionError: the line is dead. What has finished is "
-        "kept: the same command goes on from there."
-    )
-    assert isinstance(caught.value.__cause__, ConnectionError)
-    assert sorted(store.kept) == [0, 2, 4]
-    assert [sent.count(number) for number in range(5)] == [1, 3, 1, 3, 1]
-    assert told[-1] == (3, 5)
-    again = Device(n_qubits=3)
-    sent = failing(again, {})
-    assert equal(run_jobs(plan.jobs, again, store), run_jobs(plan.jobs, Device(n_qubits=3)))
-    assert sent == [1, 3]  # what has finished is not run again
-
-
 def test_without_a_store_nothing_is_said_of_one():
     device = Device(n_qubits=3)
     failing(device, {0: 99})
@@ -178,18 +148,6 @@ def test_a_job_whose_result_does_not_come_is_asked_again_and_not_sent_again(make
     assert service.sent[0].asked == 3
 
 
-@pytest.mark.parametrize("make_store", [lambda: None, Memory])
-def test_a_job_that_the_service_calls_failed_is_sent_again(make_store):
-    service, store = Service(), make_store()
-    plan = small_plan(service.device())
-    service.broken = {"1"}
-    plan.run(store)
-    assert len(service.sent) == len(plan.jobs) + 1
-    if store is not None:
-        assert store.forgotten == [1]
-        assert store.names[1] == "5"
-
-
 def test_a_job_whose_name_cannot_be_kept_is_not_forgotten():
     """It was sent, and is paid for: the note that it was leads to it by its key."""
 
@@ -207,16 +165,6 @@ def test_a_job_whose_name_cannot_be_kept_is_not_forgotten():
     assert len(sent) == len(plan.jobs) + 1
     assert store.forgotten == []
     assert store.names == dict.fromkeys(range(5), "")
-
-
-def test_jobs_of_an_earlier_process_are_fetched():
-    service, store = Service(), Memory()
-    plan = small_plan(service.device())
-    handles = [service.run([batch.pub for batch in job.batches]) for job in plan.jobs[:3]]
-    store.names = {number: handle.name for number, handle in enumerate(handles)}
-    plan.run(store)
-    assert len(service.sent) == len(plan.jobs)  # two more
-    assert [handle.asked for handle in handles] == [1, 1, 1]
 
 
 def test_a_service_has_no_more_than_ten_jobs_at_a_time():

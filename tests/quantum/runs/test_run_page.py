@@ -56,8 +56,8 @@ def test_page_runs_and_loads_nothing(tmp_path):
     found = Balanced(page)
     assert not found.names & {"script", "link", "img", "iframe", "object", "form"}
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
-    assert "default-src &#x27;none&#x27;" in policy
-    assert "script-src &#x27;none&#x27;" in policy
+    assert "default-src &#39;none&#39;" in policy
+    assert "script-src &#39;none&#39;" in policy
     assert " style=" not in page
     assert not re.search(r"(href|src)=\"(?!#)", page)
 

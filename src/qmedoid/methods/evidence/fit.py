@@ -8,21 +8,37 @@ from scipy.spatial.distance import cdist
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.column_worth import MOST_COLUMNS
-from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
+from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
-from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
+from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.ties import SAME_PLACE, TIE, first_largest, order_by_content, stable_order
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags, mean_out_of_fold
 from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled
-from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
-from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
+from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms, added
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, wide_note
+from qmedoid.methods.weights import slope_and_gain
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000
 _N_STEPS = 12
+# Medoids of a class in a bag at least; with fewer, there are fewer bags.
+_FEWEST_PER_CLASS = 4
+# Numbers of neighbors that are tried.
+_NUMBERS = (1, 4, 16)
+# The length ℓ is the median distance to the neighbor of this number.
+_MIDDLE = 5
+# Minimum number of rows.
+_FEWEST_ROWS = 20
+_CONFIDENCE = 0.25
+# Minimum gain in out-of-fold log-likelihood, in standard errors and absolute: where classes are separated almost
+# perfectly, standard errors say little.
+_WORTH_IT = 1.5
+_LEAST_GAIN = 4.0
 
 
 def class_rows(codes: Codes, n_classes: int) -> list[Codes]:
@@ -110,10 +126,6 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
         order = stable_order(distances[cluster])[: k + 1]
         taken.append(next(int(row) for row in order if int(row) not in taken))
     return np.array(taken, dtype=np.intp)
-
-
-# Medoids of a class in a bag at least; with fewer, there are fewer bags.
-_FEWEST_PER_CLASS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +256,69 @@ def fit_evidence(
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
     note = wide_note(bags, len(varying)) if len(varying) > MOST_COLUMNS else None
     return FittedEvidence(_in_order(model, order), scores, alone, penalty, path, note)
+
+
+def choose_neighbors(
+    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, kept: Codes, together: RowGroups | None = None
+) -> tuple[Array, int, float, bool, Array] | None:
+    """Choose neighbors by out-of-fold likelihood; None where they are not clearly better than evidence alone.
+
+    Neighbor i adds its class minus the probabilities of the evidence at a quarter of its confidence: at full
+    confidence, the weights have learnt from the very rows around it. Returned are these amounts (N, K), the number of
+    nearest ones, their length ℓ, whether distances are by rank, and what the neighbors add to each row, (n, K).
+
+    Parameters
+    ----------
+    dissimilarities : ndarray of shape (n, C)
+        Out-of-fold scores of every row, by evidence alone.
+    n_outputs : int
+        K, of the evidence.
+    codes : ndarray of shape (n,)
+        Classes.
+    rows : Scaled
+        All rows, of the columns that distances look at.
+    kept : ndarray of shape (N,)
+        Rows that may be kept, no two of one group.
+    together : RowGroups, optional
+        Rows of one group are no neighbors of each other, and count as one in what is gained.
+    """
+    if len(kept) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
+        return None
+    groups = None if together is None else together.groups
+    calibration = fit_calibration(dissimilarities, codes, "logistic", groups)
+    scores = calibration.apply(dissimilarities)
+    scores -= scores.mean(axis=1, keepdims=True)
+    surprise = np.eye(scores.shape[1])[codes] - np.exp(log_softmax(_CONFIDENCE * scores))
+    surprise = (surprise if together is None else together.means(surprise))[kept]
+    # Place among the neighbors of every row, or of a row of its group, which is not compared with; −1 for none.
+    itself = np.full(len(codes), -1, dtype=np.intp)
+    itself[kept if groups is None else groups[kept]] = np.arange(len(kept))
+    itself = itself if groups is None else itself[groups]
+    losses, tried = list[Array](), list[tuple[float, Array, Codes, float, bool]]()
+    for by_rank in (True, False):
+        values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
+        squared, places = nearest_squared(values, values[kept], k=min(_NUMBERS[-1], len(kept) - 1), own=itself)
+        distances = np.sqrt(squared)
+        length = float(np.median(distances[:, min(_MIDDLE, distances.shape[1]) - 1]))
+        if not length > 0:
+            continue  # most rows have an equal one: distances say nothing
+        for number in _NUMBERS:
+            nearest = distances[:, :number], places[:, :number]
+            moved = added(*nearest, length, surprise)
+            slope, gain = slope_and_gain(scores, moved, codes, groups)
+            losses.append(row_losses(slope * scores + gain * moved, codes))
+            tried.append((gain / slope, *nearest, length, by_rank))
+    if not tried:
+        return None
+    best = first_largest([-float(one.mean()) for one in losses])
+    alone, _ = slope_and_gain(scores, np.zeros_like(scores), codes, groups)
+    if not is_clear_gain(row_losses(alone * scores, codes) - losses[best], groups, _WORTH_IT, _LEAST_GAIN):
+        return None
+    gain, distances, places, length, by_rank = tried[best]
+    # A single output is the difference of two scores.
+    of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
+    amounts = gain / calibration.slope * of_class
+    return amounts, places.shape[1], length, by_rank, added(distances, places, length, amounts)
 
 
 def _targets(labels: Codes, n_classes: int) -> Array:

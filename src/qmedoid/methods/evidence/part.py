@@ -33,7 +33,7 @@ from qmedoid.geometry.channels import class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.methods.contributions import Contributions
@@ -220,10 +220,10 @@ class EvidencePart(Part):
         undecided = np.flatnonzero(found.nearest[:, 0] < 0)[:1]
         if len(undecided):  # it holds a bad value
             refuse_bad_values(row_block(X, undecided), self.columns, undecided)
-        if self.neighbors is not None and len(found.outputs):
+        if self.neighbors is not None and len(found.scores):
             for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-                found.outputs[rows] += self.neighbor_outputs(row_block(X, rows), threads)
-        scores = self.class_scores(found.outputs)
+                found.scores[rows] += self.neighbor_outputs(row_block(X, rows), threads)
+        scores = self.class_scores(found.scores)
         return Scored(scores, found.nearest, *((found.distance, found.angle) if channels else ()))
 
     def neighbor_outputs(self, rows: Array, threads: int | None = None) -> Array:

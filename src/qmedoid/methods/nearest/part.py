@@ -1,4 +1,21 @@
-"""The nearest-medoid model: scaled columns, anchor features, medoids, and a fusion score per class (algorithm 8)."""
+r"""The nearest-medoid model: scaled columns, anchor features, medoids, and a fusion score per class (algorithm 8).
+
+Contributions of anchors and columns to the difference of two fusion scores:
+
+.. math:: s_c = m_c\Bigl(\alpha\,\frac{D_c}{\sum D + \varepsilon}
+         + (1-\alpha)\,\frac{\Theta_c}{\sum\Theta + \varepsilon}\Bigr)
+
+Both channels of s_o − s_w are sums over the anchors a, with v the features of the record and μ those of the medoids:
+
+.. math:: D_o - D_w = \sum_a \frac{2(\mu_{wa} - \mu_{oa})}{D_o + D_w}\Bigl(v_a - \frac{\mu_{oa} + \mu_{wa}}2\Bigr),
+          \qquad \Theta_o - \Theta_w = \kappa \sum_a \hat v_a (\hat\mu_{wa} - \hat\mu_{oa}),
+
+where hats are unit vectors and :math:`\kappa = (\Theta_o - \Theta_w)/(\cos\Theta_w - \cos\Theta_o)`. Both are linear
+in v, and 0 at a reference: half-way between the medoids, and at the mean of the training rows. A feature
+:math:`h = \pm\sqrt{\sum_f q_f}` with :math:`q_f = (w_f x_f)^2` is shared among its columns as
+:math:`h\,q_f/\sum q`, and the reference as :math:`w_f^2` is. Class weights (where the m_c differ) are a
+separate term, and so is an angle that is no such sum: the printed one, and one to a vector of zeros.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +25,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import EPSILON, Channels, class_channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import (
     AngleKind,
@@ -21,11 +38,13 @@ from qmedoid.geometry.overlap import (
 )
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.kernels._backend import row_block
-from qmedoid.methods.contributions import Contributions
+from qmedoid.kernels.backend import row_block
+from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
 from qmedoid.schema import MODERATE, Packed, RowNumbers, Values, part_bounds
 
+Linear = tuple[Array, Array]
+"""What every anchor adds to n rows, slope·(v − reference), each of shape (n, A)."""
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
 
@@ -137,12 +156,24 @@ class NearestPart(Part):
     @cached_property
     def scoring_plan(self) -> scoring.ScoringPlan:
         """The model as the scoring kernel takes it."""
-        scaling, features = self.input_scaling, self.feature_scaling
-        return scoring.make_plan(
-            center=scaling.center, scale=scaling.scale, subsets=self.configuration, weights=self.weights,
-            signed=self.signed, feature_center=features.center, feature_scale=features.scale, medoids=self.medoids,
-            medoid_classes=self.medoid_classes, multipliers=self.multipliers, alpha=self.alpha,
-            use_angular=self.use_angular, angle=self.angle,
+        by_class, lengths = np.argsort(self.medoid_classes, kind="stable"), [len(one) for one in self.configuration]
+        medoids = np.ascontiguousarray(self.medoids[by_class])
+        every = np.concatenate([np.array(subset, dtype=np.intp) for subset in self.configuration])
+        used, members = np.unique(every, return_inverse=True)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
+            inverse_scale = 1.0 / self.feature_scaling.scale
+            weights = np.concatenate(self.weights) / self.input_scaling.scale[used][members]
+            norms = np.linalg.norm(medoids, axis=1)
+        in_range = (norms >= 2.0**-480) & (norms <= 2.0**480)
+        return scoring.ScoringPlan(
+            n_columns=len(self.input_scaling.center), used=used, center=self.input_scaling.center[used],
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp), members=members.astype(np.intp),
+            weights=weights, signed=bool(self.signed), feature_center=np.ascontiguousarray(self.feature_scaling.center),
+            feature_inverse_scale=inverse_scale, medoids=medoids, medoid_norms=norms,
+            medoid_indices=by_class.astype(np.intp), multipliers=np.ascontiguousarray(self.multipliers),
+            class_offsets=np.searchsorted(self.medoid_classes[by_class], np.arange(self.n_classes + 1)).astype(np.intp),
+            measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
+            alpha=float(self._alpha), angle=self.angle,
         )  # fmt: skip
 
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
@@ -211,13 +242,87 @@ class NearestPart(Part):
         return Scored(self.fuse(channels), nearest, *channels)
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions of the anchors, for one row of shape (1, M)."""
-        from qmedoid.methods.nearest.contributions import contributions
-
-        return contributions(self, row, winner, other)
+        """Contributions of columns, of the anchors' groups and of the class weights, for one row of shape (1, M)."""
+        nearest, distance, theta = (part[0] for part in self._channels_to_nearest(row))
+        features, pair, alpha = self.features(row)[0], [winner, other], self._alpha
+        totals = distance.sum() + EPSILON, theta.sum() + EPSILON
+        mean, half = self.multipliers[pair].sum() / 2.0, (self.multipliers[other] - self.multipliers[winner]) / 2.0
+        both = alpha * distance[pair].sum() / totals[0] + (1.0 - alpha) * theta[pair].sum() / totals[1]
+        terms = {"class weights": float(half * both)}
+        added, splits_angle = self._added(row, np.array([winner]), np.array([other]))
+        if not splits_angle[0]:
+            terms["angle"] = float((1.0 - alpha) * mean * (theta[other] - theta[winner]) / totals[1])
+        groups = tuple(
+            GroupContribution(
+                subset,
+                float(sum(slope[0, anchor] * (features[anchor] - reference[0, anchor]) for slope, reference in added)),
+                value=float(features[anchor]),
+                medoid_values={code: float(self.medoids[nearest[code], anchor]) for code in pair},
+            )
+            for anchor, subset in enumerate(self.configuration)
+        )
+        return Contributions(self._by_column(row, added)[0], groups, terms)
 
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        from qmedoid.methods.nearest.contributions import column_contributions
+        return self._by_column(X, self._added(X, winners, others)[0])
 
-        return column_contributions(self, X, winners, others)
+    @property
+    def _alpha(self) -> float:
+        return self.alpha if self.use_angular else 1.0
+
+    def _channels_to_nearest(self, rows: Array) -> tuple[Codes, Array, Array]:
+        """The nearest medoid of each class, with distance and angle to it, each of shape (n, C)."""
+        found = self.score(rows, channels=True)
+        assert found.nearest is not None, "a model of medoids finds them"
+        return found.nearest, *found.channels
+
+    def _added(self, rows: Array, winners: Codes, others: Codes) -> tuple[list[Linear], Flags]:
+        """What every anchor adds by each channel, and for which rows (n,) the angle is a sum over the anchors."""
+        (nearest, distance, theta), each, alpha = self._channels_to_nearest(rows), np.arange(len(rows)), self._alpha
+        features = self.features(rows)
+        medoids = [self.medoids[nearest[each, codes]] for codes in (winners, others)]
+        mean = (self.multipliers[winners] + self.multipliers[others]) / 2.0
+        both = (distance[each, winners] + distance[each, others])[:, None]
+        factor = (alpha * mean / (distance.sum(axis=1) + EPSILON))[:, None]
+        difference = np.divide(
+            2.0 * factor * (medoids[0] - medoids[1]), both, out=np.zeros_like(features), where=both > 0
+        )
+        added = [(difference, (medoids[0] + medoids[1]) / 2.0)]
+        # The angle is a sum where it is the true one between vectors that are not 0.
+        splits = np.all([vectors.any(axis=1) for vectors in (features, *medoids)], axis=0) & (self.angle == "true")
+        if alpha < 1.0 and splits.any():
+            angles = [theta[each, codes] for codes in (winners, others)]
+            factors = (1.0 - alpha) * mean / (theta.sum(axis=1) + EPSILON)
+            added.append((_angle_slopes(features, medoids, angles, factors, splits), np.zeros_like(features)))
+        return added, splits
+
+    def _by_column(self, rows: Array, added: list[Linear]) -> Array:
+        """What the anchors add, shared among the columns of their features, shape (n, M)."""
+        columns, scaled = np.zeros(rows.shape), self.input_scaling.apply(rows)
+        for anchor, subset in enumerate(self.configuration):
+            weights = self.weights[anchor]
+            terms = scaled[:, list(subset)] * weights
+            norm = np.sqrt((terms**2).sum(axis=1, keepdims=True))
+            feature = np.where(terms.sum(axis=1, keepdims=True) < 0, -norm, norm) if self.signed else norm
+            shares = np.divide(terms, norm, out=np.zeros_like(terms), where=norm > 0) ** 2
+            center, scale = (float(one[anchor]) for one in (self.feature_scaling.center, self.feature_scaling.scale))
+            total = float(np.sum(weights**2))
+            usual = weights**2 / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
+            for slope, reference in added:
+                from_usual = feature * shares - (center + scale * reference[:, [anchor]]) * usual
+                columns[:, list(subset)] += slope[:, [anchor]] / scale * from_usual
+        return columns
+
+
+def _angle_slopes(features: Array, medoids: list[Array], angles: list[Array], factors: Array, splits: Flags) -> Array:
+    """What the true angle adds for each feature, shape (n, A); 0 for rows whose angle is no sum."""
+    length, winner, other = (
+        np.where(splits, np.sqrt((vectors**2).sum(axis=1)), 1.0)[:, None] for vectors in (features, *medoids)
+    )
+    half, mean = (angles[1] - angles[0]) / 2.0, (angles[1] + angles[0]) / 2.0
+    # cos w − cos o = 2 sin(mean) sin(half): no difference of nearly equal numbers.
+    inside = splits & (mean > 0) & (mean < np.pi)
+    rate = np.where(inside, factors / np.where(inside, np.sinc(half / np.pi) * np.sin(mean), 1.0), 0.0)
+    slopes: Array = rate[:, None] / length * (medoids[0] / winner - medoids[1] / other)
+    return slopes

@@ -114,7 +114,7 @@ def fit_neighbors(
     metrics, moved = list[Metric](), np.empty_like(votes)
     for number in range(_PARTS):
         learning, judges = np.flatnonzero(part != number), np.flatnonzero(part == number)
-        descent = _Descent(table.take(learning), start, _STEPS)
+        descent = _Adam(table.take(learning), start, _STEPS)
         if not metrics:
             some = draw_rows(judges, _JUDGED, rng)
             hoped = _left_out(_rounded(descent.steps(_FIRST_STEPS, rng)), table, kept, some, rng)
@@ -127,7 +127,7 @@ def fit_neighbors(
         progress((number + 1) / (_PARTS + 1))
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
-    metric = _rounded(_Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
+    metric = _rounded(_Adam(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
     model = NeighborsPart(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
         float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
@@ -169,7 +169,7 @@ def _mean(metrics: Sequence[Metric]) -> Metric:
     return Metric(np.mean([one.columns for one in metrics], axis=0), float(np.mean(lengths)), float(np.mean(gains)))
 
 
-class _Descent:
+class _Adam:
     """Adam's steps, which grow shorter along half a cosine, on rows drawn from a table."""
 
     def __init__(self, table: _Table, start: Metric, n_steps: int) -> None:

@@ -1,4 +1,15 @@
-"""The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
+r"""The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits.
+
+Contributions are those of its features. A feature of one column is that column's. A delta
+:math:`\Delta = (D_0 - D_1)/(D_0 + D_1)` of mean distances is a sum over columns, because every distance is one,
+:math:`D = \sum_f d_f^2 / D`:
+
+.. math:: \Delta_f = \frac{e_{0f} - e_{1f}}{D_0 + D_1}, \qquad e_{cf} = \frac1k \sum_{i\in N_c} \frac{d_{if}^2}{D_i}.
+
+A column in which a record equals its nearest prototypes of both classes has :math:`\Delta_f = 0`. The mean of the
+delta over the training rows, from which a feature counts, is shared as the squared differences between common and
+rare prototypes are: so a column in which the record lies between both classes as most rows do adds little.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +19,9 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Table
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
-from qmedoid.kernels._backend import in_chunks, row_block, row_count
-from qmedoid.methods.contributions import Contributions
+from qmedoid.kernels.backend import in_chunks, row_block, row_count
+from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
@@ -206,18 +218,55 @@ class RarePart(Part):
         return self.geometry.measured_features(scaled, swap_test)
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions of the features, for one row of shape (1, M)."""
-        from qmedoid.methods.rare.contributions import contributions
-
-        del other  # of two classes
-        return contributions(self, row, winner)
+        """Contributions of every feature, and of every column, for one row of shape (1, M)."""
+        sign = 1.0 if winner == self.rare_class else -1.0
+        added = sign * (self.standardized(self.features(row))[0] * self.weights)
+        groups = tuple(
+            GroupContribution(columns, float(amount), name=name)
+            for columns, name, amount in zip(self.feature_columns, self.feature_names, added, strict=True)
+        )
+        columns = self.column_contributions(row, np.array([winner]), np.array([other]))[0]
+        return Contributions(columns, groups, {"intercept": sign * float(self.intercept)})
 
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        from qmedoid.methods.rare.contributions import column_contributions
-
         del others  # of two classes
-        return column_contributions(self, X, winners)
+        signs = np.where(winners == self.rare_class, 1.0, -1.0)
+        n_deltas = self.geometry.n_features[0]
+        added = self.standardized(self.features(X))[:, n_deltas:] * self.weights[n_deltas:]
+        columns = added.reshape(len(X), 4, X.shape[1]).sum(axis=1)
+        columns += self._deltas_by_column(self.scaled(X, range(len(X))))
+        return np.asarray(signs[:, None] * columns)
+
+    def _deltas_by_column(self, scaled: Array) -> Array:
+        """What the deltas, weighted, add by every column, shape (n, M)."""
+        geometry, columns = self.geometry, np.zeros(scaled.shape)
+        common, rare = geometry.common[~geometry.hard], geometry.rare
+        # Mean squared difference between common and rare prototypes in every column.
+        between = common.var(axis=0) + rare.var(axis=0) + (common.mean(axis=0) - rare.mean(axis=0)) ** 2
+        most, number = max(geometry.counts), 0
+        for metric in geometry.metrics:
+            usual, root, found = metric * between if (metric * between).any() else metric, np.sqrt(metric), []
+            usual = usual / usual.sum()
+            for prototypes in (geometry.common, geometry.rare):
+                # A prototype has one less to be compared with, so that there are never as many as all.
+                k = min(most, len(prototypes) - 1)
+                squared, places = nearest_squared(np.ascontiguousarray(scaled * root), prototypes * root, k=k)
+                found.append((np.sqrt(squared), metric * (scaled[:, None] - prototypes[places]) ** 2))
+            for count in geometry.counts:
+                center, scale = float(self.center[number]), float(self.scale[number])
+                parts, means = [], []
+                for distances, squares in found:
+                    near = distances[:, :count]
+                    parts.append((squares[:, :count] / np.where(near > 0, near, 1.0)[:, :, None]).mean(axis=1))
+                    means.append(near.mean(axis=1))
+                delta = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)[:, None]
+                # A delta that is held at ±CLIP deviations counts less, in all columns alike.
+                deviations = np.abs(delta.sum(axis=1) - center) / scale
+                held = np.where(deviations > CLIP, CLIP / np.maximum(deviations, CLIP), 1.0)
+                columns += (held * float(self.weights[number]) / scale)[:, None] * (delta - center * usual)
+                number += 1
+        return columns
 
 
 def _nearest(k: int, name: str) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError, check_callable
 from qmedoid.kernels import statevector
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored

@@ -7,25 +7,15 @@ first in the order of the basis, as everywhere in Qiskit. Gates without paramete
 beforehand as far as they act on the same qubits; a gate with a parameter is a Fourier series in it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, reduce
-from numbers import Real
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import rustworkx
 from qiskit import QuantumCircuit
-from qiskit.circuit import (
-    Barrier,
-    CircuitInstruction,
-    Delay,
-    Gate,
-    Instruction,
-    Measure,
-    Parameter,
-    ParameterExpression,
-)
+from qiskit.circuit import Barrier, Gate, Instruction, Measure, Parameter, ParameterExpression
 from qiskit.circuit.library import get_standard_gate_name_mapping
 from qiskit.providers import BackendV2
 from qiskit.quantum_info import PTM, Operator, SuperOp
@@ -89,13 +79,6 @@ class DeviceNoise:
     def readout(self, qubit: int) -> Array:
         """Probabilities of what is read (columns) given the qubit's state (rows)."""
         return self._readout.get(qubit, self._readout.get(None, np.eye(2)))
-
-    def with_delays(self, circuit: QuantumCircuit) -> QuantumCircuit:
-        """The circuit with the noise of its delays as channels, as Aer itself inserts it before it simulates."""
-        passes = self.model._pass_manager()
-        if passes is None or not any(isinstance(item.operation, Delay) for item in circuit.data):
-            return circuit
-        return passes.run(circuit)
 
     def check(self, operation: Gate | Measure, qubits: tuple[int, ...]) -> None:
         """Refuse what has no entry in the device or in the noise model, and so would be done without noise."""
@@ -200,13 +183,8 @@ Angles = Callable[[Array], Array]
 """From rows of parameters, of shape (n, P), to the angles of a gate, of shape (n,)."""
 
 
-@dataclass(frozen=True)
-class ChannelStep:
-    """One channel: axes of the state, from the most significant, and its matrix or its series in an angle."""
-
-    axes: tuple[int, ...]
-    channel: Array
-    angles: Angles | None = None
+Step = tuple[tuple[int, ...], Array, Angles | None]
+"""One channel: axes of the state, from the most significant, and its matrix, or its series in an angle."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +195,7 @@ class QubitBlock:
     ----------
     n_qubits : int
         Axes of the state.
-    steps : sequence of ChannelStep
+    steps : sequence of (axes, channel, angles)
         Gates and noise in their order.
     measured : sequence of (axis, clbit, readout)
         The axes that are measured, the places of their outcomes among the circuit's classical bits, and the
@@ -225,7 +203,7 @@ class QubitBlock:
     """
 
     n_qubits: int
-    steps: Sequence[ChannelStep]
+    steps: Sequence[Step]
     measured: Sequence[tuple[int, int, Array]]
 
     @property
@@ -236,7 +214,7 @@ class QubitBlock:
     def probabilities(self, values: Array) -> Array:
         """Outcome probabilities for n rows of the circuit's parameters, of shape (n, 2 ** len(clbits))."""
         step = max(1, _CELLS // 4**self.n_qubits)
-        widest = max((len(one.axes) for one in self.steps), default=0)
+        widest = max((len(axes) for axes, _, _ in self.steps), default=0)
         multiple = max(1, _COLUMNS // 4 ** (self.n_qubits - widest))
         filled = np.pad(values, ((0, -len(values) % multiple), (0, 0)))
         return np.concatenate([self._probabilities(filled[rows]) for rows in row_slices(filled, step)])[: len(values)]
@@ -245,8 +223,8 @@ class QubitBlock:
         # One column until the first gate with a parameter.
         ground = reduce(np.multiply.outer, [np.array([1.0, 0.0, 0.0, 1.0]) / np.sqrt(2)] * self.n_qubits)
         state = ground[..., np.newaxis]
-        for step in self.steps:
-            state = _apply(step.channel, step.axes, state) if step.angles is None else _rotate(step, values, state)
+        for axes, channel, angles in self.steps:
+            state = _apply(channel, axes, state) if angles is None else _rotate(channel, axes, angles(values), state)
         readouts = {axis: readout for axis, _, readout in self.measured}
         for axis in reversed(range(self.n_qubits)):
             if axis in readouts:
@@ -267,46 +245,43 @@ def _apply(matrix: Array, axes: tuple[int, ...], state: Array) -> Array:
     return np.moveaxis(result, range(m), axes)
 
 
-def _rotate(step: ChannelStep, values: Array, state: Array) -> Array:
+def _rotate(series: Array, axes: tuple[int, ...], angles: Array, state: Array) -> Array:
     """A channel that differs from row to row; most of its entries are zero, and those are left out."""
-    assert step.angles is not None
-    m, n = len(step.axes), state.ndim - 1
-    front = np.moveaxis(state, step.axes, range(m))
-    inside = np.ascontiguousarray(front).reshape(4**m, 4 ** (n - m), -1)
-    waves = harmonics(step.angles(values))
-    result = np.zeros((4**m, 4 ** (n - m), len(values)))
-    for row, column in np.argwhere(step.channel.any(axis=0)):
-        coefficients = step.channel[:, row, column]
+    m, n = len(axes), state.ndim - 1
+    inside = np.ascontiguousarray(np.moveaxis(state, axes, range(m))).reshape(4**m, 4 ** (n - m), -1)
+    waves = harmonics(angles)
+    result = np.zeros((4**m, 4 ** (n - m), len(angles)))
+    for row, column in np.argwhere(series.any(axis=0)):
+        coefficients = series[:, row, column]
         weight = (coefficients[:, None] * waves).sum(axis=0) if coefficients[1:].any() else coefficients[0]
         result[row] += weight * inside[column]
-    return np.moveaxis(result.reshape(*(4,) * n, len(values)), range(m), step.axes)
+    return np.moveaxis(result.reshape(*(4,) * n, len(angles)), range(m), axes)
 
 
-def _add(step: ChannelStep, steps: list[ChannelStep]) -> None:
+def _add(axes: tuple[int, ...], channel: Array, angles: Angles | None, steps: list[Step]) -> None:
     """Append a step, or multiply it with the earlier one that it follows, if one acts on qubits of the other alone."""
     for place in reversed(range(len(steps))):
-        earlier = steps[place]
-        if set(earlier.axes).isdisjoint(step.axes):
+        earlier, before, rotates = steps[place]
+        if set(earlier).isdisjoint(axes):
             continue
-        if step.angles is not None or earlier.angles is not None:
+        if angles is not None or rotates is not None:
             break
-        if set(earlier.axes) >= set(step.axes):
-            steps[place] = ChannelStep(earlier.axes, _product(step, earlier))
+        if set(earlier) >= set(axes):
+            steps[place] = earlier, _product(axes, channel, earlier, before), None
             return
-        if not set(earlier.axes) < set(step.axes):
+        if not set(earlier) < set(axes):
             break
-        identity = ChannelStep(step.axes, np.eye(len(step.channel)))
-        step = ChannelStep(step.axes, step.channel @ _product(earlier, identity))
+        channel = channel @ _product(earlier, before, axes, np.eye(len(channel)))
         del steps[place]
-    steps.append(step)
+    steps.append((axes, channel, angles))
 
 
-def _product(step: ChannelStep, earlier: ChannelStep) -> Array:
+def _product(axes: tuple[int, ...], channel: Array, earlier: tuple[int, ...], before: Array) -> Array:
     """The matrix of an earlier step and of one that follows on some of its axes."""
-    places = tuple(earlier.axes.index(axis) for axis in step.axes)
-    size = len(earlier.channel)
-    tensor = earlier.channel.reshape(*(4,) * len(earlier.axes), size)
-    return _apply(step.channel, places, tensor).reshape(size, size)
+    places = tuple(earlier.index(axis) for axis in axes)
+    size = len(before)
+    tensor = before.reshape(*(4,) * len(earlier), size)
+    return np.asarray(_apply(channel, places, tensor).reshape(size, size))
 
 
 def blocks_of(circuit: QuantumCircuit, noise: DeviceNoise) -> list[QubitBlock]:
@@ -314,115 +289,61 @@ def blocks_of(circuit: QuantumCircuit, noise: DeviceNoise) -> list[QubitBlock]:
 
     Blocks come in the order of their first qubits. Barriers do not join qubits. Blocks that are not measured are left
     out.
-
-    Parameters
-    ----------
-    circuit : QuantumCircuit
-        Gates of the device, delays, barriers, and measurements at the end.
-    noise : DeviceNoise
-        The noise of the device.
     """
-    reader = _Reader(circuit, noise)
-    for item in noise.with_delays(_checked(circuit)).data:
-        reader.read(item)
-    return reader.blocks()
-
-
-def _checked(circuit: QuantumCircuit) -> QuantumCircuit:
+    columns = {parameter: column for column, parameter in enumerate(circuit.parameters)}
+    joined: rustworkx.PyGraph = rustworkx.PyGraph()
+    joined.add_nodes_from(range(circuit.num_qubits))
+    steps, measured = list[Step](), dict[int, int]()  # axes are the device's qubits
     for item in circuit.data:
-        if isinstance(item.operation, Delay) and not isinstance(item.operation.duration, Real):
-            raise ParameterError("The circuit has a delay without a fixed duration. Give it a number.")
-    return circuit
-
-
-class _Reader:
-    """Collects what happens to each qubit, instruction by instruction."""
-
-    def __init__(self, circuit: QuantumCircuit, noise: DeviceNoise) -> None:
-        self._noise = noise
-        self._columns = {parameter: column for column, parameter in enumerate(circuit.parameters)}
-        self._qubits = {qubit: number for number, qubit in enumerate(circuit.qubits)}
-        self._clbits = {clbit: number for number, clbit in enumerate(circuit.clbits)}
-        self._parents = list(range(circuit.num_qubits))
-        self._steps: list[ChannelStep] = []  # axes are the device's qubits
-        self._measured: dict[int, int] = {}
-
-    def read(self, item: CircuitInstruction) -> None:
-        operation = item.operation
-        qubits = tuple(self._qubits[qubit] for qubit in item.qubits)
-        after = not self._measured.keys().isdisjoint(qubits)
-        match operation:
-            case Barrier() | Delay():  # the noise of a delay follows as a channel
-                pass
-            case Instruction(name="quantum_channel" | "kraus" | "superop"):
-                if not after:  # what is measured already does not change
-                    self._append(qubits, transfer_matrix(SuperOp(operation)))
-            case Gate() | Measure() if after:
-                raise ParameterError(
-                    f"The circuit goes on after a measurement ({operation.name!r} on the qubits {qubits}). Blocks are "
-                    "measured at the end: leave out what follows, or use qiskit_aer.primitives.SamplerV2."
-                )
-            case Measure():
-                self._measure(operation, qubits, self._clbits[item.clbits[0]])
-            case Gate():
-                self._gate(operation, qubits)
-            case _:
-                raise ParameterError(
-                    f"The circuit has the operation {operation.name!r} on the qubits {qubits}. Blocks are made of "
-                    "gates, delays, barriers and measurements at the end: leave it out, or use "
-                    "qiskit_aer.primitives.SamplerV2."
-                )
-
-    def _measure(self, operation: Measure, qubits: tuple[int, ...], clbit: int) -> None:
-        if clbit in self._measured.values():
-            raise ParameterError(f"Two measurements go to the classical bit {clbit}. Give each its own.")
-        self._noise.check(operation, qubits)
-        error = self._noise.channel(operation, qubits)
-        if error is not None:
-            self._append(qubits, error)
-        self._measured[qubits[0]] = clbit
-
-    def _gate(self, gate: Gate, qubits: tuple[int, ...]) -> None:
-        self._noise.check(gate, qubits)
-        channel, angle = gate_channel(gate)
-        self._append(qubits, channel, None if angle is None else _angles(angle, self._columns))
-        error = self._noise.channel(gate, qubits)
-        if error is not None:
-            self._append(qubits, error)
-
-    def _append(self, qubits: tuple[int, ...], channel: Array, angles: Angles | None = None) -> None:
-        for qubit in qubits:
-            self._parents[self._root(qubit)] = self._root(qubits[0])
-        self._steps.append(ChannelStep(qubits[::-1], channel, angles))
-
-    def _root(self, qubit: int) -> int:
-        while self._parents[qubit] != qubit:
-            qubit = self._parents[qubit]
-        return qubit
-
-    def blocks(self) -> list[QubitBlock]:
-        """The blocks that are measured, each with axes of its own."""
-        qubits: dict[int, list[int]] = defaultdict(list)
-        for qubit in range(len(self._parents)):
-            qubits[self._root(qubit)].append(qubit)
-        steps: dict[int, list[ChannelStep]] = defaultdict(list)
-        for step in self._steps:
-            steps[self._root(step.axes[0])].append(step)
-        return [self._block(qubits[root], steps[root]) for root in qubits if self._measured.keys() & qubits[root]]
-
-    def _block(self, qubits: list[int], steps: list[ChannelStep]) -> QubitBlock:
-        if len(qubits) > MAX_QUBITS:
+        operation, qubits = item.operation, tuple(circuit.find_bit(qubit).index for qubit in item.qubits)
+        if isinstance(operation, Barrier):
+            continue
+        if not isinstance(operation, Gate | Measure):
             raise ParameterError(
-                f"Gates join {len(qubits)} qubits, from {qubits[0]} to {qubits[-1]}, to one block; blocks have at most "
-                f"{MAX_QUBITS}. Use qiskit_aer.primitives.SamplerV2."
+                f"The circuit has the operation {operation.name!r} on the qubits {qubits}. Blocks are made of gates, "
+                "barriers and measurements at the end: leave it out, or use qiskit_aer.primitives.SamplerV2."
             )
-        axes = {qubit: axis for axis, qubit in enumerate(qubits)}
-        fused: list[ChannelStep] = []
-        for step in steps:
-            _add(replace(step, axes=tuple(axes[qubit] for qubit in step.axes)), fused)
-        measured = sorted((self._measured[qubit], qubit) for qubit in qubits if qubit in self._measured)
-        outcomes = [(axes[qubit], clbit, self._noise.readout(qubit)) for clbit, qubit in measured]
-        return QubitBlock(len(qubits), fused, outcomes)
+        if not measured.keys().isdisjoint(qubits):
+            raise ParameterError(
+                f"The circuit goes on after a measurement ({operation.name!r} on the qubits {qubits}). Blocks are "
+                "measured at the end: leave out what follows, or use qiskit_aer.primitives.SamplerV2."
+            )
+        noise.check(operation, qubits)
+        if isinstance(operation, Measure):
+            clbit = circuit.find_bit(item.clbits[0]).index
+            if clbit in measured.values():
+                raise ParameterError(f"Two measurements go to the classical bit {clbit}. Give each its own.")
+            measured[qubits[0]] = clbit
+        else:
+            channel, angle = gate_channel(operation)
+            steps.append((qubits[::-1], channel, None if angle is None else _angles(angle, columns)))
+            joined.add_edges_from_no_data([(qubits[0], qubit) for qubit in qubits[1:]])
+        error = noise.channel(operation, qubits)
+        if error is not None:
+            steps.append((qubits[::-1], error, None))
+    blocks = sorted(map(sorted, rustworkx.connected_components(joined)))
+    of_qubit = {qubit: block for block, qubits in enumerate(blocks) for qubit in qubits}
+    own: list[list[Step]] = [[] for _ in blocks]
+    for step in steps:
+        own[of_qubit[step[0][0]]].append(step)
+    return [
+        _block(qubits, of_block, measured, noise)
+        for qubits, of_block in zip(blocks, own, strict=True)
+        if not measured.keys().isdisjoint(qubits)
+    ]
+
+
+def _block(qubits: list[int], steps: Sequence[Step], measured: dict[int, int], noise: DeviceNoise) -> QubitBlock:
+    if len(qubits) > MAX_QUBITS:
+        raise ParameterError(
+            f"Gates join {len(qubits)} qubits, from {qubits[0]} to {qubits[-1]}, to one block; blocks have at most "
+            f"{MAX_QUBITS}. Use qiskit_aer.primitives.SamplerV2."
+        )
+    axes, fused = {qubit: axis for axis, qubit in enumerate(qubits)}, list[Step]()
+    for on, channel, angles in steps:
+        _add(tuple(axes[qubit] for qubit in on), channel, angles, fused)
+    outcomes = sorted((measured[qubit], qubit) for qubit in qubits if qubit in measured)
+    return QubitBlock(len(qubits), fused, [(axes[qubit], clbit, noise.readout(qubit)) for clbit, qubit in outcomes])
 
 
 def _angles(expression: ParameterExpression, columns: dict[Parameter, int]) -> Angles:

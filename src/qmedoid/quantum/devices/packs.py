@@ -30,18 +30,12 @@ class Pack:
 
     Attributes
     ----------
-    circuit : QuantumCircuit
-        As it runs; copy i is measured into the bits from i · n_bits on of ``outcome``.
-    n_copies, n_angles : int
-        Copies, and open angles of each.
-    order : ndarray
-        Which of the ``n_copies * n_angles`` angles, copy by copy, each parameter of the circuit is.
-    qubits : tuple of tuple of int
-        The device's qubits that each copy uses; empty where there is no device.
-    shrink : ndarray of shape (n_copies,)
-        How much of an overlap noise leaves, about, by the error rates that the device reports; 1 where there is none.
-    n_bits : int
-        Bits that each copy is measured into.
+    circuit : as it runs; copy i is measured into the bits from i · n_bits on of ``outcome``
+    n_copies, n_angles : copies, and open angles of each
+    order : which of the ``n_copies * n_angles`` angles, copy by copy, each parameter of the circuit is
+    qubits : the device's qubits that each copy uses; empty where there is no device
+    shrink : how much of an overlap noise leaves, about, by the error rates that the device reports, (n_copies,)
+    n_bits : bits that each copy is measured into
     """
 
     circuit: QuantumCircuit
@@ -78,18 +72,8 @@ def packed(
 ) -> Pack | None:
     """As many copies as are asked for or fit on the usable qubits, rewritten for the device; None if not one fits.
 
-    Parameters
-    ----------
-    template : QuantumCircuit
-        With open angles, measured into ``outcome``.
-    n_copies : int
-        Copies that are asked for.
-    quality : Quality or None
-        None where every pair of qubits is coupled, as in simulators: nothing is rewritten.
-    routes : sequence of QuantumCircuit
-        The circuit in gates between coupled qubits, the cheapest first; the first that has a place is taken.
-    seed : int
-        Of the preset pass manager.
+    Without a quality every pair of qubits is coupled, as in simulators, and nothing is rewritten. Routes are the
+    circuit in gates between coupled qubits, the cheapest first; the first that has a place is taken.
     """
     places, shrink = list[tuple[int, ...]](), np.ones(n_copies)
     if quality is None:

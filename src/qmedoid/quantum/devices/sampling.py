@@ -85,17 +85,14 @@ class CircuitBatch:
     Attributes
     ----------
     pack : Pack
-    angles : ndarray of shape (circuits, n_copies * n_angles)
-        Copy by copy.
+    angles : copy by copy, (circuits, n_copies * n_angles)
     shots : int
-    shape : int
-        Place of the pack among those of a plan.
-    tests : ndarray of shape (circuits, n_copies)
-        Number of the test among those of its shape; −1 where a copy is not used, or tests a known pair.
-    known : ndarray of shape (circuits * n_copies,) or (circuits * n_copies, K), or None
-        Exact overlaps of known pairs, or what K observables are in known states; None for circuits of tests.
-    directions : ndarray of shape (2, circuits * n_copies, d) or None
-        The vectors of known pairs; None where there are none, or vectors of one column.
+    shape : place of the pack among those of a plan
+    tests : number of the test of each copy among those of its shape, (circuits, n_copies); −1 where a copy is not used,
+        or tests a known pair
+    known : exact overlaps of known pairs, (circuits * n_copies,), or what K observables are in known states, with a
+        second axis; None for circuits of tests
+    directions : the vectors of known pairs, (2, circuits * n_copies, d), if there are any of several columns
     """
 
     pack: Pack

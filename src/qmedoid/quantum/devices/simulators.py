@@ -5,13 +5,12 @@ anew for every shot. But the blocks are not entangled: their outcomes are indepe
 distribution under the device's noise, from which shots are drawn.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
-from qiskit import ClassicalRegister, QuantumCircuit
+from qiskit import QuantumCircuit
 from qiskit.primitives import (
     BaseSamplerV2,
     BitArray,
@@ -108,7 +107,9 @@ class BlockSampler(BaseSamplerV2):
             warn("A circuit measures nothing: its classical bits stay zero. Add measurements at its end.")
         # Jobs may run at the same time: each has its own generator, whatever the order in which they are done.
         rng = np.random.default_rng(self._rng.integers(2**63, size=4))
-        job = PrimitiveJob(_results, work, rng)
+        job = PrimitiveJob(
+            lambda: PrimitiveResult([_result(pub, blocks, rng) for pub, blocks in work], metadata={"version": 2})
+        )
         job._submit()
         return job
 
@@ -144,85 +145,40 @@ def _values(pub: SamplerPub) -> Array:
     return np.asarray(values, dtype=float).reshape(pub.size, pub.circuit.num_parameters)
 
 
-def _results(
-    work: Sequence[tuple[SamplerPub, Sequence[QubitBlock]]], rng: np.random.Generator
-) -> PrimitiveResult[SamplerPubResult]:
-    return PrimitiveResult([_result(pub, blocks, rng) for pub, blocks in work], metadata={"version": 2})
-
-
 def _result(pub: SamplerPub, blocks: Sequence[QubitBlock], rng: np.random.Generator) -> SamplerPubResult:
-    values = _values(pub)
-    groups = [
-        _Group([block.clbits for block in alike], np.stack([block.probabilities(values) for block in alike], axis=1))
-        for alike in (list(same) for _, same in groupby(sorted(blocks, key=_n_bits), key=_n_bits))
-    ]
-    packed = _draw(groups, _columns(pub.circuit, groups), pub.size, pub.shots, rng)
+    values, circuit = _values(pub), pub.circuit
+    groups, drawn = list[tuple[int, Array]](), list[int]()
+    # Blocks with the same number of bits are drawn together: the first bit of all of them, the second of all, …
+    for n_bits, same in groupby(sorted(blocks, key=lambda one: len(one.clbits)), key=lambda one: len(one.clbits)):
+        alike = list(same)
+        probabilities = np.stack([block.probabilities(values) for block in alike], axis=1)
+        groups.append((n_bits, np.cumsum(probabilities, axis=2)[:, :, :-1].transpose(0, 2, 1)))
+        drawn += [bit for bits in zip(*(block.clbits for block in alike), strict=True) for bit in bits]
+    # For each bit of the packed registers, its place among the drawn bits; those not measured come after these.
+    places, columns = {circuit.clbits[bit]: place for place, bit in enumerate(drawn)}, list[int]()
+    for register in circuit.cregs:
+        # The last bit of a register comes first, after padding to full bytes.
+        columns += [len(drawn)] * (-len(register) % 8)
+        columns += [places.get(clbit, len(drawn)) for clbit in reversed(list(register))]
+    packed = np.empty((pub.size, pub.shots, len(columns) // 8), dtype=np.uint8)
+    bits = np.zeros((pub.shots, len(drawn) + 1), dtype=np.uint8)
+    for row in range(pub.size):
+        start = 0
+        for n_bits, steps in groups:
+            uniform = rng.random((pub.shots, steps.shape[2]))
+            outcome = np.zeros(uniform.shape, dtype=np.uint8 if n_bits <= 8 else np.uint16)
+            for step in steps[row]:
+                outcome += uniform >= step
+            for bit in range(n_bits):
+                stop = start + uniform.shape[1]
+                bits[:, start:stop] = outcome >> bit & 1
+                start = stop
+        packed[row] = np.packbits(bits.take(columns, axis=1), axis=1)
     arrays, start = {}, 0
-    for register in pub.circuit.cregs:
-        stop = start + _n_bytes(register)
+    for register in circuit.cregs:
+        stop = start + -(-len(register) // 8)
         array = np.ascontiguousarray(packed[..., start:stop]).reshape(*pub.shape, pub.shots, stop - start)
         arrays[register.name] = BitArray(array, len(register))
         start = stop
-    metadata = {"shots": pub.shots, "circuit_metadata": pub.circuit.metadata}
+    metadata = {"shots": pub.shots, "circuit_metadata": circuit.metadata}
     return SamplerPubResult(DataBin(**arrays, shape=pub.shape), metadata=metadata)
-
-
-def _n_bits(block: QubitBlock) -> int:
-    return len(block.clbits)
-
-
-def _n_bytes(register: ClassicalRegister) -> int:
-    return -(-len(register) // 8)
-
-
-class _Group:
-    """Blocks with the same number of bits, which are drawn together.
-
-    Parameters
-    ----------
-    clbits : sequence of tuples of int
-        The classical bits of each block.
-    probabilities : ndarray of shape (rows, blocks, outcomes)
-        The outcome distributions.
-    """
-
-    def __init__(self, clbits: Sequence[tuple[int, ...]], probabilities: Array) -> None:
-        self.clbits = [bit for alike in zip(*clbits, strict=True) for bit in alike]
-        """Bits in the order in which they are drawn: the first of all blocks, the second of all blocks, …"""
-        self._n_bits = len(clbits[0])
-        self._steps = np.cumsum(probabilities, axis=2)[:, :, :-1].transpose(0, 2, 1)
-
-    def draw(self, row: int, shots: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.uint8]]:
-        """Shots of one row of parameters: each bit in turn, of shape (shots, blocks)."""
-        uniform = rng.random((shots, self._steps.shape[2]))
-        outcome = np.zeros(uniform.shape, dtype=np.uint8 if self._n_bits <= 8 else np.uint16)
-        for step in self._steps[row]:
-            outcome += uniform >= step
-        return ((outcome >> bit & 1).astype(np.uint8) for bit in range(self._n_bits))
-
-
-def _columns(circuit: QuantumCircuit, groups: Sequence[_Group]) -> list[int]:
-    """For each bit of the packed registers, its place among the drawn bits; those not measured come after these."""
-    drawn = [bit for group in groups for bit in group.clbits]
-    places = {circuit.clbits[bit]: place for place, bit in enumerate(drawn)}
-    columns = []
-    for register in circuit.cregs:
-        # The last bit of a register comes first, after padding to full bytes.
-        columns += [len(drawn)] * (8 * _n_bytes(register) - len(register))
-        columns += [places.get(clbit, len(drawn)) for clbit in reversed(list(register))]
-    return columns
-
-
-def _draw(
-    groups: Sequence[_Group], columns: Sequence[int], rows: int, shots: int, rng: np.random.Generator
-) -> npt.NDArray[np.uint8]:
-    """Shots of all rows as packed bytes, of shape (rows, shots, bytes of all registers)."""
-    packed = np.empty((rows, shots, len(columns) // 8), dtype=np.uint8)
-    bits = np.zeros((shots, sum(len(group.clbits) for group in groups) + 1), dtype=np.uint8)
-    for row in range(rows):
-        start = 0
-        for drawn in (bit for group in groups for bit in group.draw(row, shots, rng)):
-            bits[:, start : start + drawn.shape[1]] = drawn
-            start += drawn.shape[1]
-        packed[row] = np.packbits(bits.take(columns, axis=1), axis=1)
-    return packed

@@ -44,17 +44,12 @@ class Readings:
 
     Attributes
     ----------
-    overlaps : ndarray of shape (n,)
-        Raw overlaps r, as the circuit's share of ones says.
-    shots : ndarray of shape (n,)
-    positions : ndarray of shape (n,)
-        Which copy of the circuit measured each.
-    slope, at_zero : float
-        r = at_zero + slope · share of ones.
-    more : ndarray of shape (n,), or 0
-        Variances by something else than shots.
-    directions : ndarray of shape (2, n, d) or None
-        The vectors that were compared; None for single numbers, whose line leaves nothing unexplained.
+    overlaps : raw overlaps r, as the circuit's share of ones says, (n,)
+    shots, positions : of each, and which copy of the circuit measured it, (n,)
+    slope, at_zero : r = at_zero + slope · share of ones
+    more : variances by something else than shots, (n,) or 0
+    directions : the vectors that were compared, (2, n, d); None for single numbers, whose line leaves nothing
+        unexplained
     """
 
     overlaps: Array
@@ -84,20 +79,13 @@ class Lines:
 
     Attributes
     ----------
-    intercepts, slopes : ndarray of shape (positions,)
-        a and b; the same for all positions where one line is enough.
-    covariances : ndarray of shape (positions, 2, 2)
-        Of a and b.
-    excess : float
-        Deviation of known pairs from the line beyond their shots, in units of the raw overlap.
-    by_position : bool
-        Whether every position has a line of its own.
-    n_pairs : int
-        Known pairs that the lines were fitted to.
-    chance : float
-        How likely lines as far from no change as these are if there is none.
-    far : float
-        How far the excess reaches that similar pairs have in common, from 0 to 1: w.
+    intercepts, slopes : a and b, (positions,); the same for all positions where one line is enough
+    covariances : of a and b, (positions, 2, 2)
+    excess : deviation of known pairs from the line beyond their shots, in units of the raw overlap
+    by_position : whether every position has a line of its own
+    n_pairs : known pairs that the lines were fitted to
+    chance : how likely lines as far from no change as these are if there is none
+    far : how far the excess reaches that similar pairs have in common, from 0 to 1: w
     """
 
     intercepts: Array
@@ -132,27 +120,20 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Overlaps of tests with their errors, as they were read or are expected.
+    """Overlaps of n tests with their errors, as they were read or are expected.
 
     Attributes
     ----------
-    overlaps : ndarray of shape (n,)
-        Calibrated, where a calibration is used; they may lie outside of 0 to 1.
-    own : ndarray of shape (n,)
-        Standard error of each that is independent of the others: by shots, and by what a line leaves unexplained where
-        the vectors are not known.
-    by_shots : ndarray of shape (n,)
-        Variances of the raw overlaps by shots alone.
-    raw : ndarray of shape (n,)
-        Overlaps without calibration.
-    positions : ndarray of shape (n,)
-        Position of each in its circuit.
-    fitted : Lines or None
-        The calibration, whether it was used or not; None where there was none.
-    directions : ndarray of shape (2, n, d) or None
-        The vectors that were compared, whose likeness says how much of what the line leaves unexplained they share.
-    drift : float
-        Largest change of an overlap by the drift of a job, which is undone; 0 without.
+    overlaps : calibrated, where a calibration is used; they may lie outside of 0 to 1
+    own : standard error of each that is independent of the others: by shots, and by what a line leaves unexplained
+        where the vectors are not known
+    by_shots : variances of the raw overlaps by shots alone
+    raw : overlaps without calibration
+    positions : position of each in its circuit
+    fitted : the calibration, whether it was used or not; None where there was none
+    directions : the vectors that were compared, (2, n, d), whose likeness says how much of what the line leaves
+        unexplained they share, or None
+    drift : largest change of an overlap by the drift of a job, which is undone; 0 without
     """
 
     overlaps: Array
@@ -221,19 +202,10 @@ def expected_estimates(
     directions: Array | None = None,
     expect: Callable[[Lines, Readings, Array], Lines] | None = None,
 ) -> Estimates:
-    """What is to be expected of overlaps by lines that are guessed, and by known pairs if there are any.
+    """What is to be expected of n overlaps by lines that are guessed, and by known pairs if there are any.
 
-    Parameters
-    ----------
-    exact, shots, positions : ndarray of shape (n,)
-    ends : tuple of float
-        Slope and value at no ones, by which shares of ones are read.
-    guess : Lines
-    known : Readings and ndarray, or None
-        Shots and positions of known pairs, and what they are.
-    directions : ndarray of shape (2, n, d) or None
-    expect : callable, optional
-        Lines from guessed ones and known pairs; `expected_lines` by default.
+    `ends` are slope and value at no ones, by which shares of ones are read; `expect` finds lines from guessed ones and
+    known pairs, by default `expected_lines`.
     """
     raw, (slope, at_zero) = guess.at(exact, positions), ends
     # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
@@ -268,14 +240,8 @@ def _variances_of(covariances: Array, at: Array) -> Array:
 def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     """Lines by the error rates that a device reports.
 
-    Parameters
-    ----------
-    shrink : ndarray of shape (positions,)
-        Share of an overlap that noise leaves at each position.
-    at_noise : float
-        What noise alone reads.
-    n_qubits : int
-        Of a test; noise of a single qubit leaves nothing unexplained by a line.
+    `shrink`, (positions,), is the share of an overlap that noise leaves, and `at_noise` what noise alone reads. Noise
+    of a single qubit leaves nothing unexplained by a line.
     """
     nothing = np.tile(np.eye(2) * 1e-18, (len(shrink), 1, 1))
     changed = 0.0 if np.any(shrink < 1.0) else 1.0
@@ -284,16 +250,7 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
 
 
 def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """Lines as known pairs are expected to tell them, with the errors that they will have then.
-
-    Parameters
-    ----------
-    guess : Lines
-    readings : Readings
-        Of the known pairs; their overlaps are not looked at.
-    exact : ndarray of shape (n,)
-        Overlaps of the known pairs.
-    """
+    """Lines as known pairs are expected to tell them, by their exact overlaps; those of the readings do not matter."""
     positions, n_positions = readings.positions, len(guess.slopes)
     readings, scatter = replace(readings, overlaps=guess.at(exact, positions)), guess.excess**2
     fit, by_position = _fit(readings, exact, np.zeros_like(positions), 1, scatter), False
@@ -451,25 +408,10 @@ def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
 
 
 def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes) -> tuple[Array, Array] | None:
-    """How the lines of jobs differ from the common ones, by known pairs.
+    """How the lines of jobs differ from the common ones, by known pairs (n,), their overlaps and their jobs from 0 on.
 
-    Parameters
-    ----------
-    readings : Readings
-        Of known pairs.
-    exact : ndarray of shape (n,)
-        Their overlaps.
-    lines : Lines
-        Fitted to all of them.
-    jobs : ndarray of shape (n,)
-        The job of each pair, from 0 on.
-
-    Returns
-    -------
-    shifts : ndarray of shape (jobs, 2)
-        Added intercept and slope of each job.
-    covariances : ndarray of shape (jobs, 2, 2)
-        Of these. Instead of both None, where the drift may be chance, or where a job tells no line.
+    Added intercept and slope of each job, (jobs, 2), and their covariances, (jobs, 2, 2). None where the drift may be
+    chance, or where a job tells no line.
     """
     n_jobs, expected = int(jobs.max()) + 1, lines.at(exact, readings.positions)
     if n_jobs < 2 or not _tell_lines(exact, jobs, n_jobs, least=2):
@@ -516,18 +458,8 @@ def drawn_alike(directions: Array, far: float, rng: np.random.Generator) -> Arra
 def far_share(residuals: Array, variances: Array, scatter: float, directions: Array) -> float:
     """Share of the unexplained variance with a correlation of c, from 0 to 1; the rest has one of c³.
 
-    Least squares of the products of residuals, which are `scatter` times the correlation on average.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n,)
-        Distances of known pairs from their lines.
-    variances : ndarray of shape (n,)
-        Of these, by shots and scatter.
-    scatter : float
-        Variance beyond the shots.
-    directions : ndarray of shape (2, n, d)
-        Of the known pairs.
+    Least squares of the products of residuals of known pairs, which are `scatter`, the variance beyond the shots, times
+    the correlation on average. Variances are those of the residuals, by shots and scatter.
     """
     some = slice(None, None, -(-len(residuals) // _MOST_PAIRS))
     left, right = directions[:, some]

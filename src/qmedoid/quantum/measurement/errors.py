@@ -18,12 +18,9 @@ class Errors(NamedTuple):
 
     Attributes
     ----------
-    margins : ndarray of shape (n,)
-        Root mean square change of the margin between the class decided for and the other, or the runner-up.
-    probabilities : ndarray of shape (n,) or None
-        Of the probability of the class decided for; None where there are no probabilities.
-    distances : ndarray of shape (n,)
-        How many errors the class decided for is ahead of any other of three or more; ∞ for two.
+    margins : root mean square change of the margin between the class decided for and the other, or the runner-up
+    probabilities : of the probability of the class decided for; None where there are no probabilities
+    distances : how many errors the class decided for is ahead of any other of three or more; ∞ for two
     """
 
     margins: Array
@@ -95,22 +92,10 @@ def flat_shots(budget: float) -> int:
 def shots_for(distances: Array, at_shots: int, budget: float) -> Codes:
     """Shots for every record, so that as many as possible are settled and the mean is within a budget.
 
-    A margin of d errors is settled with the probability that it is measured more than two errors from the cut, and d
-    grows with the root of the shots. Records whose probability grows most for each shot get theirs first.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n,)
-        Margins in units of their expected errors at `at_shots`.
-    at_shots : int
-    budget : float
-        Mean shots of a record.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Powers of two between `LEAST_SHOTS` and `MOST_SHOTS`. Margins that no affordable number of shots settles get
-        the fewest: shots would be wasted on them.
+    A margin of d errors, `distances` at `at_shots`, is settled with the probability that it is measured more than two
+    errors from the cut, and d grows with the root of the shots. Records whose probability grows most for each shot get
+    theirs first. Shots are powers of two between `LEAST_SHOTS` and `MOST_SHOTS`. Margins that no affordable number of
+    shots settles get the fewest: shots would be wasted on them.
     """
     least = min(LEAST_SHOTS, flat_shots(budget))
     levels = least * 2 ** np.arange(int(np.log2(MOST_SHOTS // least)) + 1)
@@ -128,13 +113,7 @@ def shots_for(distances: Array, at_shots: int, budget: float) -> Codes:
 def _hull_steps(settled: Array, levels: Codes) -> tuple[Codes, Codes, Array]:
     """Steps from level to level of each record, each with a lower gain for every shot than the one before.
 
-    Returns
-    -------
-    records : ndarray of shape (steps,)
-    steps : ndarray of shape (steps, 2)
-        From which level to which.
-    rates : ndarray of shape (steps,)
-        Gain for every shot.
+    The record of each step, from which level to which, (steps, 2), and the gain for every shot.
     """
     at = np.zeros(len(settled), dtype=np.intp)
     rows, found = np.arange(len(settled)), list[tuple[Codes, Codes, Array]]()

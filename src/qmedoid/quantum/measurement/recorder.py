@@ -35,13 +35,10 @@ class Decided(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray of shape (n,)
-    scores : ndarray of shape (n, C)
-        Class scores at the prevalence that is expected.
-    margins : ndarray of shape (n,)
-        For two classes above 0 for the second; for more the best score minus the next.
-    probabilities : ndarray of shape (n, C) or None
-        None where the model has none.
+    codes : (n,)
+    scores : class scores at the prevalence that is expected, (n, C)
+    margins : for two classes above 0 for the second; for more the best score minus the next, (n,)
+    probabilities : (n, C), or None where the model has none
     """
 
     codes: Codes
@@ -75,11 +72,10 @@ class Call(NamedTuple):
 
     Attributes
     ----------
-    X, Y : ndarray of shape (n, d) and (m, d)
-    test : ndarray of shape (n, m, c)
-        Number of a test among those of all shapes; −1 stands for the overlap ½ of a zero with another number, and for
-        equal numbers, with the weight 0.
-    weights : ndarray of shape (n, m, c)
+    X, Y : vectors, (n, d) and (m, d)
+    test : number of a test among those of all shapes, (n, m, c); −1 stands for the overlap ½ of a zero with another
+        number, and for equal numbers, with the weight 0
+    weights : (n, m, c)
     """
 
     X: Array
@@ -118,15 +114,11 @@ class Tests:
 
     Attributes
     ----------
-    n_features : int
-        Entries of the vectors that the template of the shape takes, a power of two.
-    angles : ndarray of shape (tests, parameters)
-    overlaps : ndarray of shape (tests,)
-        In closed form.
-    known : ndarray of shape (rows, n_features)
-        Vectors to make pairs of known overlap from: the second vectors of calls, which are medoids.
-    directions : ndarray of shape (2, tests, n_features) or None
-        The vectors of every test; None where they have one column.
+    n_features : entries of the vectors that the template of the shape takes, a power of two
+    angles : (tests, parameters)
+    overlaps : in closed form, (tests,)
+    known : vectors to make pairs of known overlap from, (rows, n_features): the second vectors of calls, medoids
+    directions : the vectors of every test, (2, tests, n_features); None where they have one column
     """
 
     n_features: int

@@ -56,13 +56,10 @@ class TrainedCircuit:
     Attributes
     ----------
     ansatz : Ansatz
-    rotations : ndarray of shape ``ansatz.weight_shape``
-    observables : ndarray of shape (K, 2**n)
-        Eigenvalues at the basis states, of two different values each.
-    names : tuple of K str
-        What the observables are called.
-    rows : ndarray of shape (n,)
-        Numbers of the records, ascending.
+    rotations : of shape ``ansatz.weight_shape``
+    observables : eigenvalues at the basis states, of two different values each, (K, 2**n)
+    names : what the observables are called, K
+    rows : numbers of the records, ascending, (n,)
     """
 
     ansatz: Ansatz
@@ -144,12 +141,9 @@ class TrainedReading:
     Attributes
     ----------
     circuit : TrainedCircuit
-    inputs : ndarray of shape (n, m)
-        Angles that the circuit ran with.
-    estimates : tuple of K Estimates
-        Of each observable.
-    roots : ndarray of shape (n, K, K)
-        Roots of the correlations of their errors.
+    inputs : angles that the circuit ran with, (n, m)
+    estimates : of each observable, K
+    roots : of the correlations of their errors, (n, K, K)
     """
 
     circuit: TrainedCircuit
@@ -191,23 +185,11 @@ class TrainedReading:
 
 
 def common_roots(probabilities: Array, masks: Flags, estimates: Sequence[Estimates]) -> Array:
-    """Roots of the correlations between the errors of K observables that are read from the same shots.
+    """Roots of the correlations between the errors of K observables that are read from the same shots, shape (n, K, K).
 
-    Errors by shots are correlated as the outcomes are; what scatters beyond them is taken as independent.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, 2**q)
-        Of the basis states, as they were read.
-    masks : ndarray of shape (K, 2**q)
-        States with the larger eigenvalue of each observable.
-    estimates : sequence of K Estimates
-        Values of the n records.
-
-    Returns
-    -------
-    ndarray of shape (n, K, K)
-        R with R·Rᵀ the correlations: R times independent normal numbers has them.
+    Errors by shots are correlated as the outcomes are, by the probabilities of the basis states, (n, 2**q), and by the
+    states with the larger eigenvalue of each observable, (K, 2**q). What scatters beyond them is taken as independent.
+    With R·Rᵀ the correlations, R times independent normal numbers has them.
     """
     # The sign of a slope stays: what is divided by it turns over.
     own = np.stack(
@@ -234,11 +216,9 @@ class TrainedStage:
     ----------
     circuit : TrainedCircuit
     pack : Pack
-    inputs : ndarray of shape (n, m)
-        In closed form.
-    shots : ndarray of shape (n,)
-    jobs : tuple of Job
-        With the inputs of the closed form; those that run have the measured ones.
+    inputs : in closed form, (n, m)
+    shots : (n,)
+    jobs : with the inputs of the closed form; those that run have the measured ones
     """
 
     circuit: TrainedCircuit

@@ -6,13 +6,33 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.exceptions import DataError, ParameterError, warn
+
+
+class Measured(NamedTuple):
+    """Measurements of n rows with C classes; of an undecided row all numbers are NaN and the medoids −1.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C) or (n, K)
+        Fusion scores, or the outputs of evidence.
+    nearest : ndarray of shape (n, C)
+        Index of the nearest medoid of each class.
+    distance, angle : ndarray of shape (n, C)
+        To it; empty unless they were asked for.
+    """
+
+    scores: Array
+    nearest: Codes
+    distance: Array
+    angle: Array
+
 
 # Numbers of a table in a chunk at most.
 _CHUNK_NUMBERS = 2**19
