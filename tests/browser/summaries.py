@@ -102,7 +102,7 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         },
         "columns": [
             {"name": name, "kind": "number", "read": True, "encoding": "the number itself", "missing": 0.01,
-             "n_levels": None, "importance": 1.0 / (1 + place)}
+             "importance": 1.0 / (1 + place)}
             for place, name in enumerate(names)
         ],
         "n_columns": len(names),

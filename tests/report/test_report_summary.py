@@ -15,7 +15,7 @@ from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.metrics.texts import percent_text
+from qmedoid.metrics.texts import figure_text, percent_text
 from qmedoid.model.explanation import explain
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.report.parts import together
@@ -62,7 +62,7 @@ def test_figures_of_a_table_are_those_of_evaluate(model):
     figures = {one["key"]: one for one in summarize(model, looked)["figures"]["figures"]}
     for key, one in figures.items():
         assert one["value"] == report[key]
-        assert one["text"].startswith(one["value_text"])
+        assert one["text"].startswith(figure_text(one["value"]))
     right = round(report["accuracy"] * 120)
     assert (figures["accuracy"]["low"], figures["accuracy"]["high"]) == share_interval(right, 120)[1:]
     for key in ("roc_auc", "pr_auc", "macro_f1", "log_loss", "precision", "recall", "alert_rate"):

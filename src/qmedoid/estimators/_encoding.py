@@ -40,7 +40,7 @@ CROSS_FITS = 5
 FEW_ROWS = 1000
 """Below it, shares are dealt by class and pulled by scikit-learn's encoder."""
 ROWS_OF_A_LEVEL = 50
-"""With so many in the mean, the shares of a level hardly know a single label, and are the same in every fold."""
+"""With this many in the mean, the shares of a level hardly know a single label, and are the same in every fold."""
 _STRENGTHS = 2.0 ** np.arange(11)
 
 
@@ -167,7 +167,7 @@ def prior_strength(counts: Array, mean: Array) -> float:
 
 
 def _shrunk(counts: Array, mean: Array, strength: float) -> Array:
-    """Shares of the classes in each row of counts, with so many imagined rows like all rows."""
+    """Shares of the classes in each row of counts, with a number of imagined rows like all rows."""
     shares: Array = (counts + strength * mean) / (counts.sum(axis=1) + strength)[:, None]
     return shares
 

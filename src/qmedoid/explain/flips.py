@@ -13,12 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.model.contract import Column, Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.model import Model
-from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
 from qmedoid.tables.encode import encode_batch, encode_column
@@ -185,14 +183,6 @@ def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()
     singles = _singles(search, choices, turned)
     pairs = _paired(search, list(zip(choices, against, strict=True)), singles[0]["size"] if singles else math.inf)
     return sorted([*singles, *pairs], key=_by_size)
-
-
-def check_fixed(model: Model, fixed: Collection[str]) -> None:
-    """Refuse names that are no columns of the contract."""
-    names = model.contract.names
-    for name in fixed:
-        if name not in names:
-            raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
 
 
 def _by_size(flip: FlipDict) -> tuple[float, int, list[str]]:

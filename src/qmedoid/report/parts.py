@@ -164,14 +164,12 @@ def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
     listed = list[ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
-        n_levels = len(encoding.levels) if isinstance(encoding, Levels) else None
         listed.append({
             "name": column.name,
             "kind": column.kind,
             "read": place in used,
             "encoding": _encoding_words(column, encoding),
             "missing": None if shares is None else float(shares[place]),
-            "n_levels": 2 if column.kind == "boolean" else n_levels,
             "importance": None if importance is None else float(importance[place]),
         })  # fmt: skip
     return listed
