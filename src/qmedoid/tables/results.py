@@ -24,7 +24,7 @@ from qmedoid.metrics.texts import (
     shortened,
 )
 from qmedoid.model.contract import Column
-from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import probability
 from qmedoid.spelling import did_you_mean, printable
@@ -55,7 +55,7 @@ class DecidedRows(NamedTuple):
     def none(cls, model: Model, n_rows: int = 0, bad: pa.Array | None = None) -> "DecidedRows":
         """No row that could be decided about."""
         n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
-        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
+        nearest = None if model.medoids is None else np.zeros((0, n_classes), dtype=np.intp)
         decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
         return cls(n_rows, pa.table({}), [], decided, bad)
 
@@ -76,7 +76,7 @@ class ResultColumns:
         if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
         if "reasons" in settings.add or "sentence" in settings.add:
-            explained_by(model)
+            check_explained(model)
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
         self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
@@ -85,7 +85,7 @@ class ResultColumns:
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in their order."""
         classes = self.model.decision.classes
-        medoids = () if self.model.method is None else tuple(f"nearest_medoid_{label}" for label in classes)
+        medoids = () if self.model.medoids is None else tuple(f"nearest_medoid_{label}" for label in classes)
         added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
         more = (name for one in self.add for name in added.get(one, (one,)))
         return ("prediction", "score", "margin", *medoids, "decided_by", *more)
@@ -133,7 +133,7 @@ class ResultColumns:
 
     def _of_decisions(self, part: DecidedRows) -> dict[str, pa.Array]:
         """The columns of decided rows, by name, without those that say where a row stands."""
-        decision, method, decided = self.model.decision, self.model.method, part.decided
+        decision, medoids, decided = self.model.decision, self.model.medoids, part.decided
         classes = decision.classes
         if not decision.probabilistic:
             scores = decided.margins
@@ -142,8 +142,8 @@ class ResultColumns:
         else:
             scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
-        if method is not None and decided.nearest is not None:
-            columns += [method.rows.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
+        if medoids is not None and decided.nearest is not None:
+            columns += [medoids.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
