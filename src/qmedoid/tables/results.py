@@ -147,26 +147,18 @@ class ResultColumns:
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
+        known = self.model, part.records, part.encoded, decided
         if "reasons" in self.add:
-            columns.append(self._reasons(part, self.n_reasons))
+            columns.append(reason_texts(*known, self.n_reasons))
         if "sentence" in self.add:
-            columns.append(self._sentences(part))
+            reasons = reason_texts(*known, min(self.n_reasons, MOST_IN_SENTENCE))
+            columns.append(sentence_texts(self.model, decided, reasons))
         if "novelty" in self.add:
             n_rows = len(decided.codes)
             columns.append(record_novelty(self.model, part.encoded, threads=1) if n_rows else np.zeros(0))
         names = [name for name in self.names if name not in ("source", "row", "flag")]
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
         return dict(zip(names, arrays, strict=True))
-
-    def _reasons(self, part: DecidedRows, count: int) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return reason_texts(self.model, part.records, part.encoded, part.decided, count)
-
-    def _sentences(self, part: DecidedRows) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
     def nothing(self, schema: pa.Schema) -> pa.RecordBatch:
         """The results of no rows of a table, whose carried columns are checked: each is there, and hides no result."""
@@ -212,6 +204,8 @@ def reason_texts(
     n_reasons : int
         Columns that are named at most.
     """
+    if not len(decided.codes):
+        return pa.array([], pa.string())
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
     ordered = [model.contract.columns[place] for place in by_name]
