@@ -57,7 +57,9 @@ def bag_groups(
 
 def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
     """The pairs and triples of the columns of Z that explain most of the residuals, of shape (n, K)."""
-    residuals = _main_directions(residuals - residuals.mean(axis=0))
+    residuals = residuals - residuals.mean(axis=0)
+    if residuals.shape[1] > _MAX_RESIDUALS:
+        residuals = residuals @ np.linalg.eigh(residuals.T @ residuals)[1][:, -_MAX_RESIDUALS:]
     cells = [_cells(column, _PAIR_CELLS) for column in Z.T]
     explained = _crossing_gains(cells, cells, residuals)
     alone = np.maximum(np.diag(explained), 0.0)
@@ -112,13 +114,6 @@ def _crossing_gains(left: list[Array], right: list[Array], residuals: Array) -> 
 
 def _starts(cells: list[Array]) -> Codes:
     return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
-
-
-def _main_directions(residuals: Array) -> Array:
-    if residuals.shape[1] <= _MAX_RESIDUALS:
-        return residuals
-    _, vectors = np.linalg.eigh(residuals.T @ residuals)
-    return np.asarray(residuals @ vectors[:, -_MAX_RESIDUALS:])
 
 
 # The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
