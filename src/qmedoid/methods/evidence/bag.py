@@ -171,9 +171,8 @@ class BagFits:
         self, blocks: Blocks, targets: Array, together: RowGroups | None, rng: np.random.Generator,
         table: LongTable | None,
     ) -> None:  # fmt: skip
-        self.settings, self.medoids, self.together, self.table, self.rng = (
-            blocks.settings, blocks.medoids, together, table, rng
-        )  # fmt: skip
+        self.settings, self.medoids = blocks.settings, blocks.medoids
+        self.together, self.table, self.rng = together, table, rng
         self.targets, self.groups, self.row_weights = (
             (targets, None if together is None else together.groups, blocks.row_weights)
             if table is None
@@ -211,12 +210,12 @@ class BagFits:
         more = ridge.path if path is None else path, unseen
         fit = _logistic if self.targets.shape[1] == 1 else _as_it_is
         self.bags.append(
-            _bag(design, ridge, *fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
+            _bag(design, ridge, fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
         )
         progress(_LOGISTIC_END if self.folds is not None else 1.0)
         if self.folds is not None:
             found = _multinomial(ridge, self.codes, self.folds, self.row_weights)
-            self.refits.append(_bag(design, ridge, *found, *more))
+            self.refits.append(_bag(design, ridge, found, *more))
         progress(1.0)
 
     def best(self) -> list[Bag]:
@@ -254,10 +253,8 @@ def fit_bags(
     residuals = targets - targets.mean(axis=0)
     # Groups are chosen by the residuals of single columns.
     if (alone := blocks.design(places[0])).parts:
-        first = fit_ridge(
-            alone.features, targets, together=together, row_weights=blocks.row_weights,
-            progress=part_of_progress(report, 0.1, 0.25),
-        )  # fmt: skip
+        done, u = part_of_progress(report, 0.1, 0.25), blocks.row_weights
+        first = fit_ridge(alone.features, targets, together=together, row_weights=u, progress=done)
         residuals = targets - first.out_of_fold
     report(0.25)
     fits, began = BagFits(blocks, targets, together, rng, table), time.monotonic()
@@ -277,12 +274,9 @@ Found = tuple[Array, Array, Array]
 """Weights of the features (p, K), intercepts (K,) and outputs (n, K) out of fold."""
 
 
-def _bag(
-    design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of_fold: Array, path: RidgePath,
-    unseen: Flags | None,
-) -> Bag:  # fmt: skip
+def _bag(design: Design, ridge: Ridge, found: Found, path: RidgePath, unseen: Flags | None) -> Bag:
     """A bag by the weights of its features."""
-    of_terms = []
+    of_terms, (weights, intercepts, out_of_fold) = list[Array](), found
     for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
         own = weights[place]
         of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
@@ -314,8 +308,8 @@ def _logistic(
     """By logistic regression of two classes: weights, intercept and outputs are logits."""
     kept, rows, penalty = _kept(ridge, len(targets))
     # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
-    intercept, coefficients, out_of_fold = fit_logistic(
-        rows, (targets[:, 0] + 1.0) / 2.0, penalty, 2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0],
-        together if table is None else None, None if table is None else table.blocks, row_weights,
-    )  # fmt: skip
+    positive, start = (targets[:, 0] + 1.0) / 2.0, 2.0 * ridge.coefficients[kept, 0]
+    blocks = [(slice(None), together)] if table is None else table.blocks
+    found = fit_logistic(rows, positive, penalty, 2.0 * float(ridge.means[0]), start, blocks, row_weights)
+    intercept, coefficients, out_of_fold = found
     return (ridge.directions[:, kept] @ coefficients)[:, None], np.array([intercept]), out_of_fold[:, None]

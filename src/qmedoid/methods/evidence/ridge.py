@@ -224,11 +224,10 @@ def fit_ridge(
     path = RidgePath(penalties, errors)
     penalty = float(penalties[path.place])
     missed = missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept)
-    return Ridge(
-        penalty, path, means, targets - (missed if roots is None else missed / roots), sizes, directions,
-        rotated if roots is None else features @ directions,
-        rotated.T @ centered / (sizes + n * penalty)[:, None],
-    )  # fmt: skip
+    coefficients = rotated.T @ centered / (sizes + n * penalty)[:, None]
+    if roots is not None:
+        missed, rotated = missed / roots, features @ directions
+    return Ridge(penalty, path, means, targets - missed, sizes, directions, rotated, coefficients)
 
 
 class Missing(NamedTuple):
