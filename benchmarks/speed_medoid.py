@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid.geometry.medoids import TIE_TOLERANCE, medoid_index
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 
 CDIST_ROWS = 1000
 PRODUCT_NUMBERS = 2**22  # in a block of the product; the quickest of the sizes tried

@@ -28,7 +28,7 @@ from benchmarks.studies import cells as shared
 from benchmarks.studies.cells import Cell, Result, StudyMethod
 from qmedoid._version import __version__
 from qmedoid.exceptions import QMedoidError
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 from qmedoid.model.storage.atomic import cannot_write, write_atomic
 
 Report = Callable[[Cell, Result], None]

@@ -9,7 +9,7 @@ import pytest
 
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier
-from qmedoid.exceptions import MissingExtraError, ParameterError
+from qmedoid.exceptions import ParameterError
 
 METHOD = EvidenceClassifier(n_medoids=6, n_pairs=2, n_triples=0, n_neighbors=0, random_state=0)
 
@@ -135,20 +135,12 @@ def test_wrong_words_are_refused(two):
         classifier.effect(frame, "vip", bins=0)
 
 
-def test_effects_are_plain_and_drawn(two, monkeypatch):
+def test_effects_are_plain_values(two):
     classifier, frame = two
-    figure = pytest.importorskip("matplotlib.figure")
     for column in ("paid €", "town", "since", "vip"):
         effect = classifier.effect(frame, column)
         plain = json.loads(json.dumps(effect.to_dict(), allow_nan=False))
-        assert plain["bins"][0] == effect.bins[0]._asdict()
-        axes = figure.Figure().subplots()
-        assert effect.plot(axes) is axes
-        assert column in axes.get_title(loc="left")
-        assert len(axes.lines) >= len(effect.bins)
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"qmedoid\[plots\]"):
-        effect.plot()
+        assert plain["bins"] == [one._asdict() for one in effect.bins]
 
 
 def test_scores_that_are_no_probabilities_have_their_own_unit(two, tmp_path):

@@ -48,11 +48,7 @@ def test_only_the_signed_kind_tells_a_record_from_its_mirror(kind):
 
 
 @EACH_KIND
-@given(
-    arrays(float, (2, 5), elements=st.floats(-10, 10)),
-    st.permutations([1, 2, 3, 4]),
-    st.integers(0, 4),
-)
+@given(arrays(float, (2, 5), elements=st.floats(-10, 10)), st.permutations([1, 2, 3, 4]), st.integers(0, 4))
 @settings(max_examples=40, deadline=None)
 def test_order_of_a_subset_behind_its_anchor_does_not_matter(kind, rows, others, size):
     subset, shuffled = (0, *sorted(others[:size])), (0, *others[:size])

@@ -152,10 +152,7 @@ def test_of_equal_scores_the_first_class_wins():
     np.testing.assert_array_equal(predict_codes(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])
 
 
-@given(
-    arrays(float, (3, 4), elements=st.floats(-5, 5)),
-    arrays(float, (2, 4), elements=st.floats(-5, 5)),
-)
+@given(arrays(float, (3, 4), elements=st.floats(-5, 5)), arrays(float, (2, 4), elements=st.floats(-5, 5)))
 @settings(max_examples=30, deadline=None)
 def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     """Fact 20."""

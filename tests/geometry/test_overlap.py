@@ -9,13 +9,7 @@ from scipy import stats
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry import overlap as module
-from qmedoid.geometry.overlap import (
-    ANGLE_KINDS,
-    compact_swap_test,
-    from_overlap,
-    row_norms,
-    sample_overlap,
-)
+from qmedoid.geometry.overlap import ANGLE_KINDS, compact_swap_test, from_overlap, row_norms, sample_overlap
 
 # Multiples of 1/64: differences of such numbers are exact, so a law is not blurred by the inputs' own rounding.
 numbers = st.integers(-(10**5), 10**5).map(lambda k: k / 64)

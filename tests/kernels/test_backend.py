@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 
-from qmedoid.kernels import _backend
+from qmedoid.exceptions import QMedoidWarning
+from qmedoid.kernels import backend
 
-CODE = "from qmedoid.kernels._backend import compiled; print(compiled({name!r}))"
+CODE = "from qmedoid.kernels.backend import compiled; print(compiled({name!r}))"
 
 
-@pytest.mark.parametrize("name", ["cross_entropy", "evidence", "medoid", "nearest", "scoring", "search", "statevector"])
+@pytest.mark.parametrize("name", ["cross_entropy", "evidence", "medoid", "nearest", "scoring"])
 def test_the_twin_can_be_asked_for(name):
     pytest.importorskip(f"qmedoid.kernels._{name}", reason="the compiled kernel was not built")
     for value, expected in (("numpy", "None"), ("", f"<module 'qmedoid.kernels._{name}'")):
@@ -24,10 +26,27 @@ def test_the_twin_can_be_asked_for(name):
 def test_version_says_which_kernels_run(monkeypatch):
     pytest.importorskip("qmedoid.kernels._trees", reason="the compiled kernels were not built")
     monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
-    assert _backend.kernels_in_use() == "compiled"
-    monkeypatch.setattr(_backend, "_is_built", lambda module: module not in ("_trees", "_medoid"))
-    assert _backend.kernels_in_use().startswith("compiled, but NumPy for medoid, trees: not built")
-    monkeypatch.setattr(_backend, "_is_built", lambda _module: False)
-    assert _backend.kernels_in_use().startswith("NumPy: not built")
+    assert backend.kernels_in_use() == "compiled"
+    monkeypatch.setattr(backend, "_is_built", lambda module: module not in ("_trees", "_medoid"))
+    assert backend.kernels_in_use().startswith("compiled, but NumPy for medoid, trees: not built")
+    monkeypatch.setattr(backend, "_is_built", lambda _module: False)
+    assert backend.kernels_in_use().startswith("NumPy: not built")
     monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
-    assert _backend.kernels_in_use() == "NumPy, as QMEDOID_KERNELS asks"
+    assert backend.kernels_in_use() == "NumPy, as QMEDOID_KERNELS asks"
+
+
+def test_missing_kernels_warn_once(monkeypatch):
+    monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
+    backend.compiled.cache_clear()
+    backend._warn_not_built.cache_clear()
+    try:
+        with pytest.warns(QMedoidWarning, match="install a C compiler and reinstall"):
+            assert backend.compiled("nothing_by_this_name") is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert backend.compiled("nothing_either") is None
+        monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
+        backend.compiled.cache_clear()
+        assert backend.compiled("scoring") is None
+    finally:
+        backend.compiled.cache_clear()

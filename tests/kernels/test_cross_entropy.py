@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
-from qmedoid.kernels import _backend, cross_entropy
+from qmedoid.kernels import cross_entropy
+from qmedoid.kernels.backend import compiled
 from qmedoid.kernels.cross_entropy import log_softmax, numpy_cross_entropy
 
-kernel = _backend.compiled("cross_entropy")
+kernel = compiled("cross_entropy")
 needs_kernel = pytest.mark.skipif(kernel is None, reason="the compiled kernels were not built")
 
 

@@ -1,6 +1,5 @@
 """The scoring kernel against what the model defines, row by row."""
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.channels import class_channels, fusion_scores
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels import _backend, scoring
+from qmedoid.kernels import scoring
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.part import NearestPart
 
-kernel = _backend.compiled("scoring")
+kernel = compiled("scoring")
 TILE = 64 if kernel is None else kernel.TILE
 
 
@@ -323,20 +323,3 @@ def test_threads_must_be_positive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QMEDOID_THREADS", "many")
     with pytest.raises(ParameterError, match=r"QMEDOID_THREADS must be an int >= 1\. Got 'many'"):
         scoring.labels(np.ones((30_000, 2)), plan)
-
-
-def test_missing_kernels_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
-    _backend.compiled.cache_clear()
-    _backend._warn_not_built.cache_clear()
-    try:
-        with pytest.warns(QMedoidWarning, match="install a C compiler and reinstall"):
-            assert _backend.compiled("nothing_by_this_name") is None
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert _backend.compiled("nothing_either") is None
-        monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
-        _backend.compiled.cache_clear()
-        assert _backend.compiled("scoring") is None
-    finally:
-        _backend.compiled.cache_clear()

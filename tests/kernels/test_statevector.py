@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels import _backend, statevector
+from qmedoid.kernels import statevector
+from qmedoid.kernels.backend import compiled
 
-kernel = _backend.compiled("statevector")
+kernel = compiled("statevector")
 LANES = 16
 PRECISIONS = [np.float64, np.float32]
 # Rounding of a number of each precision, with some room.

@@ -334,7 +334,7 @@ def _refuse_swapped(model: Any, table: Any) -> None:
 
 def _print_version() -> None:
     from qmedoid import __version__
-    from qmedoid.kernels._backend import kernels_in_use
+    from qmedoid.kernels.backend import kernels_in_use
 
     typer.echo(f"qmedoid {__version__}\nkernels: {kernels_in_use()}")
     raise typer.Exit

@@ -99,12 +99,12 @@ def group_codes(groups: Any, n_rows: int) -> Codes | None:
     return np.arange(n_rows) if found is None else found
 
 
-def validation_of(estimator: Any, X_val: Any, y_val: Any) -> tuple[pa.Table, Target]:
-    """Validation rows under the names of the fit, and their classes."""
-    if isinstance(X_val, Dataset):
-        return X_val.table, X_val.target
-    table = read_table(estimator, X_val, reset=False, name="X_val")
-    labels = check_target(y_val, table.num_rows, name="y_val", table="X_val")
+def held_out_rows(estimator: Any, X: Any, y: Any, name: str = "val") -> tuple[pa.Table, Target]:
+    """Rows X_val, or of another name, under the names of the fit, and their classes."""
+    if isinstance(X, Dataset):
+        return X.table, X.target
+    table = read_table(estimator, X, reset=False, name=f"X_{name}")
+    labels = check_target(y, table.num_rows, name=f"y_{name}", table=f"X_{name}")
     classes, codes = np.unique(labels, return_inverse=True)
     return table, Target(None, classes, codes.astype(np.intp))
 

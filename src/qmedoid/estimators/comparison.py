@@ -18,8 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._inputs import check_target
-from qmedoid.estimators._rows import read_table
+from qmedoid.estimators._rows import dataset_of, held_out_rows
 from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict, LossDifferenceDict
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
@@ -28,7 +27,6 @@ from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.metrics.classification import evaluate, pr_auc, roc_auc
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
-from qmedoid.tables.targets import label_codes
 
 OURS = "qmedoid"
 FIGURES = ("log_loss", "roc_auc", "pr_auc", "macro_f1", "fit_seconds")
@@ -146,32 +144,23 @@ def compare(
     if not isinstance(classifier, MedoidClassifier):
         raise ParameterError(f"The 'classifier' must be a MedoidClassifier. Got {type(classifier).__name__} instead.")
     fitted, began = clone(classifier), time.perf_counter()
-    fitted.fit(X, y)
+    data = dataset_of(fitted, X, y)
+    fitted.fit(data)
     seconds = time.perf_counter() - began
-    model = fitted.table_model()
-    classes = model.decision.classes
-    columns = model.contract.columns
-    read = [read_table(fitted, rows, reset=False, name=name) for rows, name in ((X, "X"), (X_test, "X_test"))]
-    tables = [cells.with_missing_values_out(table, columns) for table in read]
-    codes = _class_codes(y, classes, len(tables[0]), "y")
-    judged = _class_codes(y_test, classes, len(tables[1]), "y_test")
+    model = fitted.model_
+    classes, columns = model.decision.classes, model.contract.columns
+    table, target = held_out_rows(fitted, X_test, y_test, "test")
+    table, judged = cells.with_missing_values_out(table, columns), target.codes_in(classes)
+    if (judged < 0).any():
+        unknown = [repr(label) for label in target.classes[np.unique(target.codes[judged < 0])].tolist()]
+        raise DataError(f"y_test has labels that are no class of the fit: {some_of(unknown, 5)}. Leave such rows out.")
     order = [fitted.classes_.tolist().index(label) for label in classes]
-    baselines, notes = run_baselines(columns, tables[0], tables[1], codes, random_state)
+    baselines, notes = run_baselines(columns, data.table, table, data.target.codes_in(classes), random_state)
     for note in notes:
         warn(note)
     outcomes = {OURS: (fitted.predict_proba(X_test)[:, order], seconds), **baselines}
-    groups = row_groups(cells.cell_ranks(tables[1], columns)[0], judged)
+    groups = row_groups(cells.cell_ranks(table, columns)[0], judged)
     return compared([(outcomes, judged, groups)])
-
-
-def _class_codes(target: Any, classes: tuple[Any, ...], n_rows: int, name: str) -> Codes:
-    """Class codes of a target, all of classes that were fitted."""
-    labels = check_target(target, n_rows, name=name, table=f"X{name[1:]}")
-    codes = label_codes(pa.array(labels.tolist()), classes)
-    if (codes < 0).any():
-        unknown = [repr(label) for label in np.unique(labels[codes < 0]).tolist()]
-        raise DataError(f"{name} has labels that are no class of the fit: {some_of(unknown, 5)}. Leave such rows out.")
-    return codes
 
 
 def compared(folds: Sequence[ComparedFold]) -> Comparison:

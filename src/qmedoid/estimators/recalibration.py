@@ -18,7 +18,6 @@ from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import asked_rule
 from qmedoid.model.training_summary import HeldOutCurve
@@ -188,19 +187,18 @@ def recalibrated(
 
     `progress` is called after each of `N_FOLDS` + 1 fits.
     """
-    model, best = saved.model, saved.model.best
-    assert isinstance(best, HybridModel), "a tally refuses circuits alone"
+    model = saved.model
     labels = list(model.decision.classes)
     point = _same_point(model) if isinstance(operating_point, str) and operating_point == SAME else operating_point
     asked_rule(point, labels)
     rows, left_out, notes = _new_rows(model, tally)
     groups = row_groups(rows.cells, rows.codes)
     _check_enough(model, rows.codes, groups)
-    kind: CalibrationKind = "curve" if len(best.calibration.knots) else "logistic"
+    kind: CalibrationKind = "curve" if len(model.calibration.knots) else "logistic"
     calibration, chosen, curve = _fitted(rows, point, labels, kind, groups)
     progress()
     decided = (
-        _decided(rows, best.last_calibration, model.decision),
+        _decided(rows, model.last_calibration, model.decision),
         _cross_fitted(rows, point, labels, kind, groups, progress),
     )
     before, after = (_figures(model, rows.codes, one) for one in decided)
@@ -339,16 +337,8 @@ def _made(
     figures: Mapping[str, Any],
 ) -> SavedModel:
     """The model with another calibration, priors, curve, decision and unit of importances, and nothing else changed."""
-    model, best = saved.model, saved.model.best
-    assert isinstance(best, HybridModel), "a tally refuses circuits alone"
-    training = None if model.training is None else replace(model.training, curve=curve)
     # What the fit showed is about other probabilities.
-    before = model.metrics.get("parent", dict(model.metrics))
-    again = best.with_last_calibration(calibration)
-    # Contributions are stretched as the scores are; importances keep the pairs of classes of the training rows.
-    importances = None if model.importances is None else model.importances * (again.slope / best.slope)
-    metrics = {"recalibration": figures, "parent": before}
-    parent = saved.sha256 or model.parent
-    new = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
-    new = replace(new, training=training, metrics=metrics, parent=parent)
-    return SavedModel(new, versions=saved.versions)
+    before = saved.model.metrics.get("parent", dict(saved.model.metrics))
+    new = saved.model.recalibrated(calibration, decision, curve)
+    metrics, parent = {"recalibration": figures, "parent": before}, saved.sha256 or saved.model.parent
+    return SavedModel(replace(new, metrics=metrics, parent=parent), versions=saved.versions)

@@ -18,8 +18,10 @@ from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_ranks
-from qmedoid.tables.roles import Role
+from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.targets import Target
 
 N_FOLDS = 5
 LEAST_NEW = 30
@@ -27,7 +29,6 @@ LEAST_NEW = 30
 CLEAR = 0.02
 """By how much both areas of a baseline must be larger, where folds are not those of our model."""
 TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "macro_f1": "macro-F1"}
-_ROLES: dict[str, Role] = {"number": "number", "category": "category", "date": "date"}
 
 
 def baselines_beside(model: Model, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
@@ -178,7 +179,7 @@ def _of_seen_rows(model: Model, found: Comparison, about: str) -> ReportBaseline
 
 
 def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: int) -> dict[str, Any]:
-    """The stability part of a summary: fits of the rows that have a class, with the method and roles of the model.
+    """The stability part of a summary: fits of the rows that have a class, with the method and columns of the model.
 
     Parameters
     ----------
@@ -191,18 +192,13 @@ def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: 
     """
     labeled = np.flatnonzero(codes >= 0)
     rows = table.take(pa.array(labeled))
-    roles = {column.name: _ROLES[column.kind] for column in model.contract.columns
-             if column.kind in _ROLES and column.name in rows.column_names}  # fmt: skip
-    missing = {
-        column.name: [*column.missing_numbers] if column.kind == "number" else [*column.missing_values]
-        for column in model.contract.columns if column.missing_values and column.name in rows.column_names
-    }  # fmt: skip
+    columns = tuple(column for column in model.contract.columns if column.name in rows.column_names)
+    classes, places = np.unique(np.array(model.decision.classes)[codes[labeled]], return_inverse=True)
+    target = Target(None, classes, places.astype(np.intp))
+    data = Dataset.of(rows, target, DatasetSettings(), kinds=Inferred(columns))
     asked = model.parameters.get("method", "auto")
-    classifier = MedoidClassifier(
-        method=asked if isinstance(asked, str) else "auto", roles=roles, missing=missing, random_state=0
-    )
-    labels = np.array(model.decision.classes)[codes[labeled]]
-    found = stability(classifier, rows, labels, n_bootstraps=n_bootstraps, random_state=0)
+    classifier = MedoidClassifier(method=asked if isinstance(asked, str) else "auto", random_state=0)
+    found = stability(classifier, data, n_bootstraps=n_bootstraps, random_state=0)
     about = (
         f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
         "with the method of this model. It is about such fits, not about this model file."

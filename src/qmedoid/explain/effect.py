@@ -12,7 +12,6 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.markup.page import render
-from qmedoid.markup.plots import draw_effect
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.model import Model
@@ -110,10 +109,6 @@ class Effect:
     def _repr_html_(self) -> str:
         title = f"What {self.column} contributes toward {self.toward}"
         return render("notebook/effect.html", title=title, shape=self.to_dict())
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
-        return draw_effect(self.to_dict(), ax)
 
 
 class EffectTally:

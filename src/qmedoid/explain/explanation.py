@@ -10,6 +10,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from qmedoid._version import __version__
+from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import (
     ContributingRowDict,
     ContributionDict,
@@ -21,15 +22,15 @@ from qmedoid.explain.documents import (
     RowTotalDict,
     SimilarRowDict,
 )
-from qmedoid.explain.flips import check_fixed, nearest_flips
+from qmedoid.explain.flips import nearest_flips
 from qmedoid.explain.sentences import change_texts, reasons, sentences, similar_text, term_text, toward_text
 from qmedoid.markup import charts
 from qmedoid.markup.html import element
 from qmedoid.markup.page import picture_file, render
-from qmedoid.markup.plots import draw_waterfall
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
+from qmedoid.spelling import did_you_mean
 
 TOP = 10
 """Columns, groups and rows that are shown one by one."""
@@ -89,7 +90,10 @@ class Explanation(Mapping[str, Any]):
         sha256: str | None = None,
         difference: Collection[str] = (),
     ) -> None:
-        check_fixed(model, fixed)
+        names = model.contract.names
+        for name in fixed:
+            if name not in names:
+                raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
         self._report, self._model, self._record = dict(report), model, record
         self._top, self._fixed, self._sha256 = top, tuple(fixed), sha256
         self._difference = tuple(difference)
@@ -202,11 +206,6 @@ class Explanation(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         return _page(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the contributions with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
-        made = self.to_dict()
-        return draw_waterfall(_title(made), _bars(made), made["margin"], ax)
-
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
 
@@ -252,30 +251,23 @@ def steps(made: Made) -> list[dict[str, Any]]:
     return found
 
 
-def _title(made: Made) -> str:
-    """What the picture shows."""
-    return f"{PICTURE_TITLE} {class_name(made['prediction'], made['target'])} is made of"
-
-
-def _bars(made: Made) -> list[tuple[str, float, float, str]]:
-    """What is drawn, from the start that every record has to this one; 0 is the threshold, or level classes."""
-    first, *others = steps(made)
-    cut = 0.0
-    if made["threshold"] is not None and made["terms"].get("operating point"):
-        others, cut = others[:-1], made["terms"]["operating point"]
-    moved = [(one["label"], one["start"] + cut, one["end"] + cut, one["effect"]) for one in others]
-    return [(first["label"], first["end"] + cut, first["end"] + cut, first["effect"]), *moved]
-
-
 def _picture(made: Made) -> Markup:
     """The picture: a bar for each contribution, with scales of log-odds and of probabilities."""
     margin, chances, is_pair = made["margin"], made.get("probabilities"), made["threshold"] is not None
-    about, said, drawn = _title(made), " ".join(made["sentences"]), _bars(made)
+    about, said = (
+        f"{PICTURE_TITLE} {class_name(made['prediction'], made['target'])} is made of",
+        " ".join(made["sentences"]),
+    )
+    # From the start that every record has to this one; 0 is the threshold, or level classes.
+    first, *others = steps(made)
+    moved = made["terms"].get("operating point", 0.0)
+    cut, others = (moved, others[:-1]) if is_pair and moved else (0.0, others)
+    drawn = [(first["label"], first["end"] + cut, first["end"] + cut, first["effect"])]
+    drawn += [(one["label"], one["start"] + cut, one["end"] + cut, one["effect"]) for one in others]
     unit = ("log-odds" if chances else "score") + (" above the threshold" if is_pair else "")
     if chances is None:
         total = "this record", margin, signed(float(f"{margin:.{DIGITS}f}"), DIGITS)
         return charts.waterfall(about, said, drawn, total, unit)
-    moved = made["terms"].get("operating point", 0.0)
     # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
     against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
     above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.export.flat import flattened
 from qmedoid.export.sql.dialects import DialectName
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, would_be_lost
@@ -14,7 +13,7 @@ from qmedoid.model.storage.atomic import atomic_file, cannot_write, would_be_los
 Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _WRITERS: dict[Format, str] = {
-    "js": "qmedoid.export.javascript:javascript_file",
+    "js": "qmedoid.export.js.document:javascript_file",
     "sql": "qmedoid.export.sql.script:sql_file",
     "onnx": "qmedoid.export.onnx.model:onnx_file",
 }
@@ -77,7 +76,7 @@ def export_model(
         )
     if not force:
         _check_replaceable(Path(path))
-    content = _writer(format)(flattened(model, sha256), **given)
+    content = _writer(format)(model, sha256, **given)
     with atomic_file(path) as file:
         file.write(content)
     return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import first_largest
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Places

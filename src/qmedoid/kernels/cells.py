@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels._backend import compiled, in_chunks
+from qmedoid.kernels.backend import compiled, in_chunks
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared, write_nearest
 from qmedoid.kernels.ties import SAME_PLACE, stable_order
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 
 Real = NDArray[Any]
 

@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.kernels._backend import Measured, compiled, in_chunks, row_count
 from qmedoid.kernels._evidence_plan import EvidencePlan, Group, make_plan
+from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 __all__ = ["EvidencePlan", "Group", "make_plan", "measure"]
 _CHUNK_ROWS = 4096
@@ -61,12 +61,7 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
 
 
 def numpy_judge(
-    columns: Table,
-    plan: EvidencePlan,
-    outputs: Array,
-    distance: Array | None,
-    angle: Array | None,
-    nearest: Codes,
+    columns: Table, plan: EvidencePlan, outputs: Array, distance: Array | None, angle: Array | None, nearest: Codes
 ) -> None:
     """Fill the results, as the compiled kernel does."""
     lines, undecided = _lines(columns, plan)

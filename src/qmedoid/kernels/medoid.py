@@ -30,7 +30,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 
 #: Two totals whose relative difference is at most this count as equal, and the lower index wins. Rounding moves a
 #: total by about 1e-15 of itself, so every way of computing it agrees on what is equal.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled, in_chunks
+from qmedoid.kernels.backend import compiled, in_chunks
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 
 #: The largest number of neighbors that can be asked for.

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Table
-from qmedoid.kernels._backend import Measured, compiled, in_chunks, row_count
+from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 _CHUNK_ROWS = 16384
 _ROWS_PER_THREAD = 10_000

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.kernels._backend import compiled
+from qmedoid.kernels.backend import compiled
 
 ANGLES = {"none": 0, "true": 1, "printed": 2}
 """How the kernels number the angular channels."""

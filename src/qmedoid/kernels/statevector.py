@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled, in_chunks
+from qmedoid.kernels.backend import compiled, in_chunks
 
 Real = NDArray[np.floating]
 State = NDArray[Any]

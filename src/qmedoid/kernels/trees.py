@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Table, row_slices
-from qmedoid.kernels._backend import compiled, in_chunks, row_block, row_count
+from qmedoid.kernels.backend import compiled, in_chunks, row_block, row_count
 
 Places = NDArray[np.int32]
 

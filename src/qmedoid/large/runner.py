@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.large.base import Pass, RawReading, Summary, facts_of, file_digest, merge
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.tables.binary_files import BinaryFile

@@ -19,7 +19,7 @@ from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, LocalCluster, default_client
 
 from qmedoid.exceptions import ClusterError, ParameterError, warn
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.large.runner import Results, on_threads
 from qmedoid.large.shared import Shared
 

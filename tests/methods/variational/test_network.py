@@ -97,11 +97,7 @@ def test_sampled_scores_are_those_of_sampled_expectations(kind, shots):
 )
 def test_gradients_are_central_differences(kind, n_classes, reupload, final_rz, learn_scales, offset):
     network = make(
-        kind,
-        n_classes=n_classes,
-        network={"learn_scales": learn_scales},
-        reupload=reupload,
-        final_rz=final_rz,
+        kind, n_classes=n_classes, network={"learn_scales": learn_scales}, reupload=reupload, final_rz=final_rz
     )
     theta, batch = random_theta(network, 3), random_batch(network, 4, offset=offset)
     loss, gradient = network.loss_and_gradient(theta, batch)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import FlatModel
 from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, Dates, Levels, Numbers
+from qmedoid.model.model import Model
 
 MISSING_MOMENT = np.iinfo(np.int64).min
 """A date that is missing."""
@@ -42,15 +42,14 @@ class CellNodes(NamedTuple):
     inputs: list[dict[str, str]]
 
 
-def read_cells(graph: Graph, flat: FlatModel) -> CellNodes:
+def read_cells(graph: Graph, model: Model) -> CellNodes:
     """The columns that a model reads, each an input."""
-    table = flat.table
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
     values, problems, refused, place, inputs = list[str](), list[str](), list[str](), dict[int, int](), []
     width = 0
-    wanted = set([] if table.method is None else table.method.columns.tolist())
-    for number in table.layout.used:
-        column, encoding = table.contract.columns[number], table.encodings[number]
+    wanted = set(model.columns.tolist())
+    for number in model.layout.used:
+        column, encoding = model.contract.columns[number], model.encodings[number]
         if not column.name:
             raise ModelError("A column has an empty name, which no input in ONNX can have: name it and fit again.")
         if isinstance(encoding, Levels):

@@ -25,7 +25,7 @@ _LOG_2 = float(np.log(2.0))
 _NEAREST, _POWER = 0.05, -3.0
 
 
-def evidence(graph: Graph, cells: CellNodes, model: EvidencePart) -> tuple[str, str]:
+def write(graph: Graph, cells: CellNodes, model: EvidencePart) -> tuple[str, str]:
     """Class scores and places of the nearest medoids, each (rows, C)."""
     plan = model.plan
     lines = _lines(graph, cells, plan)

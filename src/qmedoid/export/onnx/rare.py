@@ -12,7 +12,7 @@ from qmedoid.methods.rare.part import CLIP, RarePart
 _SMALLEST = 1e-300
 
 
-def rare(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
+def write(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
     """Class scores and places of the nearest prototypes, each (rows, 2)."""
     geometry = model.geometry
     x = _scaled(graph, graph.columns(cells.x, [cells.place[column] for column in model.columns.tolist()]), geometry)

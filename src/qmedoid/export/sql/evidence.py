@@ -9,30 +9,7 @@ import numpy as np
 from qmedoid.exceptions import ModelError
 from qmedoid.export.sql.dialects import curve, smallest, times, total
 from qmedoid.export.sql.stages import Stages
-from qmedoid.kernels.trees import N_NODES
-from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart
-
-
-def trees(model: ComparisonsPart, stages: Stages, encoded: Mapping[int, str]) -> list[str]:
-    """Names of the K outputs."""
-    number, names = stages.dialect.number, list[str]()
-    columns, thresholds, values = model.node_columns.tolist(), model.trees.thresholds.tolist(), model.values.tolist()
-
-    def branch(tree: int, node: int) -> str:
-        if node >= N_NODES:
-            return number(values[tree][node])
-        below = branch(tree, 2 * node + 1)
-        if columns[tree][node] < 0:
-            return below
-        above, x = branch(tree, 2 * node + 2), encoded[columns[tree][node]]
-        return f"CASE WHEN {x}>{number(thresholds[tree][node])} THEN {above} ELSE {below} END"
-
-    for k, intercept in enumerate(model.intercepts.tolist()):
-        of_output = [branch(tree, 0) for tree in range(len(columns)) if model.outputs[tree] == k]
-        names.append(stages.add("o", total([number(intercept), *of_output], "")))
-    return names
-
 
 # Pairs of a group and a medoid, and squares of differences, that one stage computes at most.
 _MOST_PAIRS, _MOST_SQUARES = 400, 600
@@ -47,7 +24,13 @@ class _Pair(NamedTuple):
     near: tuple[tuple[float, tuple[float, ...]], ...]
 
 
-class EvidenceStages:
+def write(model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> tuple[list[str], list[str]]:
+    """Names of the K outputs, if they count, and of the training rows of the nearest medoids."""
+    made = _EvidenceStages(model, stages, encoded, counts)
+    return made.outputs, made.nearest
+
+
+class _EvidenceStages:
     """The outputs of an evidence model, and the training row of the nearest medoid of each class.
 
     Attributes

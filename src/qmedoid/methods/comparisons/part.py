@@ -17,7 +17,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution

@@ -18,14 +18,7 @@ from qmedoid.geometry.row_groups import part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
 from qmedoid.methods.evidence.part import CLIP
-from qmedoid.methods.evidence.ridge import (
-    Missing,
-    Ridge,
-    RidgePath,
-    RowGroups,
-    penalties_for,
-    principal,
-)
+from qmedoid.methods.evidence.ridge import Missing, Ridge, RidgePath, RowGroups, penalties_for, principal
 
 _BLOCK_ROWS = 1024
 # Rows that λ is judged by, at most.

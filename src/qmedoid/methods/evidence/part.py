@@ -33,7 +33,7 @@ from qmedoid.geometry.channels import class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.methods.contributions import Contributions

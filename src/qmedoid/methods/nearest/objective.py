@@ -19,7 +19,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.channels import fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Subset, subset_weights
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.search import Candidates, FoldSearch
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, fit_nearest_model
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix

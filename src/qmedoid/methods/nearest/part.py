@@ -38,7 +38,7 @@ from qmedoid.geometry.overlap import (
 )
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
 from qmedoid.schema import MODERATE, Packed, RowNumbers, Values, part_bounds

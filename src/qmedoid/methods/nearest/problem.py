@@ -117,11 +117,7 @@ def prepare_folds(
 
 
 def fit_nearest_model(
-    train: TrainingRows,
-    configuration: Configuration,
-    settings: NearestSettings,
-    alpha: float,
-    multipliers: Array,
+    train: TrainingRows, configuration: Configuration, settings: NearestSettings, alpha: float, multipliers: Array
 ) -> NearestPart:
     """Fit a nearest-medoid model: features of the configuration, standardized, and the medoids of each class."""
     features = feature_matrix(train.X, configuration, train.correlation, settings.kind)

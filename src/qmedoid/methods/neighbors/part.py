@@ -20,7 +20,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import RankScaling
-from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order

@@ -17,7 +17,7 @@ from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_standard
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import CLIP, RarePart

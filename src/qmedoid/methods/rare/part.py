@@ -19,7 +19,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Table
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
-from qmedoid.kernels._backend import in_chunks, row_block, row_count
+from qmedoid.kernels.backend import in_chunks, row_block, row_count
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
@@ -90,6 +90,11 @@ class RarePart(Part):
     def _prototype_points(self) -> Array:
         prototypes = np.concatenate([self.geometry.rare, self.geometry.common])
         return np.asarray(prototypes * np.sqrt(self.geometry.metrics[0]))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features for a circuit."""
+        return len(self.circuit_features)
 
     @property
     def facts(self) -> PartFacts:

@@ -17,7 +17,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
-from qmedoid.kernels._backend import thread_count
+from qmedoid.kernels.backend import thread_count
 from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qmedoid.methods.part import KeptRows
-from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
@@ -66,7 +65,7 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: Model) -> str:
-    return _REFINEMENTS[model.refinement].format("" if model.method is None else model.method.facts["description"])
+    return _REFINEMENTS[model.policy].format(model.facts["description"])
 
 
 def _facts(model: Model) -> Iterator[str]:
@@ -97,16 +96,13 @@ def _facts(model: Model) -> Iterator[str]:
         yield "- It gives a probability of every class."
     else:
         yield "- Scores rank the classes; they are not probabilities."
-    if model.method is not None:
-        yield f"- Medoids: {_medoid_counts(model, model.method.rows)}"
-    if model.n_neighbors:
-        yield f"- Neighbors: {model.n_neighbors} further training rows, the nearest of which are compared with"
-    circuit = _circuit(model)
-    if circuit is not None:
-        ansatz = circuit.network.ansatz
+    if model.medoids is not None:
+        yield f"- Medoids: {_medoid_counts(model, model.medoids)}"
+    if len(model.neighbors):
+        yield f"- Neighbors: {len(model.neighbors)} further training rows, the nearest of which are compared with"
+    if model.circuit is not None:
+        ansatz = model.circuit.network.ansatz
         yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
-    if len(model.models) > 1:
-        yield f"- Models kept: {len(model.models)}; the first decides."
 
 
 def _expected(model: Model) -> list[str]:
@@ -140,11 +136,6 @@ def _expected(model: Model) -> list[str]:
     return lines
 
 
-def _circuit(model: Model) -> VariationalModel | None:
-    best = model.best
-    return best if isinstance(best, VariationalModel) else best.variational
-
-
 def _medoid_counts(model: Model, medoids: KeptRows) -> str:
     counts = [int((medoids.classes == code).sum()) for code in range(len(model.decision.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.decision.classes, strict=False)]
@@ -158,7 +149,7 @@ def _columns(model: Model) -> list[str]:
         [cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"]
         for number, (column, encoding) in enumerate(pairs)
     ]
-    return _table(["column", "kind", "becomes", "used" if len(model.models) == 1 else "used by the first model"], rows)
+    return _table(["column", "kind", "becomes", "used"], rows)
 
 
 def _encoded(column: Column, encoding: Encoding) -> str:
@@ -207,25 +198,24 @@ def _privacy(model: Model, raw_rows: bool) -> list[str]:
 
 
 def _rows_kept(model: Model, raw_rows: bool) -> list[str]:
-    counts = [len(one) for one in model.records or ()] if raw_rows else []
-    kept = [] if model.method is None else [line for one in model.method.facts["kept"] for line in ("", one)]
-    if sum(counts):
-        records = [record for one in model.records or () for record in one]
+    records = (model.records or ()) if raw_rows else ()
+    kept = [line for one in model.facts["kept"] for line in ("", one)]
+    if records:
         names = list(dict.fromkeys(name for record in records for name in record))
         more = ", …" if len(names) > _MOST_ROWS else ""
         return [
-            f"Medoids are real rows of the training table. This file holds {sum(counts)} of them, with "
+            f"Medoids are real rows of the training table. This file holds {len(records)} of them, with "
             f"{len(names)} columns each, as they were there. Whoever can read the file can read them. To leave them "
             "out, save with raw_rows=False.",
             "",
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
             *kept,
         ]
-    if model.method is None:
+    if model.medoids is None:
         return ["None: a circuit keeps its trained numbers only."]
     return [
         "Medoids are real rows of the training table. This file holds none of them as they were there, only numbers "
-        f"that the model compares with, of {len(model.method.rows.numbers)} medoids, and their row numbers. Where it "
+        f"that the model compares with, of {len(model.medoids.numbers)} medoids, and their row numbers. Where it "
         "compares column by column, or a feature is made of one column, values of columns can be computed back.",
         *kept,
     ]

@@ -11,7 +11,14 @@ from qmedoid.geometry.overlap import row_norms
 from qmedoid.methods.nearest.part import NearestPart
 
 
-class NearestMedoid:
+def write(model: NearestPart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> tuple[list[str], list[str]]:
+    """Names of the outputs, and of the training rows of the nearest medoids."""
+    del counts  # it always does: distances are needed for the medoids
+    made = _NearestMedoid(model, stages, encoded)
+    return made.outputs, made.nearest
+
+
+class _NearestMedoid:
     """The scores of the classes as outputs, and the training row of the nearest medoid of each.
 
     Attributes

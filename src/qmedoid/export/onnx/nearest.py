@@ -12,7 +12,7 @@ from qmedoid.methods.nearest.part import NearestPart
 _HALVINGS, _TERMS = 3, 14
 
 
-def nearest_medoid(graph: Graph, cells: CellNodes, model: NearestPart) -> tuple[str, str]:
+def write(graph: Graph, cells: CellNodes, model: NearestPart) -> tuple[str, str]:
     """Fusion scores and places of the nearest medoids, each (rows, C)."""
     features = _features(graph, cells, model)
     distances = graph.add("Sqrt", squared_distances(graph, features, model.medoids))
