@@ -13,8 +13,7 @@ from engines import as_javascript
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
-from qmedoid.export.js.document import FORMAT, as_document, engine
-from qmedoid.export.js.packing import packed
+from qmedoid.export.javascript import FORMAT, as_document, engine, packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
