@@ -1,6 +1,6 @@
 """Small faults put into a copy of the source one by one, to see whether the tests that should notice them do.
 
-    python tests/mutants.py [--only NAME] [--file PATH] [--jobs N] [--json]
+    python tests/mutants.py [--only NAME] [--file PATH] [--jobs N] [--check]
 
 The faults lie in ``tests/faults``, one TOML file for each area. A fault is
 
@@ -20,7 +20,6 @@ if nothing is stale, no survivor lacks a reason and at most 5 % survive. This is
 
 import argparse
 import contextlib
-import json
 import multiprocessing
 import os
 import queue
@@ -33,9 +32,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[1]
 FAULTS = ROOT / "tests" / "faults"
@@ -122,25 +121,17 @@ def workplace() -> Iterator[Path]:
         yield root
 
 
-class Ended(NamedTuple):
-    """The exit code of a run of tests, None where it hung, and what it printed."""
+def run_tests(
+    root: Path, tests: Sequence[str], *options: str, longest: float | None = _LONGEST
+) -> tuple[int | None, str]:
+    """Run tests against a copy, in a process that has the heavy packages already but none of the copy's modules.
 
-    code: int | None
-    printed: str
-
-
-def run_tests(root: Path, tests: Sequence[str], *options: str, longest: float | None = _LONGEST) -> Ended:
-    """Run tests against a copy, in a process that has the heavy packages already but none of the copy's modules."""
+    Returns the exit code, None where they hung, and what was printed.
+    """
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         log = Path(folder) / "log"
-        arguments = [
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--hypothesis-seed=0",
-            *options,
-            *(f"tests/{test}" for test in tests),
-        ]
+        arguments = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *options]
+        arguments += [f"tests/{test}" for test in tests]
         process = _SERVER.Process(target=_tested, args=(root, arguments, log))
         process.start()
         process.join(longest)
@@ -148,8 +139,8 @@ def run_tests(root: Path, tests: Sequence[str], *options: str, longest: float | 
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid or 0, signal.SIGKILL)
             process.join()
-            return Ended(None, "")
-        return Ended(process.exitcode, log.read_text(errors="replace"))
+            return None, ""
+        return process.exitcode, log.read_text(errors="replace")
 
 
 def _tested(root: Path, arguments: Sequence[str], log: Path) -> None:
@@ -186,28 +177,28 @@ def try_fault(root: Path, fault: Fault, failing: frozenset[str]) -> Result:
     text = source.read_text()
     try:
         source.write_text(text.replace(fault.old, fault.new))
-        ended = run_tests(root, fault.tests, "-x")
+        code, printed = run_tests(root, fault.tests, "-x")
     finally:
         source.write_text(text)
-    if ended.code is None:
+    if code is None:
         return Result(fault, "noticed", "no end")
-    if ended.code == _PASSED:
+    if code == _PASSED:
         return Result(fault, "survived", fault.harmless)
-    failed = re.search(r"^FAILED (\S+?)(?:\[| - |$)", ended.printed, re.MULTILINE)
-    if ended.code == _FAILED:
+    failed = re.search(r"^FAILED (\S+?)(?:\[| - |$)", printed, re.MULTILINE)
+    if code == _FAILED:
         return Result(fault, "noticed", failed[1] if failed else "")
-    return Result(fault, "broken", f"pytest ended with {ended.code}: {ended.printed.strip()[-200:]}")
+    return Result(fault, "broken", f"pytest ended with {code}: {printed.strip()[-200:]}")
 
 
 def failing_tests(root: Path, faults: Sequence[Fault]) -> frozenset[str]:
     """Named tests that fail, or are not there, without any fault."""
     named = sorted({test for fault in faults if not fault.stale(root) for test in fault.tests})
-    ended = run_tests(root, named, longest=None) if named else Ended(_PASSED, "")
-    if ended.code == _PASSED:
+    code, printed = run_tests(root, named, longest=None) if named else (_PASSED, "")
+    if code == _PASSED:
         return frozenset()
-    if ended.code != _FAILED:  # a test that is not there keeps all others from being run
-        return frozenset(test for test in named if run_tests(root, [test], "-x").code != _PASSED)
-    failed = re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", ended.printed, re.MULTILINE)
+    if code != _FAILED:  # a test that is not there keeps all others from being run
+        return frozenset(test for test in named if run_tests(root, [test], "-x")[0] != _PASSED)
+    failed = re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", printed, re.MULTILINE)
     return frozenset(test for test in named if any(one.startswith(test) for one in failed))
 
 
@@ -252,7 +243,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", metavar="NAME", help="faults whose name contains this")
     parser.add_argument("--file", metavar="PATH", help="faults of source files whose path contains this")
     parser.add_argument("--jobs", type=int, default=2, help="faults that are tried side by side (2)")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--check", action="store_true", help="run no tests: say which faults are stale")
     parser.add_argument("--trust", action="store_true", help="do not try first whether tests pass without a fault")
     return parser.parse_args()
@@ -274,15 +264,9 @@ def main() -> int:
         return int(bool(results))
     for result in run_all(faults, max(1, asked.jobs), tried_first=not asked.trust):
         results.append(result)
-        print(shown(result), flush=True, file=sys.stderr if asked.json else sys.stdout)
+        print(shown(result), flush=True)
     well, words = verdict(results)
-    if asked.json:
-        listed: list[dict[str, Any]] = [
-            asdict(result.fault) | {"outcome": result.outcome, "by": result.by} for result in results
-        ]
-        print(json.dumps({"well": well, "summary": words, "faults": listed}, indent=1, ensure_ascii=False))
-    else:
-        print(words)
+    print(words)
     return int(not well)
 
 

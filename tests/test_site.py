@@ -32,16 +32,8 @@ def test_site_builds_without_a_warning_and_stands_alone(tmp_path):
     for package in ("sphinx", "sphinx_gallery", "myst_parser", "furo", "qiskit"):
         pytest.importorskip(package, reason="needs the extra 'docs'")
     site = tmp_path / "site"
-    options = [
-        "--nitpicky",
-        "--fail-on-warning",
-        "--quiet",
-        "-D",
-        "plot_gallery=0",
-        "--doctree-dir",
-        str(tmp_path / "read"),
-    ]
-    command = [sys.executable, "-m", "sphinx", *options, "--conf-dir", "docs/site", ".", str(site)]
+    options = ["--nitpicky", "--fail-on-warning", "--quiet", "-D", "plot_gallery=0", "--conf-dir", "docs/site"]
+    command = [sys.executable, "-m", "sphinx", *options, "--doctree-dir", str(tmp_path / "read"), ".", str(site)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     check_way_in(site)

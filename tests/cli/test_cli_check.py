@@ -68,8 +68,7 @@ def test_text_tells_the_same(cli, two):
     for column in report["columns"]:
         assert column["name"] in printed
         assert set(column["why"].split()) <= set(printed.split())  # cells may wrap
-    for finding in report["findings"]:
-        assert finding["message"] in printed
+    assert all(finding["message"] in printed for finding in report["findings"])
     assert "nothing odd" in cli.ok("check", "-", stdin=csv_bytes(small_table().select(["x1", "x2"]))).out
 
 
@@ -120,19 +119,14 @@ def test_noise_gives_no_class_away():
 
 
 @pytest.mark.parametrize(("rows", "positive"), [(60, 20), (300, 150), (5000, 12)])
-def test_number_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
-    y = np.arange(rows) < positive
+def test_column_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
+    y, z = np.arange(rows) < positive, np.sin(np.arange(rows))
     x = np.random.default_rng(0).normal(size=rows) - 8 * y
-    report = qmedoid.check_table({"x": x, "z": np.sin(np.arange(rows)), "y": y}, "y")
-    assert codes(report) == {("gives_away", "x")}
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_category_that_gives_three_classes_away_is_found(classes):
-    y = np.arange(300) % classes
-    town = np.char.add(np.array(["a", "b", "c"])[y], (np.arange(300) // 3 % 5).astype(str))
-    report = qmedoid.check_table({"town": town, "x": np.sin(np.arange(300)), "y": y}, "y")
-    assert ("gives_away", "town") in codes(report)
+    assert codes(qmedoid.check_table({"x": x, "z": z, "y": y}, "y")) == {("gives_away", "x")}
+    for classes in (2, 3):
+        y = np.arange(rows) % classes
+        town = np.char.add(np.array(["a", "b", "c"])[y], (np.arange(rows) // 3 % 5).astype(str))
+        assert ("gives_away", "town") in codes(qmedoid.check_table({"town": town, "x": z, "y": y}, "y"))
 
 
 @pytest.mark.parametrize("copies", [0, 1, 3])

@@ -102,14 +102,13 @@ def test_run_writes_decisions_and_prints_what_was_found(cli, two, small, sent, t
 def test_more_circuits_than_allowed_are_refused_before_any_runs(cli, two, small, sent, tmp_path):
     plan = cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json["plan"]
     needed = plan["circuits"] + plan["calibration_circuits"]
-    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
-    refused = cli(*call, "--max-circuits", needed - 1)
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--max-circuits")
+    refused = cli(*call, needed - 1)
     assert refused.code == 2
     assert f"The plan has {needed} circuits" in refused.err
     assert "--limit" in refused.err
-    assert sent == []
-    assert not (tmp_path / "run").exists()
-    cli.ok(*call, "--max-circuits", needed)
+    assert list(tmp_path.iterdir()) == sent == []
+    cli.ok(*call, needed)
     assert len(sent) == plan["jobs"]
 
 

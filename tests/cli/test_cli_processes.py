@@ -1,19 +1,19 @@
 """What only a process of its own shows: start-up, imports, pipes, signals, kills and full disks."""
 
 import contextlib
-import itertools
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 
-import killed_runs
+import numpy as np
 import pyarrow as pa
 import pytest
 from small_tables import small_table, write
+
+import forked
 
 QMEDOID = (sys.executable, "-m", "qmedoid")
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "qiskit", "matplotlib"}
@@ -119,85 +119,85 @@ class TestPipes:
             assert done.stderr.count(b"\n") == 1
             assert b"No space left on device" in done.stderr
 
-    def test_named_pipe_is_read_once(self, two, tmp_path):
-        pipe = tmp_path / "pipe.csv"
-        os.mkfifo(pipe)
-        lines = two.file.read_text().splitlines()
-        cells = lines[5].split(",")
-        lines[5] = ",".join([cells[0], "abc", *cells[2:]])
-        child = subprocess.Popen(
-            [*QMEDOID, "score", two.model, pipe, "-o", tmp_path / "o.csv", "--on-mismatch", "warn"],
-            stderr=subprocess.PIPE,
-        )
-        pipe.write_text("\n".join(lines) + "\n")
-        _, said = child.communicate(timeout=60)
-        assert child.returncode == 0, said
-        assert b"1 of 90 cells is not, such as 'abc'" in said
-        assert (tmp_path / "o.csv").read_bytes().count(b"\n") == 91
 
-
-@posix_alone
 class TestInterrupted:
-    def interrupt(self, arguments, folder, feed=None):
-        """Send Ctrl-C once something is in the hidden output file; the exit code and what was said."""
-        child = subprocess.Popen(
-            [*QMEDOID, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        limit = time.perf_counter() + 60
-        while not any(path.name.startswith(".") and path.stat().st_size for path in folder.iterdir()):
-            assert child.poll() is None
-            assert time.perf_counter() < limit
-            if feed is None:
-                time.sleep(0.001)
-            else:
-                child.stdin.write(next(feed))
-        if feed is not None:
-            child.stdin.flush()
-            time.sleep(0.3)  # until the reader has taken all there is and waits for more
-        child.send_signal(signal.SIGINT)
-        code = child.wait(timeout=60)
-        said = child.stderr.read()
-        with contextlib.suppress(BrokenPipeError):
-            child.stdin.close()
-        child.stdout.close()
-        child.stderr.close()
-        return code, said
-
-    def test_slow_pipe(self, two, tmp_path):
-        header, rows = two.file.read_bytes().split(b"\n", 1)
-        feed = itertools.chain([header + b"\n"], itertools.repeat(rows * 20))
-        out = tmp_path / "o.csv"
-        out.write_bytes(b"old")
-        code, said = self.interrupt(("score", two.model, "-", "-o", out, "--force"), tmp_path, feed)
-        assert code == 130
-        assert b"Traceback" not in said
-        assert [path.name for path in tmp_path.iterdir()] == ["o.csv"]
-        assert out.read_bytes() == b"old"
+    """Ctrl-C once something is in the hidden output file."""
 
     @pytest.mark.parametrize("ending", ["csv", "parquet"])
     def test_long_file(self, two, long_table, tmp_path, ending):
-        code, said = self.interrupt(("score", two.model, long_table, "-o", tmp_path / f"o.{ending}"), tmp_path)
-        assert code == 130
-        assert b"error: Interrupted: nothing was written.\n" in said
-        assert b"Traceback" not in said
-        assert list(tmp_path.iterdir()) == []
-
-    def test_json_says_so(self, two, long_table, tmp_path):
-        command = [*QMEDOID, "score", two.model, long_table, "-o", tmp_path / "o.csv", "--json"]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        as_json = ["--json"][: ending == "parquet"]
+        command = [*QMEDOID, "score", two.model, long_table, "-o", tmp_path / f"o.{ending}", *as_json]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while not any(path.stat().st_size for path in tmp_path.iterdir()):
             assert child.poll() is None
             time.sleep(0.001)
         child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=60)
-        assert child.returncode == json.loads(said)["exit_code"] == 130
-        assert json.loads(said)["error"] == "Interrupted: nothing was written."
+        out, said = child.communicate(timeout=60)
+        assert child.returncode == 130
+        if as_json:
+            assert json.loads(out) == {
+                "error": "Interrupted: nothing was written.", "exit_code": 130, "notes": [],
+            }  # fmt: skip
+        else:
+            assert said == b"error: Interrupted: nothing was written.\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_slow_pipe(self, two, tmp_path):
+        header, rows = two.file.read_bytes().split(b"\n", 1)
+        out, pipe = tmp_path / "o.csv", subprocess.PIPE
+        out.write_bytes(b"old")
+        command = [*QMEDOID, "score", two.model, "-", "-o", out, "--force"]
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+        child.stdin.write(header + b"\n")
+        while not any(path.name.startswith(".") and path.stat().st_size for path in tmp_path.iterdir()):
+            assert child.poll() is None
+            child.stdin.write(rows * 20)
+        child.stdin.flush()
+        time.sleep(0.3)  # until the reader has taken all there is and waits for more
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=60) == 130
+        assert b"Traceback" not in child.stderr.read()
+        with contextlib.suppress(BrokenPipeError):
+            child.communicate()
+        assert [path.name for path in tmp_path.iterdir()] == ["o.csv"]
+        assert out.read_bytes() == b"old"
 
 
 @posix_alone
-@pytest.mark.parametrize("kill", [killed_runs.kill_scores, killed_runs.kill_fits])
-def test_killed_commands_leave_the_old_or_the_new(kill, tmp_path):
-    assert sum(kill(tmp_path, 2, random.Random(1)).values()) == 2
+@pytest.mark.parametrize("command", ["score", "fit"])
+def test_killed_commands_leave_the_old_or_the_new(two, tmp_path, command):
+    """Killed at any moment, and while the hidden file is there, which is a small part of the time."""
+    outputs, random = tmp_path / "outputs", np.random.default_rng(1)
+    outputs.mkdir()
+    out, many = outputs / "output.csv", write(pa.concat_tables([two.table] * 400), tmp_path / "many.csv")
+
+    def start(number):
+        if command == "score":
+            return forked.start(("score", two.model, many, "-o", out, "--columns", ("id", "day")[number], "--force"))
+        options = ("--target", "y", "--method", "evidence", "--refine", "never", "-o", out, "--seed", number)
+        return forked.start(("fit", two.file, *options))
+
+    def run(number):
+        child = start(number)
+        child.join(300)
+        assert child.exitcode == 0
+        return out.read_bytes()
+
+    whole = {run(0)}
+    began = time.perf_counter()
+    whole.add(run(1))
+    took = time.perf_counter() - began
+    assert len(whole) == 2
+    for number in (0, 1):
+        child, limit = start(number), time.perf_counter() + 60
+        while number and child.is_alive() and len([*outputs.iterdir()]) == 1 and time.perf_counter() < limit:
+            time.sleep(0.0005)
+        child.join(random.uniform(0, took / 40 if number else took))
+        child.kill()
+        child.join()
+        assert out.read_bytes() in whole
+    run(0)
+    assert [path.name for path in outputs.iterdir()] == [out.name]
 
 
 @posix_alone

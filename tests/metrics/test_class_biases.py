@@ -6,7 +6,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from qmedoid import EvidenceClassifier, load
 from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.class_biases import _figures, fit_class_biases
+from qmedoid.metrics.class_biases import figures_by_flips, fit_class_biases
 from qmedoid.model.decision import Decision
 
 
@@ -45,7 +45,7 @@ def test_figures_after_each_flip_are_those_of_counting_again(rule):
     rng = np.random.default_rng(0)
     targets, rival = rng.dirichlet(np.ones(4), size=12), rng.choice([0, 2, 3], size=12)
     cost = rng.random((4, 4))
-    found = _figures(targets, rival, 1, rule, cost)
+    found = figures_by_flips(targets, rival, 1, rule, cost)
     for flips in range(13):
         called = np.where(np.arange(12) < flips, 1, rival)
         confusion = np.array([[targets[called == j, i].sum() for j in range(4)] for i in range(4)])

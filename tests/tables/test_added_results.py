@@ -7,11 +7,8 @@ import pyarrow.parquet
 import pytest
 
 from fitted_tables import fitted, score, with_column
-from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.explain.explaining import explain_record
-from qmedoid.explain.sentences import reason_text
+from qmedoid.exceptions import ParameterError
 from qmedoid.saved import SavedModel
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ADDED, ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
 
@@ -19,18 +16,7 @@ from qmedoid.tables.score_settings import ScoreSettings
 @pytest.fixture(scope="module", params=[2, 3])
 def case(request):
     table, classifier = fitted(request.param)
-    return table, SavedModel(classifier.table_model())
-
-
-def test_reasons_are_the_columns_that_an_explanation_names_first(case):
-    table, model = case
-    for n_reasons in (1, 3, 99):
-        found = model.score_table(table, add=["reasons"], n_reasons=n_reasons)["reasons"].to_pylist()
-        for row in range(0, len(table), 7):
-            columns = explain_record(model.model, table.slice(row, 1), Issues())["columns"]
-            named = [column for column in columns if abs(column["contribution"]) > 1e-9][:n_reasons]
-            texts = [reason_text(one, odds=True, unit="" if number else " odds") for number, one in enumerate(named)]
-            assert found[row] == "; ".join(texts)
+    return table, SavedModel(classifier.model_)
 
 
 def test_probabilities_are_those_of_the_model_and_add_up(case):
@@ -91,14 +77,3 @@ def test_what_there_is_not_is_refused(case):
     with pytest.raises(ParameterError, match="'row' cannot be carried"):
         model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
     assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source"))).add == ("source", "row")
-
-
-def test_models_without_probabilities_add_none():
-    from qmedoid import NearestMedoidClassifier
-
-    table, _ = fitted()
-    classifier = NearestMedoidClassifier(random_state=0).fit(
-        table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
-    )
-    with pytest.raises(ModelError, match="no probabilities"):
-        SavedModel(classifier.table_model()).score_table(table, add=["probabilities"])

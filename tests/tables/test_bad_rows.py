@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +14,19 @@ import pytest
 from fitted_tables import fitted, raw_table, score, with_column
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ContractError, DataError
-from qmedoid.model.contract import Column, Numbers
+from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.saved import SavedModel
 from qmedoid.tables import text_files
 from qmedoid.tables.evaluating import estimate_in_file
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.source import open_table
-from qmedoid.tables.writing import NAMES, _bad_cells, find_bad_rows
+from qmedoid.tables.writing import NAMES, find_bad_rows
 
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted()[1].table_model()
+    return fitted()[1].model_
 
 
 def broken_lines(n=60, seed=0, newline="\n"):
@@ -173,16 +175,17 @@ def test_cells_that_a_model_cannot_fill_in_are_bad():
     table, _ = fitted()
     numbers = table.select(["x1", "x2"])
     labels = table["y"].to_pylist()
-    # The method of a classifier of raw tables was fitted on encoded columns, in which nothing is missing.
     front = MedoidClassifier(method=EvidenceClassifier(n_medoids=6), random_state=0).fit(numbers.to_pandas(), labels)
-    plain = SavedModel(front.estimator_.table_model())
-    numbers = numbers.rename_columns(["x0", "x1"])
+    plain = SavedModel(replace(front.model_, encodings=(Numbers(np.nan),) * 2))
     odd = with_column(numbers.slice(0, 3), "x1", pa.array([1.0, None, float("nan")]))
     found = plain.score_table(odd, on_bad_row="flag")["flag"].to_pylist()
     assert found == [None, *["x1 is missing, and the model cannot fill it in"] * 2]
 
 
-FILLED = Numbers(0.0)
+def reader_of(column):
+    """What a model with one column reads."""
+    layout = SimpleNamespace(used=(0,))
+    return SimpleNamespace(contract=Contract((column,)), encodings=(Numbers(0.0),), layout=layout)
 
 
 @pytest.mark.parametrize(
@@ -201,12 +204,8 @@ FILLED = Numbers(0.0)
     ],
 )
 def test_bad_cells_are_those_that_are_counted_as_wrong_or_huge(column, cells, bad):
-    issues = Issues(trusts_points=True)
-    found = set()
-    for said in _bad_cells(cells, column, FILLED, issues):
-        assert len(said) == len(cells)
-        found |= {row for row, why in enumerate(said.to_pylist()) if why is not None}
-    assert found == bad
+    found = find_bad_rows(reader_of(column), pa.table({column.name: cells}), Issues(trusts_points=True))
+    assert bad == (set() if found is None else {row for row, why in enumerate(found.to_pylist()) if why is not None})
 
 
 @pytest.mark.parametrize(
@@ -220,8 +219,8 @@ def test_bad_cells_are_those_that_are_counted_as_wrong_or_huge(column, cells, ba
 )
 def test_spelling_in_doubt_still_refuses_the_table(column, cells, n_in_doubt):
     issues = Issues()
-    list(_bad_cells(pa.array(cells), column, FILLED, issues))
-    assert (issues.columns["d"].respelt if "d" in issues.columns else 0) == n_in_doubt
+    find_bad_rows(reader_of(column), pa.table({"d": cells}), issues)
+    assert (issues.columns["d"]["respelt"] if "d" in issues.columns else 0) == n_in_doubt
 
 
 def test_records_of_a_text_are_found_as_they_are_written(tmp_path):

@@ -100,10 +100,10 @@ def command(*examples: str, most_used: tuple[str, ...] = ()) -> Callable[[Run], 
 
 def method_name(text: str) -> str:
     """The name of a method, or auto: the parser of an option that takes one."""
-    from qmedoid.methods.registry import METHODS
+    from qmedoid.estimators.recipes import RECIPES
 
-    if text not in ("auto", *METHODS):
-        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(METHODS))}. Got {text!r} instead.")
+    if text not in ("auto", *RECIPES):
+        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(RECIPES))}. Got {text!r} instead.")
     return text
 
 
@@ -137,6 +137,9 @@ TargetName = Annotated[
 AllRows = Annotated[
     bool, flag(EVALUATION, "Count rows too that the fit has seen. Default: only new rows.", "--all-rows")
 ]
+AlertRate = Annotated[Number, share_option(POINT, "Share of the records to call positive, such as 1%.")]
+MinPrecision = Annotated[Number, share_option(POINT, "Best recall with at least this precision on held-out rows.")]
+MinRecall = Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall on held-out rows.")]
 MissedCost = Annotated[
     Number, option(POINT, "RATIO", "Lowest cost, if a missed positive costs this many false alerts.")
 ]
@@ -252,13 +255,13 @@ class TrainingOptions(TableOptions):
 class PointOptions(Options):
     """Where records are separated."""
 
-    alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, such as 1%.")] = None
+    alert_rate: AlertRate = None
     operating_point: Annotated[
         Text,
         option(POINT, "POINT", "Probability above which a record is positive, or a metric to maximize, such as f1."),
     ] = None
-    min_precision: Annotated[Number, share_option(POINT, "Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall.")] = None
+    min_precision: MinPrecision = None
+    min_recall: MinRecall = None
     cost: MissedCost = None
 
 
@@ -269,15 +272,9 @@ class CutOptions(ReadingOptions):
     model: ModelPath
     table: Table
     threshold: Annotated[Number, share_option(POINT, "Probability above which a record is called positive.")] = None
-    alert_rate: Annotated[Number, share_option(POINT, "Share of the records to call positive, by held-out rows.")] = (
-        None
-    )
-    min_precision: Annotated[
-        Number, share_option(POINT, "Best recall with at least this precision on held-out rows.")
-    ] = None
-    min_recall: Annotated[Number, share_option(POINT, "Fewest alerts with at least this recall on held-out rows.")] = (
-        None
-    )
+    alert_rate: AlertRate = None
+    min_precision: MinPrecision = None
+    min_recall: MinRecall = None
     cost: MissedCost = None
 
     def cut(self) -> Any:

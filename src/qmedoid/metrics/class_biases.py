@@ -55,7 +55,7 @@ def _best_bias(scores: Array, code: int, bias: float, targets: Array, rule: str,
     # By how much the bias has to rise for the row to be called this class.
     gap = others[np.arange(len(scores)), rival] - scores[:, code]
     order = np.argsort(gap, kind="stable")
-    figures = _figures(targets[order], rival[order], code, rule, cost)
+    figures = figures_by_flips(targets[order], rival[order], code, rule, cost)
     now = int(np.searchsorted(gap[order], 0.0))
     best = np.flatnonzero(figures >= figures.max() - _SAME)
     place = int(best[np.abs(best - now).argmin()])
@@ -65,7 +65,7 @@ def _best_bias(scores: Array, code: int, bias: float, targets: Array, rule: str,
     return bias + 0.5 * float(edges[place] + edges[place + 1])
 
 
-def _figures(targets: Array, rival: Codes, code: int, rule: str, cost: Array | None) -> Array:
+def figures_by_flips(targets: Array, rival: Codes, code: int, rule: str, cost: Array | None) -> Array:
     """The figure after each number of flips, shape (n + 1,); larger is better."""
     n, n_classes = targets.shape
     called = np.eye(n_classes)[rival]

@@ -4,15 +4,15 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables.arrow import shortened
-from qmedoid.tables.documents import DifferenceDict
-from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
+from qmedoid.tables.documents import DifferenceDict, OddCellsDict
+from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, Issues
 from qmedoid.tables.kinds import kind_of_type
 from qmedoid.tables.number_blocks import ENOUGH_ROWS
 
@@ -68,7 +68,7 @@ class Difference:
     @property
     def has_refused_cells(self) -> bool:
         """Whether cells are missing that the model cannot fill in, so that no decision can be taken."""
-        return self.issues is not None and any(column.refused for column in self.issues.columns.values())
+        return self.issues is not None and any(column["refused"] for column in self.issues.columns.values())
 
     def lines(self) -> list[str]:
         """The diff, a line for each difference; what breaks the contract comes first."""
@@ -88,7 +88,7 @@ class Difference:
             "suggestions": dict(self.suggestions),
             "kinds": dict(self.kinds),
             "rows": None if self.issues is None else self.issues.rows,
-            "cells": {column.name: issues.as_dict() for column, issues in self._column_issues()},
+            "cells": {column.name: _shortened(issues) for column, issues in self._column_issues()},
         }
 
     def merged(self, other: "Difference") -> "Difference":
@@ -136,37 +136,39 @@ class Difference:
         rows = 0 if self.issues is None else self.issues.rows
         for column, issues in self._column_issues():
             name, may_be_new = f"{column.name!r}", column.is_open or self.tolerate_unseen
-            refused = issues.refused - issues.huge - issues.wrong
-            unseen = [_unseen_line(name, issues.unseen, issues.unseen_levels)] if issues.unseen else []
-            if issues.respelt:
+            refused = issues["refused"] - issues["huge"] - issues["wrong"]
+            unseen = [_unseen_line(name, issues["unseen"], issues["unseen_levels"])] if issues["unseen"] else []
+            if issues["respelt"]:
                 breaking.append(_respelt_line(column, issues, rows))
-            elif issues.wrong:
-                are = "is" if issues.wrong == 1 else "are"
+            elif issues["wrong"]:
+                are = "is" if issues["wrong"] == 1 else "are"
                 line = (
-                    f"~ kind: {name} was {_ARTICLES[column.kind]}, {issues.wrong:,} of {rows:,} cells {are} not, "
-                    f"such as {_quoted(issues.wrong_examples[:1])}"
+                    f"~ kind: {name} was {_ARTICLES[column.kind]}, {issues['wrong']:,} of {rows:,} cells {are} not, "
+                    f"such as {_quoted(issues['wrong_examples'][:1])}"
                 )
                 # No more than the file of the fit may have had as well.
-                is_expected = column.is_open and not issues.refused and (rows < ENOUGH_ROWS or 2 * issues.wrong <= rows)
+                is_expected = (
+                    column.is_open and not issues["refused"] and (rows < ENOUGH_ROWS or 2 * issues["wrong"] <= rows)
+                )
                 (notes if is_expected else breaking).append(line + (": taken as missing" if is_expected else ""))
             if refused > 0:
                 breaking.append(f"~ missing cells: {name} has {refused:,} of {rows:,}, and they cannot be filled in")
-            huge = f"~ huge: {name} has {issues.huge:,} of {rows:,} cells beyond 1e150"
-            if issues.refused and issues.huge:
+            huge = f"~ huge: {name} has {issues['huge']:,} of {rows:,} cells beyond 1e150"
+            if issues["refused"] and issues["huge"]:
                 breaking.append(f"{huge}, and they cannot be filled in")
             (notes if may_be_new else breaking).extend(unseen)
-            if issues.untrained:
-                notes.append(_unseen_line(name, issues.untrained, issues.untrained_levels))
-            if issues.grouped and not issues.respelt:
-                notes.append(_grouped_line(name, issues.grouped))
-            if issues.missing > issues.refused:
-                notes.append(f"~ missing cells: {name} has {issues.missing:,}, and had none in the training rows")
+            if issues["untrained"]:
+                notes.append(_unseen_line(name, issues["untrained"], issues["untrained_levels"]))
+            if issues["grouped"] and not issues["respelt"]:
+                notes.append(_grouped_line(name, issues["grouped"]))
+            if issues["missing"] > issues["refused"]:
+                notes.append(f"~ missing cells: {name} has {issues['missing']:,}, and had none in the training rows")
             # Where the training rows had cells to fill in as well, these are nothing new.
-            if issues.huge and not issues.refused and not column.missing:
+            if issues["huge"] and not issues["refused"] and not column.missing:
                 notes.append(f"{huge}: taken as missing")
         return breaking, notes
 
-    def _column_issues(self) -> list[tuple[Column, ColumnIssues]]:
+    def _column_issues(self) -> list[tuple[Column, OddCellsDict]]:
         if self.issues is None:
             return []
         # Columns that are not there, or of another kind, have their own lines, which say it better.
@@ -232,8 +234,13 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
 
 
-def _unseen_line(name: str, n_rows: int, unseen: Mapping[str, None]) -> str:
-    levels = list(unseen)
+def _shortened(issues: OddCellsDict) -> OddCellsDict:
+    first = slice(0, EXAMPLES)
+    levels = {"unseen_levels": issues["unseen_levels"][first], "untrained_levels": issues["untrained_levels"][first]}
+    return cast("OddCellsDict", issues | levels)
+
+
+def _unseen_line(name: str, n_rows: int, levels: list[str]) -> str:
     more = ", …" if len(levels) > EXAMPLES else ""
     count = f"{len(levels):,} level" + ("s" if len(levels) > 1 else "")
     if len(levels) >= NAMED_LEVELS:
@@ -242,14 +249,14 @@ def _unseen_line(name: str, n_rows: int, unseen: Mapping[str, None]) -> str:
     return f"~ unseen: {name} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"
 
 
-def _respelt_line(column: Column, issues: ColumnIssues, rows: int) -> str:
-    are = "is" if issues.respelt == 1 else "are"
+def _respelt_line(column: Column, issues: OddCellsDict, rows: int) -> str:
+    are = "is" if issues["respelt"] == 1 else "are"
     spelt = f"like {column.spelling}" if column.spelling else _UNSPELT[column.kind]
-    example, doubt = issues.respelt_examples[:1], ""
+    example, doubt = issues["respelt_examples"][:1], ""
     if not column.spelling and any(_OPEN.fullmatch(text) for text in example):
         doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
     return (
-        f"~ spelling: {column.name!r} was written {spelt}, {issues.respelt:,} of {rows:,} cells {are} not, such as "
+        f"~ spelling: {column.name!r} was written {spelt}, {issues['respelt']:,} of {rows:,} cells {are} not, such as "
         f"{_quoted(example)}{doubt}"
     )
 

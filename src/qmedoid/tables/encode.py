@@ -11,7 +11,7 @@ from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Nu
 from qmedoid.model.model import Model
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
-from qmedoid.tables.issues import NAMED_LEVELS, Issues
+from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, Issues
 from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
 from qmedoid.tables.text_types import maybe_thousands
 
@@ -95,9 +95,9 @@ def encode_column(
     n_absent = int(absent.sum())
     _count(column, wrong, n_missing, issues)
     if n_absent > n_missing + len(wrong):
-        issues.column(column.name).huge += n_absent - n_missing - len(wrong)
+        issues.count(column.name, huge=n_absent - n_missing - len(wrong))
     if np.isnan(encoding.fill):
-        issues.column(column.name).refused += n_absent
+        issues.count(column.name, refused=n_absent)
     filled = np.where(absent, encoding.fill, values)
     return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
 
@@ -142,18 +142,16 @@ def _levels(given: pa.Array, column: Column, encoding: Levels, issues: Issues) -
         places, _ = cells.level_codes(unseen, column.levels)
         is_known = places < len(column.levels)
         if is_known.any():
-            untrained, counts = unseen.filter(pa.array(is_known)), issues.column(column.name)
-            counts.untrained += len(untrained)
-            counts.untrained_levels.update(dict.fromkeys(untrained.unique().to_pylist()))
+            untrained = unseen.filter(pa.array(is_known))
+            levels = untrained.unique().to_pylist()
+            issues.count(column.name, untrained=len(untrained), untrained_levels=levels)
             unseen = unseen.filter(pa.array(~is_known))
     if len(unseen):
-        counts = issues.column(column.name)
-        counts.unseen += len(unseen)
-        if len(counts.unseen_levels) < NAMED_LEVELS:
-            counts.unseen_levels.update(dict.fromkeys(unseen.unique().to_pylist()[:NAMED_LEVELS]))
+        levels = unseen.unique().slice(0, NAMED_LEVELS).to_pylist()
+        issues.count(column.name, unseen=len(unseen), unseen_levels=levels)
     n_missing = 0 if column.missing else int((codes == len(encoding.levels)).sum())
     if n_missing:
-        issues.column(column.name).missing += n_missing
+        issues.count(column.name, missing=n_missing)
     return [numbers[codes] for numbers in encoding.values.T]
 
 
@@ -171,14 +169,20 @@ def date_part(values: npt.NDArray[np.datetime64], part: str) -> Array:
 def _count(column: Column, wrong: pa.Array, n_missing: int, issues: Issues) -> None:
     """Count cells of a number or a date that are not of the kind, and missing ones that training rows did not have."""
     if len(wrong):
-        respelt = None
+        respelt = wrong.slice(0, 0)
         if column.kind in ("number", "date"):
             from qmedoid.tables.numbers import in_other_spelling
 
             respelt = in_other_spelling(wrong, column)
-        issues.column(column.name).add_wrong(wrong, respelt)
+        count_wrong(column, wrong, respelt, issues)
     if n_missing and not column.missing:
-        issues.column(column.name).missing += n_missing
+        issues.count(column.name, missing=n_missing)
+
+
+def count_wrong(column: Column, wrong: pa.Array, respelt: pa.Array, issues: Issues) -> None:
+    """Count cells that are not of the kind, and those of them that are in another spelling."""
+    shown, others = (found.unique().slice(0, EXAMPLES).to_pylist() for found in (wrong, respelt))
+    issues.count(column.name, wrong=len(wrong), wrong_examples=shown, respelt=len(respelt), respelt_examples=others)
 
 
 def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, float]]) -> None:
@@ -190,7 +194,7 @@ def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, 
         if column.name in grouped and isinstance(encoding, Numbers):
             example, size = grouped[column.name]
             if abs(encoding.fill) > size * HALFWAY:  # not where it is NaN
-                issues.column(column.name).grouped = example
+                issues.count(column.name, grouped=example)
 
 
 def training_summary(

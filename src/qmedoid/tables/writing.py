@@ -20,7 +20,7 @@ from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text
-from qmedoid.tables.encode import read_column
+from qmedoid.tables.encode import count_wrong, read_column
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.source import Origin, find_files, open_table
 
@@ -234,7 +234,7 @@ def _bad_cells(
         is_wrong = absent & ~_are_missing(given, column)
         in_doubt = _in_doubt(given, column, wrong)
         if len(in_doubt):
-            issues.column(column.name).add_wrong(wrong, in_doubt)
+            count_wrong(column, wrong, in_doubt, issues)
         if not column.is_open:
             yield _scattered(is_wrong, _quoted(column.name, given, is_wrong, f"is no {_NOUNS[column.kind]}"))
     if column.kind == "number":
