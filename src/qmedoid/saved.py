@@ -242,7 +242,7 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        return self._derived(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
+        return self._derived(self.model.at_priors(new_prevalence))
 
     def at_operating_point(self, operating_point: Any) -> "SavedModel":
         """A copy that cuts elsewhere, by the curve of held-out rows that the model keeps; two classes only.
@@ -460,14 +460,13 @@ class SavedModel:
         **settings
             Others of `qmedoid.quantum.MeasurementSettings`.
         """
-        from qmedoid.quantum import plan_measurement
+        from qmedoid.quantum import MeasurementSettings, as_device, plan_measurement
 
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
-        return plan_measurement(
-            self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,
-            calibrate=calibrate, n_qubits=n_qubits, seed=seed, **settings,
-        )  # fmt: skip
+        chosen: Any = {"shots": shots, "circuit": circuit, "register": register, "refine": refine}
+        asked = MeasurementSettings(calibrate=calibrate, seed=seed, **chosen, **settings)
+        return plan_measurement(self.model, columns, as_device(backend, n_qubits=n_qubits, seed=seed), asked)
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the model and, if given, what it decides about data; any browser opens it.
@@ -590,7 +589,7 @@ class SavedModel:
         model = self.model
         return (
             f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
-            f"decided by {model.deciders[0]!r})"
+            f"decided by {model.method!r})"
         )
 
     def _repr_html_(self) -> str:

@@ -102,7 +102,7 @@ def test_largest_values_that_are_taken_give_finite_decisions():
 def test_missing_values_of_every_make_are_found(missing):
     with pytest.raises(DataError, match=r"NaN in column 'pulse' \(number 1\), first at row 1 \(30 of 60.*Imputer"):
         CorrelationGroups().fit(missing, Y)
-    pulse = quick().fit(missing, Y).table_model().contract.columns[1]
+    pulse = quick().fit(missing, Y).model_.contract.columns[1]
     assert (pulse.name, pulse.missing) == ("pulse", True)
 
 
@@ -481,11 +481,11 @@ def test_wrong_score_weights_name_the_class(weights, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(3), "X has 60 rows and 'sample_weight' has 3"),
-        (-np.ones(60), "'sample_weight' must be finite and not negative"),
-        (np.full(60, np.nan), "'sample_weight' must be finite and not negative"),
-        (np.zeros(60), "Every weight in 'sample_weight' is zero"),
-        (np.ones((60, 2)), r"Got shape \(60, 2\) instead"),
+        (np.ones(3), "X has 60 rows and sample_weight has 3"),
+        (-np.ones(60), "sample_weight contains -1, first at row 0"),
+        (np.full(60, np.nan), "sample_weight contains nan, first at row 0"),
+        (np.zeros(60), "sample_weight is zero for all rows"),
+        (np.ones((60, 2)), "sample_weight must be one number for every row"),
     ],
 )
 def test_wrong_sample_weights(weights, message):

@@ -302,7 +302,7 @@ def test_without_rows_no_row_is_in_the_summary(model):
     assert "holds no rows" in summary["model"]["holds"]
     assert "--no-rows" in summary["live"]["absent"]
     text = json.dumps(summary)
-    for record in model.records[0]:
+    for record in model.records:
         assert repr(record["x1"]) not in text
 
 
@@ -316,8 +316,8 @@ def test_the_live_model_is_left_out_where_it_is_too_large(model):
 
 def test_the_start_record_is_a_medoid_of_the_positive_class_or_made_of_fills(model):
     real = summarize(model)["start_record"]
-    code = model.method.medoid_classes.tolist().index(1)
-    assert real == {name: model.records[0][code].get(name) for name in real}
+    code = model.medoids.classes.tolist().index(1)
+    assert real == {name: model.records[code].get(name) for name in real}
     filled = summarize(model, settings=ReportSettings(rows=False))["start_record"]
     assert {*filled} == {*real}
     assert filled["color"] in ("red", "green", "blue")

@@ -126,7 +126,7 @@ class Subject:
 
     def numbers(self, full: Any) -> Array:
         """The rows as numbers, standardized; columns that are the same everywhere are left out."""
-        matrix = self._table if self._data is None else full._matrix(self._table)
+        matrix = self._table if self._data is None else full._encoded(self._table)
         deviation = matrix.std(axis=0)
         varied = deviation > 0
         numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
@@ -146,10 +146,9 @@ class Subject:
 
 
 def part_of_medoids(fitted: Any) -> Part | None:
-    """The model of distances to real records inside a fitted classifier; None where it has none."""
-    model = getattr(fitted, "model_", None)
-    method = getattr(model, "method", model)
-    return method if isinstance(method, Part) else None
+    """The part of a fitted classifier that has medoids; None where it has none."""
+    found: Part | None = getattr(getattr(fitted, "model_", None), "medoid_part", None)
+    return found
 
 
 def codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:

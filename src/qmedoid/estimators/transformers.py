@@ -15,12 +15,12 @@ from qmedoid.estimators._inputs import check_size, check_table, check_target, on
 from qmedoid.estimators._number_columns import read_numbers
 from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
+from qmedoid.estimators._weights import check_weights
 from qmedoid.estimators.nearest import NearestMedoidClassifier
-from qmedoid.exceptions import DataError
-from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
-from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import CircuitInputs
 
 
 class CorrelationGroups(TransformerMixin, BaseEstimator):
@@ -112,7 +112,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         if self.input_scaling == "none":
             check_size(table, getattr(self, "feature_names_in_", None))
         target = _target(y, len(table))
-        weights = _checked_weights(sample_weight, table)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(table))
         if weights is not None:  # rows that count for nothing must not decide which columns are constant
             counted = weights > 0
             table, weights = table[counted], weights[counted]
@@ -165,22 +165,6 @@ def _target(y: Any, n_rows: int) -> Array | Codes | None:
     if type_of_target(values) in ("binary", "multiclass"):
         return np.unique(values, return_inverse=True)[1].astype(np.intp)
     return np.asarray(values, dtype=np.float64)
-
-
-def _checked_weights(sample_weight: Any, table: Array) -> Array | None:
-    """Sample weights as non-negative floats, one for each row, or None."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim > 1:
-        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
-    if weights.ndim == 1 and len(weights) != len(table):
-        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise DataError("'sample_weight' must be finite and not negative.")
-    if not (weights > 0).any():
-        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
-    return np.broadcast_to(weights, len(table))
 
 
 class DeltaFeatures(TransformerMixin, BaseEstimator):
@@ -258,11 +242,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         check_table(self, X, reset=True, ensure_min_samples=2, allow_nan=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self._settings = DeltaSettings(self.kind, bool(self.fused))
         method: NearestMedoidClassifier = NearestMedoidClassifier() if self.method is None else clone(self.method)
         if method.random_state is None:
             method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
         self.estimator_ = method.fit(X, y)
+        self._inputs = CircuitInputs(self.kind, bool(self.fused), bool(method.use_angular))
         self.scaling_ = fit_standard(self._deltas(X))
         return self
 
@@ -278,10 +262,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         del input_features  # the deltas are named after classes, not after columns
         classes = [str(label) for label in self.estimator_.classes_.tolist()]
-        kind, fused = self._settings.kind, self._settings.fused
-        names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
-        return np.array(names, dtype=object)
+        return np.array(self._inputs.names(classes, 0), dtype=object)
 
     def _deltas(self, X: Any) -> Array:
-        model = self.estimator_.models_[0]
-        return self._settings.features(model, model.score(read_numbers(self.estimator_, X), channels=True))
+        return self._inputs.features(self.estimator_.model_.score(read_numbers(self.estimator_, X), channels=True))

@@ -72,6 +72,8 @@ def _form(hint: Any, spec: Any = None) -> Form:
         return "tagged", kinds.__getitem__, kinds
     if isinstance(spec, Packed):
         return "packed", of[0], spec
+    if origin is tuple and spec is None:
+        return "list", _form(of[0]), None
     if hint in _DTYPES and isinstance(spec, Values):
         return "array", hint, spec
     if origin is Literal:
@@ -80,8 +82,6 @@ def _form(hint: Any, spec: Any = None) -> Form:
         return "scalar", hint, spec or _USUAL.get(hint)
     if hint is Any:
         return "any", None, None
-    if origin is tuple:
-        return "list", _form(of[0]), None
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "mapping", _form(of[1]), None
     return "object", hint, None
