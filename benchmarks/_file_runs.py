@@ -59,7 +59,7 @@ def by_numpy(model: Any, frame: Any) -> Any:
     import numpy as np
     import pandas as pd
 
-    best, method = model.best, model.method
+    method = model.parts[0]
     X = frame[list(model.contract.names)].to_numpy(dtype=np.float64)
     Z = (X - method.input_scaling.center) / method.input_scaling.scale
     features = np.empty((len(X), len(method.configuration)))
@@ -75,7 +75,7 @@ def by_numpy(model: Any, frame: Any) -> Any:
     if method.use_angular:
         turned = angle / (angle.sum(axis=1, keepdims=True) + 1e-12)
         shares = method.alpha * shares + (1 - method.alpha) * turned
-    scores = best.calibration.apply(shares * method.multipliers)
+    scores = model.calibration.apply(shares * method.multipliers)
     margin = scores[:, 1] - scores[:, 0]
     rows = method.rows.numbers
     return pd.DataFrame(

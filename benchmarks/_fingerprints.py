@@ -90,12 +90,11 @@ def fingerprint(method: str, X: Array, y: npt.NDArray[Any], new: Array) -> Finge
 
 def _choices(model: Any) -> dict[str, Any]:
     """Groups, medoids, λ and the other choices of a fitted classifier."""
-    first = model.model_.method
+    first = model.model_.parts[0]
     found: dict[str, Any] = {"refinement": model.refinement_, "bend": len(model.model_.calibration.knots)}
     if model.method_ in ("evidence", "sum"):
         if model.method_ == "sum":
-            found["parts"] = [[part.name, part.columns.tolist()] for part in first.parts]
-            first = first.base
+            found["parts"] = [[part.name, part.columns.tolist()] for part in model.model_.parts[1:]]
         near = first.neighbors
         found |= {
             "groups": [[list(group.columns), bool(group.by_rank)] for group in first.groups],
@@ -104,8 +103,7 @@ def _choices(model: Any) -> dict[str, Any]:
             "neighbors": None if near is None else [near.n_nearest, bool(near.by_rank), near.rows.tolist()],
         }
     elif model.method_ == "rare":
-        prototypes = getattr(first, "base", first)  # of a sum with comparisons
-        found |= {"medoids": first.medoid_rows.tolist(), "features": prototypes.circuit_features.tolist()}
+        found |= {"medoids": first.medoid_rows.tolist(), "features": first.circuit_features.tolist()}
     else:
         found |= {
             "groups": [list(subset) for subset in model.estimator_.configuration_],

@@ -10,7 +10,7 @@ WORDS = {"evidence": "evidence", "rare": "rare", "nearest": "nearest", "method":
 """Texts that name a method, and which one."""
 CLASSES = re.compile(r"(Evidence|Rare|Nearest)(Event|Medoid)?(Part|Classifier|Method)?")
 """Classes of methods: their parts, estimators and settings."""
-REGISTRY = ("methods/registry.py", "methods/__init__.py")
+REGISTRY = ("methods/registry.py", "estimators/recipes.py")
 """Where methods may be listed by name."""
 DISPATCH = ("isinstance", "match", "comparison", "list")
 """Kinds of places that a new method would have to be added to."""

@@ -96,7 +96,7 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
     settings = DatasetSettings(target="fraud", roles={"id": "ignore"})
 
     def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
-        return (owner.fit(sampled).table_model(), [])
+        return (owner.fit(sampled).model_, [])
 
     asked: Any = {"test": 0.05, "sizes": (10_000, 200_000)}
     found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample, **asked)
@@ -211,7 +211,7 @@ def main() -> None:
         sample = dd.read_parquet(folder).partitions[0].compute()[:20_000]
         known = sample.drop(columns=["fraud", "id"])
         model = MedoidClassifier(method="evidence", random_state=0).fit(known, sample["fraud"])
-        works: dict[str, Work] = {"fit in passes": fitting, "scoring": scoring(SavedModel(model.table_model()))}
+        works: dict[str, Work] = {"fit in passes": fitting, "scoring": scoring(SavedModel(model.model_))}
         rows = [under_kills(name, work, folder, asked.kills, n_rows) for name, work in works.items()]
         rows.append(lightgbm_row(folder, asked.kills, n_rows))
     names = list(rows[0])

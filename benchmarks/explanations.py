@@ -43,7 +43,7 @@ def measure(name):
     fitted, held_out = (table.take(pa.array(part)) for part in (rows[:cut], rows[cut:]))
     target = TABLES[name]
     model = MedoidClassifier(refine="never", random_state=0)
-    saved = SavedModel(model.fit(fitted.drop_columns([target]), fitted[target].to_pylist()).table_model())
+    saved = SavedModel(model.fit(fitted.drop_columns([target]), fitted[target].to_pylist()).model_)
     records = held_out.drop_columns([target]).slice(0, N_RECORDS)
     figures = {"dict, KB": [], "SVG, KB": [], "explain, ms": [], "with flips, ms": []}
     flips, verified, with_flip = 0, 0, 0

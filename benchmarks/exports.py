@@ -33,11 +33,9 @@ from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
 from qmedoid.datasets import table_of  # noqa: E402
 from qmedoid.exceptions import ModelError  # noqa: E402
-from qmedoid.export.flat import flattened  # noqa: E402
-from qmedoid.export.javascript import as_javascript  # noqa: E402
+from qmedoid.export.javascript import javascript_file  # noqa: E402
 from qmedoid.export.onnx.model import onnx_file  # noqa: E402
-from qmedoid.export.sql.script import as_sql  # noqa: E402
-from qmedoid.methods.sum.model import SumModel  # noqa: E402
+from qmedoid.export.sql.script import sql_file  # noqa: E402
 from qmedoid.tables.arrow import plain_records  # noqa: E402
 
 N_ROWS = 10_000
@@ -67,7 +65,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
     """A function that scores a table in a database."""
 
     def run(saved: SavedModel, table: pa.Table) -> Found:
-        sql = as_sql(flattened(saved.model), dialect=dialect)
+        sql = sql_file(saved.model, dialect=dialect).decode()
         if dialect == "sqlite":
             connection: Any = sqlite3.connect(":memory:")
             engines.fill_sqlite(connection, engines.numbered(table), "records")
@@ -80,7 +78,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
             connection.register("given", engines.numbered(table))
             connection.execute("CREATE TABLE records AS SELECT * FROM given")
             connection.execute("CREATE TABLE alone AS SELECT * FROM records LIMIT 1")
-        of_one = as_sql(flattened(saved.model), dialect=dialect, table="alone")
+        of_one = sql_file(saved.model, dialect=dialect, table="alone").decode()
         before = core_seconds(lambda: connection.execute(of_one).fetchall(), 3).core
         every = core_seconds(lambda: connection.execute(sql).fetchall(), 3).core
         found = engines._columns(connection.execute(sql))
@@ -96,7 +94,7 @@ def in_database(dialect: str) -> Callable[[SavedModel, pa.Table], Found]:
 
 def in_onnxruntime(saved: SavedModel, table: pa.Table) -> Found:
     """Scores of a table in onnxruntime."""
-    content = onnx_file(flattened(saved.model))
+    content = onnx_file(saved.model)
     before = core_seconds(lambda: engines.onnx_session(content), 3)
     given = engines.onnx_inputs(before.result, table)
     found = core_seconds(lambda: engines.run_onnx(before.result, given), 3)
@@ -108,7 +106,7 @@ def in_node(saved: SavedModel, table: pa.Table) -> Found:
     """Scores of a table in Node."""
     node = shutil.which("node")
     assert node is not None, "install Node.js 18 or later"
-    script = as_javascript(flattened(saved.model))
+    script = javascript_file(saved.model).decode()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / "model.js", Path(folder) / "records.json"]
         files[0].write_text(script, encoding="utf-8")
@@ -134,15 +132,14 @@ def heart(method: EvidenceClassifier) -> tuple[SavedModel, pa.Table]:
     """A model of the heart disease data, and its rows again and again."""
     table = table_of("heart")
     X, y = table.drop_columns(["HeartDisease"]), table["HeartDisease"].to_pylist()
-    model = MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).table_model()
+    model = MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).model_
     return SavedModel(model), pa.concat_tables([X] * (N_ROWS // len(X) + 1)).slice(0, N_ROWS).combine_chunks()
 
 
 def without_neighbors(saved: SavedModel) -> SavedModel:
     """A sum of evidence and trees alone."""
-    model, method = saved.model, saved.model.method
-    trees = SumModel(method.base, method.parts[:1], method.weights[:2], method.biases)
-    return SavedModel(replace(model, models=(replace(model.best, method=trees),)))
+    model = saved.model
+    return SavedModel(replace(model, parts=model.parts[:2], weights=model.weights[:2]))
 
 
 def models() -> dict[str, tuple[SavedModel, pa.Table]]:
@@ -164,7 +161,7 @@ def measured(name: str, saved: SavedModel, table: pa.Table) -> list[dict[str, ob
     decided = own.result
     clear = np.abs(decided.margins) > CLEAR
     labels = saved.classes_[decided.codes]
-    medoids = saved.model.method.rows.numbers[decided.nearest]
+    medoids = saved.model.medoids.numbers[decided.nearest]
     rows = [line(name, "qmedoid", rate=len(table) / own.core)]
     for engine, run in RUNS.items():
         try:

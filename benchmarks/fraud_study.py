@@ -40,7 +40,8 @@ from qmedoid.estimators._training import TrainingPlan
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.methods.variational.ansatz import SPAN
 from qmedoid.methods.variational.training import TrainingData, Watch
-from qmedoid.model.hybrid import HybridModel, score_margins
+from qmedoid.model.model import Model
+from qmedoid.model.refinement import Refinement, refinement_margins
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -156,7 +157,7 @@ def make_split(X: Array, y: Codes, seed: int) -> Split:
 
 
 def make_deltas(front_end: str, method: NearestMedoidClassifier, split: Split) -> Deltas:
-    model = method.models_[0]
+    model = method
 
     def of(X: Array) -> Array:
         normalized = [c / (c.sum(axis=1, keepdims=True) + 1e-12) for c in model.channels(X)]
@@ -280,19 +281,21 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
         yield Entry(deltas.front_end, "VariationalClassifier()", depth, train(classifier, deltas, split))
 
 
-def refined(model: HybridModel, X: Array, share: float) -> HybridModel:
+def refined(model: Model, X: Array, share: float) -> Model:
     """The model with its circuit deciding only this share of the training rows, those of the smallest margins."""
-    margins = score_margins(model.calibration.apply(model.method.score(X).scores))
-    return replace(model, refine_below=float(np.quantile(margins, share)))
+    assert model.refinement is not None, "it has a circuit"
+    margins = refinement_margins(model.calibration.apply(model.score(X).scores))
+    return replace(model, refinement=replace(model.refinement, refine_below=float(np.quantile(margins, share))))
 
 
-def with_residual(model: HybridModel, split: Split) -> HybridModel:
+def with_residual(model: Model, split: Split) -> Model:
     """The same calibrated nearest-medoid model with a circuit that corrects it, as ``residual=True`` trains it."""
-    measured = model.method.score(split.X, channels=True)
-    features = model.deltas.features(model.method, measured)
+    assert model.refinement is not None, "it has a circuit"
+    measured, inputs = model.score(split.X, channels=True), model.refinement.inputs
+    features = inputs.features(measured)
     data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))
     plan = TrainingPlan.of(Classifier(), data, np.array([0, 1]), [split.seed], out_of_fold=False)
-    return replace(model, variational=plan.run(Watch())[0].model, residual=True)
+    return replace(model, refinement=Refinement(plan.run(Watch())[0].model, inputs, residual=True))
 
 
 def hybrids(hybrid: MedoidClassifier, core: float, split: Split) -> tuple[list[Entry], list[Refined]]:
@@ -300,22 +303,23 @@ def hybrids(hybrid: MedoidClassifier, core: float, split: Split) -> tuple[list[E
     correcting, more = timed(lambda: with_residual(hybrid.model_, split))
     entries, some = [], []
 
-    def judge(arguments: list[str], model: HybridModel, seconds: float) -> tuple[float, float]:
-        scores, picked, _ = model.decide(split.X_out)
-        margin = scores[:, 1] - scores[:, 0]
+    def judge(arguments: list[str], model: Model, seconds: float) -> tuple[float, float]:
+        decided = model.decide(split.X_out)
+        margin, picked = decided.scores[:, 1] - decided.scores[:, 0], decided.by_circuit
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
         words = ", ".join(['method="nearest"', *arguments])
-        name, depth = f"MedoidClassifier({words})", "" if model.variational is None else 3
+        name, depth = f"MedoidClassifier({words})", "" if model.refinement is None else 3
         entries.append(Entry("default", name, depth, found))
         return float(picked.mean()), found["PR-AUC"]
 
-    judge(['refine="never"'], replace(hybrid.model_, variational=None), core)
+    judge(['refine="never"'], replace(hybrid.model_, refinement=None), core)
     for model, seconds in ((hybrid.model_, core), (correcting, core + more)):
-        words = ["residual=True"] if model.residual else []
-        some.append(Refined(model.residual, 1.0, *judge(words, model, seconds)))
+        residual = model.refinement is not None and model.refinement.residual
+        words = ["residual=True"] if residual else []
+        some.append(Refined(residual, 1.0, *judge(words, model, seconds)))
         for share in SHARES:
             found = judge([f"refine={share}", *words], refined(model, split.X, share), seconds)
-            some.append(Refined(model.residual, share, *found))
+            some.append(Refined(residual, share, *found))
     return entries, some
 
 

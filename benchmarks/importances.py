@@ -61,8 +61,8 @@ def compared(name: str, folder: Path, about: dict[str, Any]) -> dict[str, object
     own = np.array(
         [dict(zip(table.column_names, model.feature_importances_, strict=True))[c] for c in table.column_names]
     )
-    tally, columns = ImportanceTally(model.table_model()), list(model._matrix(fitted.slice(0, 1000)).T)
-    decided = model.table_model().decide(columns)
+    tally, columns = ImportanceTally(model.model_), list(model._encoded(fitted.slice(0, 1000)).T)
+    decided = model.model_.decide(columns)
     began = time.process_time()
     tally.add(columns, decided)
     cost = time.process_time() - began

@@ -53,7 +53,7 @@ def run(name: str, X: pa.Table, y: np.ndarray, seed: int) -> dict[str, object]:
         model = MedoidClassifier(positive=POSITIVE.get(name), random_state=seed).fit(X.take(fitted), y[fitted])
         predicted = model.predict(X.take(new))
     expected = model.expected_.counts
-    positive = model.table_model().decision.classes[1]
+    positive = model.model_.decision.classes[1]
     alert, hit = predicted == positive, y[new] == positive
     pairs = [
         ((alert.sum(), len(new)), (expected.tp + expected.fp, sum(expected))),

@@ -65,7 +65,7 @@ def wide_table() -> pa.Table:
 def fitted(table: pa.Table, target: str, path: Path) -> Path:
     made = MedoidClassifier(random_state=0)
     made.fit(table.drop_columns([target]), table.column(target).to_pandas())
-    save_model(made.table_model(), path)
+    save_model(made.model_, path)
     return path
 
 

@@ -19,7 +19,7 @@ N_ROWS, N_ALONE = 10_000, 20
 def measure(name, target):
     table = table_of(name)
     classifier = MedoidClassifier(refine="never", random_state=0)
-    model = SavedModel(classifier.fit(table.drop_columns([target]), table[target].to_pylist()).table_model())
+    model = SavedModel(classifier.fit(table.drop_columns([target]), table[target].to_pylist()).model_)
     rows = pa.concat_tables([table] * (N_ROWS // len(table) + 1)).slice(0, N_ROWS)
     runs = {
         "scored": (N_ROWS, lambda: model.score_table(rows)),
@@ -27,7 +27,7 @@ def measure(name, target):
         "explained one by one": (N_ALONE, lambda: [model.explain(rows, row) for row in range(N_ALONE)]),
     }
     seconds = {run: core_seconds(call, 3).core / n for run, (n, call) in runs.items()}
-    method = model.model.method.facts["numbers"].get("weights", {})
+    method = model.model.facts["numbers"].get("weights", {})
     return {"table": name, "method": " + ".join(method) or classifier.method_} | {
         f"rows per core-second, {run}": round(1.0 / each) for run, each in seconds.items()
     }

@@ -8,6 +8,7 @@ of these tests reads 1 as often as its overlap s says (the interference circuit)
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from _timing import RESULTS, write_table
 from qmedoid import MedoidClassifier, RareEventClassifier, compact_swap_test
 from qmedoid.arrays import Array
 from qmedoid.geometry.overlap import SwapTest
+from qmedoid.methods.part import Backends
 
 QUBITS, SHOTS, RECORDS, COMMON = 100, 1024, 60, 40_000
 
@@ -83,16 +85,16 @@ def measured(name: str, classifier: Any, X: Any, y: Any) -> dict[str, object]:
     classifier.fit(X.take(fitted) if not isinstance(X, np.ndarray) else X[fitted], y[fitted])
     # As many records of each class, as far as there are.
     new = np.concatenate([new[y[new] == label][: RECORDS // len(np.unique(y))] for label in np.unique(y)])
-    rows = X[new] if isinstance(X, np.ndarray) else classifier._matrix(X.take(new))
-    model = getattr(classifier.model_, "method", classifier.model_)
+    rows = X[new] if isinstance(X, np.ndarray) else classifier._encoded(X.take(new))
+    model = classifier.model_
     counts = []
     for row in rows:
         counted = Counted()
-        model.score_measured(row[None], counted)
+        replace(model, backends=Backends(counted)).score(row[None])
         counts.append((len(counted.vectors), len(counted.columns)))
     vectors, columns = np.array(counts).T
     began = time.process_time()
-    exact = model.score_measured(rows, compact_swap_test).scores
+    exact = replace(model, backends=Backends(compact_swap_test)).score(rows).scores
     seconds, plain = time.process_time() - began, model.score(rows).scores
     margins, drawn = (scores - scores[:, :1] for scores in (plain, model.score_measured(rows, Shots(0)).scores))
     return {

@@ -120,9 +120,9 @@ def training_part(X: Array, y: Codes) -> tuple[Array, Codes]:
 
 def credit_card() -> BatchObjective:
     X, y = training_part(*read("creditcard", "Class", ("Time",)))
-    method = NearestMedoidClassifier(random_state=0).fit(X, y).models_[0]
-    channels = method.channels(X)
-    return problem(delta_features(channels, method.fuse(channels)), y, n_reps=4)
+    method = NearestMedoidClassifier(random_state=0).fit(X, y).model_
+    found = method.score(X, channels=True)
+    return problem(delta_features(found.channels, found.scores), y, n_reps=4)
 
 
 def phoneme() -> BatchObjective:

@@ -59,7 +59,7 @@ def _one(make: Callable[[], NearestMedoidClassifier], data: Dataset, seed: int) 
     fitted = make().set_params(random_state=seed)
     fitted.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
     X, y = data.X[split.test], data.y[split.test]
-    metrics = evaluate(y.astype(np.intp), fitted.model_.labels(X), len(data.class_names))
+    metrics = evaluate(y.astype(np.intp), fitted.model_.parts[0].labels(X), len(data.class_names))
     two = len(data.class_names) == 2
     margin = fitted.decision_function(X)
     ranking = (roc_auc_score(y, margin), average_precision_score(y, margin)) if two else (np.nan, np.nan)

@@ -23,6 +23,7 @@ from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
 from qmedoid.datasets import read_shipped
 from qmedoid.geometry.channels import fusion_scores, normalize_channel
 from qmedoid.geometry.groups import correlation_ratio
+from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import evaluate
 
 Array = npt.NDArray[np.float64]
@@ -62,31 +63,38 @@ class Walk:
         """Rows of heart.csv that are the medoids, class by class."""
         return [int(row) for row in self.split.fit[self.fitted.medoid_indices_]]
 
+    @property
+    def part(self) -> NearestPart:
+        """The nearest-medoid rule."""
+        part = self.fitted.model_.parts[0]
+        assert isinstance(part, NearestPart), "it fits no other"
+        return part
+
     @cached_property
     def features(self) -> Array:
         """Standardized anchor features v, shape (A,)."""
-        return self.fitted.model_.features(self.x)[0]
+        return self.part.features(self.x)[0]
 
     @cached_property
     def measured(self) -> SwapTest:
         """Overlap, distance and angle to both medoids, each of shape (1, 2)."""
-        return self.fitted.model_.swap_test(self.features[None, :])
+        return self.part.swap_test(self.features[None, :])
 
     @cached_property
     def scores(self) -> Array:
         """Fusion scores, shape (2,)."""
-        return self.fitted.model_.score(self.x).scores[0]
+        return self.part.score(self.x).scores[0]
 
     @cached_property
     def contributions(self) -> Array:
         """Term of each anchor in (D_0 − D_1)/(D_0 + D_1), shape (A,); their sum is exact."""
-        away = (self.features - self.fitted.model_.medoids) ** 2
+        away = (self.features - self.part.medoids) ** 2
         return (away[0] - away[1]) / self.measured.distance.sum() ** 2
 
     @cached_property
     def margin_parts(self) -> dict[str, float]:
         """The margin s_0 − s_1 as a sum: distance, angle, and what unequal class multipliers add."""
-        model, (d, angles) = self.fitted.model_, (self.measured.distance[0], self.measured.angle[0])
+        model, (d, angles) = self.part, (self.measured.distance[0], self.measured.angle[0])
         mixed = model.alpha * d / d.sum() + (1.0 - model.alpha) * angles / angles.sum()
         added = (model.multipliers - 1.0) * mixed
         return {
@@ -144,7 +152,7 @@ def split_text(walk: Walk) -> str:
 
 def columns_table(walk: Walk) -> str:
     """Encoded columns: the record's value, and the value after scaling with training statistics."""
-    scaled = walk.fitted.model_.input_scaling.apply(walk.x)[0]
+    scaled = walk.part.input_scaling.apply(walk.x)[0]
     rows: list[Row] = [
         [f"`{name}`", f"{value:g}", number(z, 3)] for name, value, z in zip(walk.names, walk.x[0], scaled, strict=True)
     ]
@@ -182,7 +190,7 @@ def search_table(walk: Walk) -> str:
 
 def worked_feature_table(walk: Walk) -> str:
     """One anchor feature in full."""
-    j, model = walk.worked_anchor, walk.fitted.model_
+    j, model = walk.worked_anchor, walk.part
     subset, weights = model.configuration[j], model.weights[j]
     z = model.input_scaling.apply(walk.x)[0, list(subset)]
     rows: list[Row] = [
@@ -204,7 +212,7 @@ def worked_feature_table(walk: Walk) -> str:
 
 def configuration_table(walk: Walk) -> str:
     """Subset and feature of every anchor."""
-    model = walk.fitted.model_
+    model = walk.part
     rows: list[Row] = [
         [f"`{walk.names[subset[0]]}`", ", ".join(f"`{walk.names[f]}`" for f in subset[1:]), number(v, 3)]
         for subset, v in zip(model.configuration, walk.features, strict=True)
@@ -221,7 +229,7 @@ def medoids_table(walk: Walk) -> str:
 
 def swap_table(walk: Walk) -> str:
     """The compact SWAP test of the record against each medoid."""
-    v, medoids = walk.features, walk.fitted.model_.medoids
+    v, medoids = walk.features, walk.part.medoids
     drawn = compact_swap_test(v, medoids, shots=SHOTS, rng=np.random.default_rng(SEED))
     columns = [_swap_column(v, mu) for mu in medoids]
     exact = walk.measured
@@ -257,7 +265,7 @@ def _swap_column(v: Array, mu: Array) -> dict[str, str]:
 
 def scores_table(walk: Walk) -> str:
     """Channels, their shares and the scores."""
-    model = walk.fitted.model_
+    model = walk.part
     distance, angle = normalize_channel(walk.measured.distance)[0], normalize_channel(walk.measured.angle)[0]
     rows: list[Row] = [
         [f"“{name}”", number(walk.measured.distance[0, c]), number(distance[c]),
@@ -294,7 +302,7 @@ def alpha_text(walk: Walk) -> str:
 
 def contributions_table(walk: Walk) -> str:
     """All anchors by the size of their term, then the sum."""
-    medoids = walk.fitted.model_.medoids
+    medoids = walk.part.medoids
     rows: list[Row] = []
     for j in np.argsort(-np.abs(walk.contributions), kind="stable"):
         name = f"`{walk.names[walk.fitted.configuration_[j][0]]}`"
@@ -324,7 +332,7 @@ def margin_text(walk: Walk) -> str:
 def outcome_text(walk: Walk) -> str:
     """How the same classifier does on all test rows."""
     X, y = walk.data.X[walk.split.test], walk.data.y[walk.split.test]
-    metrics = evaluate(y.astype(np.intp), walk.fitted.model_.labels(X), 2)
+    metrics = evaluate(y.astype(np.intp), walk.part.labels(X), 2)
     moved = _moved_by_angle(walk, X)
     return (
         f"Of {len(y)} test records it decides {int(np.trace(metrics.confusion))} correctly: accuracy "
@@ -334,7 +342,7 @@ def outcome_text(walk: Walk) -> str:
 
 
 def _moved_by_angle(walk: Walk, X: Array) -> int:
-    model = walk.fitted.model_
+    model = walk.part
     channels = model.feature_channels(model.features(X))
     alone = fusion_scores(channels, 1.0, use_angular=False, multipliers=model.multipliers)
     return int(np.sum(np.argmin(alone, axis=1) != model.labels(X)))

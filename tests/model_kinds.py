@@ -15,7 +15,6 @@ from qmedoid.kernels.cells import cell_centers, cells_of
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import Neighbors
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
-from qmedoid.methods.sum.model import SumModel
 from qmedoid.tables.arrow import plain_records
 
 
@@ -60,7 +59,7 @@ def _mixed(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Any]:
 
 def _saved(estimator: Any, columns: dict[str, Any], y: Any) -> SavedModel:
     with few_trees():
-        return SavedModel(estimator.fit(pa.table(columns), y).table_model())
+        return SavedModel(estimator.fit(pa.table(columns), y).model_)
 
 
 def _fitted(make: Callable[..., Any], estimator: Any, n: int, n_scored: int, **options: Any) -> Exported:
@@ -77,10 +76,9 @@ def _more(n: int) -> Exported:
     return _fitted(_numbers, EvidenceClassifier(random_state=0), 200, n, n_classes=4)
 
 
-def _with_method(found: Exported, method: Any) -> Exported:
-    model = found.saved.model
-    best = replace(model.best, method=method)
-    return found._replace(saved=SavedModel(replace(model, models=(best,), records=None)))
+def _with(found: Exported, *parts: Any, **sum_of: Any) -> Exported:
+    """The same with other parts and weights."""
+    return found._replace(saved=SavedModel(replace(found.saved.model, parts=parts, records=None, **sum_of)))
 
 
 def _neighbor_term(n: int) -> Exported:
@@ -88,13 +86,13 @@ def _neighbor_term(n: int) -> Exported:
     found, rng = _evidence(n), np.random.default_rng(8)
     rows = np.column_stack(list(_numbers(rng, 90)[0].values()))
     neighbors = Neighbors(rows, np.arange(90) % 2, np.arange(90), rng.normal(size=(90, 1)), 5, 0.7, True)
-    return _with_method(found, replace(found.saved.model.method, neighbors=neighbors))
+    return _with(found, replace(found.saved.model.parts[0], neighbors=neighbors))
 
 
 def _sum(n: int, n_classes: int = 2) -> Exported:
     """Evidence, trees of comparisons, and neighbors that are looked for in cells."""
     found = _evidence(n) if n_classes == 2 else _more(n)
-    rng, base = np.random.default_rng(9), found.saved.model.method
+    rng, base = np.random.default_rng(9), found.saved.model.parts[0]
     columns, y = _numbers(rng, 400, n_classes)
     X = np.column_stack(list(columns.values()))
     trees = random_trees(X, n_classes)
@@ -103,7 +101,7 @@ def _sum(n: int, n_classes: int = 2) -> Exported:
     centers = cell_centers(plain.points(X), rng)
     cells = RowCells(centers, cells_of(plain.points(X), centers))
     weights, biases = np.array([0.7, 0.4, 1.3]), rng.normal(size=n_classes)
-    return _with_method(found, SumModel(base, (trees, replace(plain, cells=cells)), weights, biases))
+    return _with(found, base, trees, replace(plain, cells=cells), weights=weights, biases=biases)
 
 
 def random_trees(X: Any, n_classes: int) -> ComparisonsPart:

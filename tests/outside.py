@@ -21,21 +21,16 @@ class Outside:
         with zipfile.ZipFile(path) as archive:
             self.manifest = json.loads(archive.read("manifest.json"))["model"]
             self.arrays = safetensors.numpy.load(archive.read("arrays.safetensors"))
-            self.rows = json.loads(archive.read("rows.json"))[0]
+            self.rows = json.loads(archive.read("rows.json"))
         self.names = [column["name"] for column in self.manifest["contract"]["columns"]]
         self.decision = self.manifest["decision"]
         self.classes = self.decision["classes"]
-        self.model = self.manifest["models"][0]
-        self.first = self.model["method"]
-        # Rare events may be a sum, too, and are decided by "rare".
-        base = self.first.get("base", self.first)
-        self.kind, self.rare_class = self.first["type"], base.get("rare_class")
-        if base["type"] == "rare":
-            self.kind = "rare"
+        self.first = self.manifest["parts"][0]
+        self.kind, self.rare_class = self.manifest["method"], self.first.get("rare_class")
         self.sources, self.encoded_names = self._sources()
 
     def __getitem__(self, name):
-        return self.arrays[f"models.0.method.{name}"]
+        return self.arrays[name]
 
     def _sources(self):
         sources, names = [], []
@@ -65,9 +60,9 @@ class Outside:
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex, "sum": Sum}[self.first["type"]](self, x)
+        stage = Sum(self, x)
         n = len(self.classes)
-        slope, biases = self.model["calibration"]["slope"], self.arrays["models.0.calibration.biases"]
+        slope, biases = self.manifest["calibration"]["slope"], self.arrays["calibration.biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]
         curved = [straight[c] + self._curve(straight, c) for c in range(n)]
         log_p = [math.log(p) for p in probabilities]
@@ -98,7 +93,8 @@ class Outside:
         ranked = sorted(curved)
         is_rare, rare_class = self.kind == "rare", self.rare_class
         ahead = curved[1 - rare_class] - curved[rare_class] if is_rare else ranked[-1] - ranked[-2]
-        below = self.model["refine_below"]
+        refinement = self.manifest["refinement"]
+        below = -math.inf if refinement is None else refinement["refine_below"]
         below = float(below["$float"]) if isinstance(below, dict) else below
         return {
             "prediction": self.classes[decided],
@@ -120,7 +116,7 @@ class Outside:
         }  # fmt: skip
 
     def _curve(self, straight, c):
-        knots, heights = (self.arrays[f"models.0.calibration.{name}"] for name in ("knots", "heights"))
+        knots, heights = (self.arrays[f"calibration.{name}"] for name in ("knots", "heights"))
         if not len(knots):
             return 0.0
         if len(straight) > 2:
@@ -154,6 +150,7 @@ class Part:
 
     def __init__(self, saved, path, first):
         self.saved, self.path, self.first, self.classes = saved, path, first, saved.classes
+        self.encoded_names = saved.encoded_names
 
     def __getitem__(self, name):
         return self.saved[f"{self.path}.{name}"]
@@ -164,12 +161,11 @@ class Sum:
 
     def __init__(self, saved, x):
         self.biases, weights = saved["biases"], saved["weights"]
-        first = saved.first["base"]
-        kind = {"evidence": Evidence, "rare": Rare}[first["type"]]
-        self.parts = [(weights[0], kind(Part(saved, "base", first), x))]
-        for number, first in enumerate(saved.first["parts"]):
-            kind = {"comparisons": Comparisons, "neighbors": LearntNeighbors}[first["type"]]
-            self.parts.append((weights[number + 1], kind(Part(saved, f"parts.{number}", first), x)))
+        kinds = {"evidence": Evidence, "rare": Rare, "nearest": Convex, "comparisons": Comparisons}
+        self.parts = []
+        for number, first in enumerate(saved.manifest["parts"]):
+            kind = (kinds | {"neighbors": LearntNeighbors})[first["type"]]
+            self.parts.append((weights[number], kind(Part(saved, f"parts.{number}", first), x)))
         base = self.parts[0][1]
         self.nearest, self.medoid_rows = base.nearest, base.medoid_rows
         self.scores = [
@@ -189,7 +185,8 @@ class Sum:
                 (own, name, weight * amount, [(row, code, far, weight * one) for row, code, far, one in records])
                 for own, name, amount, records in said["groups"]
             ]
-        terms["intercept"] += self.biases[winner] - self.biases[other]
+        if any(self.biases):
+            terms["intercept"] += self.biases[winner] - self.biases[other]
         return {"columns": columns, "terms": terms, "neighbors": neighbors, "groups": groups}
 
 

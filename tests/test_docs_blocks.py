@@ -112,7 +112,7 @@ def stand_ins(cli, tmp_path_factory):
     tables = {"heart": (known, "HeartDisease", None), "card": (payments, "Class", {"alert_rate": 0.05})}
     for name, (table, target, point) in tables.items():
         model = MedoidClassifier(method=EvidenceClassifier(), operating_point=point, random_state=0)
-        model = model.fit(table.drop_columns(target), table[target].to_numpy()).table_model()
+        model = model.fit(table.drop_columns(target), table[target].to_numpy()).model_
         contract = replace(model.contract, target=target)
         save_model(replace(model, contract=contract), folder / f"{name}.qmedoid")
     shutil.copy(folder / "card.qmedoid", folder / "champion.qmedoid")

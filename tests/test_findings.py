@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from benchmarks.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from benchmarks.studies.cells import paper_split
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +13,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
+from qmedoid.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_rows
@@ -34,7 +34,7 @@ def judged(make: Callable[[], NearestMedoidClassifier], data: Dataset, splits: r
         split = paper_split(data.y, seed)
         model = make().set_params(random_state=seed)
         model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
-        predicted = model.model_.labels(data.X[split.test])
+        predicted = model.model_.parts[0].labels(data.X[split.test])
         found.append(evaluate(data.y[split.test].astype(np.intp), predicted, len(data.class_names)))
     return found
 
@@ -135,7 +135,7 @@ def test_rows_to_be_judged_leave_the_fit_alone(make):
     np.testing.assert_array_equal(first.groups_.correlation, second.groups_.correlation)
     np.testing.assert_array_equal(first.medoid_indices_, second.medoid_indices_)
     np.testing.assert_array_equal(first.class_multipliers_, second.class_multipliers_)
-    np.testing.assert_array_equal(first.model_.score(data.X).scores, second.model_.score(data.X).scores)
+    np.testing.assert_array_equal(first.model_.scores(data.X), second.model_.scores(data.X))
 
 
 def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
@@ -155,10 +155,10 @@ def test_features_are_standardized_with_training_statistics(make):
     split = paper_split(data.y, 1)
     model = make(max_passes=0, random_state=0)
     model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
-    features = model.model_.features(data.X[split.train])
+    features = model.model_.parts[0].features(data.X[split.train])
     np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(features.std(axis=0), 1, atol=1e-9)
-    np.testing.assert_allclose(features[model.medoid_indices_], model.model_.medoids, atol=1e-12)
+    np.testing.assert_allclose(features[model.medoid_indices_], model.model_.parts[0].medoids, atol=1e-12)
 
 
 # 8: the order of the anchors
@@ -201,7 +201,7 @@ def validation_and_test_f1(data: Dataset, splits: range = range(6), **changes: o
         model = NearestMedoidClassifier.paper(random_state=seed, **changes)
         model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
         codes = data.y[split.test].astype(np.intp)
-        test = evaluate(codes, model.model_.labels(data.X[split.test]), len(data.class_names))
+        test = evaluate(codes, model.model_.parts[0].labels(data.X[split.test]), len(data.class_names))
         found.append((model.alpha_sweep_.score, test.macro_f1))
     validation, test = np.mean(found, axis=0)
     return float(validation), float(test)

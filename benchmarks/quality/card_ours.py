@@ -5,7 +5,7 @@ not seen the row, and corrects the log-odds as the circuit does.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from benchmarks.studies.cells import PAPER_ALERT_RATE, Cell
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.methods.part import FittedParts
 from qmedoid.metrics.classification import pr_auc
+from qmedoid.model.model import Model
 
 CODE = 1
 """Number of what these functions compute: whoever changes their figures takes the next one."""
@@ -31,10 +33,10 @@ Corrected = Callable[[Array, Array], Array]
 class Watched(RareEventClassifier):
     """The method that keeps what the circuit would be trained on."""
 
-    def keep(self, fits: Any, data: Any) -> None:
+    def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
         """Set the fitted attributes."""
-        super().keep(fits, data)
-        self.watched_ = fits[0]
+        super().keep(model, fits)
+        self.watched_ = fits[0].out_of_fold
 
 
 def _logistic(deltas: Array, log_odds: Array, y: Codes, seed: int) -> Corrected:
@@ -114,13 +116,14 @@ def _run_ours(settings: dict[str, Any], data: Payments, seed: int) -> dict[str, 
 def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int) -> dict[str, Any]:
     clock = Clock()
     watched = build({**settings, "method": Watched()}, seed).fit(data.X, data.y)
-    method = watched.estimator_.watched_
-    correct = rival(method.features, method.out_of_fold[:, 1] - method.out_of_fold[:, 0], data.y, seed)
+    known = watched.estimator_.watched_
+    scores = watched.model_.calibration.apply(known.scores)
+    correct = rival(known.features, scores[:, 1] - scores[:, 0], data.y, seed)
     times = clock.fitted()
     model = watched.model_
-    measured = model.method.score(data.X_test, channels=True)
+    measured = model.score(data.X_test, channels=True)
     scores = model.calibration.apply(measured.scores)
-    deltas = model.deltas.features(model.method, measured, scores)
+    deltas = measured.features
     log_odds = correct(deltas, scores[:, 1] - scores[:, 0])
     times |= clock.predicted(len(data.y_test))
     return {**judge_payments(data, log_odds), **times}
@@ -128,5 +131,5 @@ def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int
 
 def log_odds_of(classifier: MedoidClassifier, X: Array) -> Array:
     """Log-odds of fraud, whatever the threshold."""
-    scores = classifier.model_.decide(X)[0]
+    scores = classifier.model_.decide(X).scores
     return np.asarray(scores[:, 1] - scores[:, 0])

@@ -92,5 +92,5 @@ def as_table(columns: dict[str, Column]) -> pa.Table:
 
 def _n_medoids(classifier: Any) -> int:
     """Different training rows that decisions of a fitted classifier are made of."""
-    rows = np.asarray(classifier.model_.method.rows.numbers)
+    rows = np.asarray(classifier.model_.medoids.numbers)
     return len(np.unique(rows[rows >= 0]))

@@ -14,7 +14,7 @@ from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.thresholds import best_threshold, metric_at
-from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import CircuitInputs
 
 CODE = 1
 """Number of what our methods compute: a change of the package that changes figures takes the next one."""
@@ -74,12 +74,12 @@ def run_printed_fraud(
     split = split_of(data, cell.split, cell.seed)
     fitted = _fit_printed(data, split, cell.seed, nearest or {})
     if has_circuit:
-        tried = [_with_circuit(data, split, one, cell.seed, circuit or {}) for one in fitted.models_]
+        tried = [_with_circuit(data, split, one, cell.seed, circuit or {}) for one, _ in fitted.candidates_]
         best = max(range(len(tried)), key=lambda place: tried[place][0])
-        model, scores = fitted.models_[best], tried[best][1]
+        model, scores = fitted.candidates_[best][0], tried[best][1]
         fixed = math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD)
     else:
-        model, scores, fixed = fitted.models_[0], fitted.decision_function(data.X), 0.0
+        model, scores, fixed = fitted.candidates_[0][0], fitted.decision_function(data.X), 0.0
     steps = [step.score for step in fitted.search_trace_]
     chosen = {
         "k": max(len(subset) for subset in model.configuration),
@@ -99,7 +99,7 @@ def _with_circuit(
     data: Dataset, split: Split, model: NearestPart, seed: int, changes: Mapping[str, Any]
 ) -> tuple[float, Array]:
     """Macro-F1 on the validation rows and log-odds of all rows of a circuit on a model's deltas."""
-    deltas = DeltaSettings().features(model, model.score(data.X, channels=True))
+    deltas = CircuitInputs(angular=model.use_angular).features(model.score(data.X, channels=True))
     circuit = VariationalClassifier.paper(operating_point=None, random_state=seed, **changes)
     log_odds = circuit.fit(deltas[split.train], data.y[split.train]).decision_function(deltas)
     codes, scores = data.y[split.val], log_odds[split.val]

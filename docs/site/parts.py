@@ -12,9 +12,9 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from qmedoid.estimators._methods import MethodMixin
+from qmedoid.estimators._methods import Recipe
 
-INNER = {*vars(MethodMixin), *MethodMixin.__annotations__} - {"table_model"}
+INNER = {*vars(Recipe), *Recipe.__annotations__}
 """Members that the reference of the interface leaves out."""
 COMMANDS = "<!-- the commands -->"
 WORDS = {

@@ -242,7 +242,7 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        return self._derived(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
+        return self._derived(self.model.at_priors(new_prevalence))
 
     def at_operating_point(self, operating_point: Any) -> "SavedModel":
         """A copy that cuts elsewhere, by the curve of held-out rows that the model keeps; two classes only.
@@ -590,7 +590,7 @@ class SavedModel:
         model = self.model
         return (
             f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
-            f"decided by {model.deciders[0]!r})"
+            f"decided by {model.method!r})"
         )
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from qmedoid import SavedModel
-from qmedoid.export.flat import flattened
 from qmedoid.export.javascript import as_document
 from qmedoid.report.verdict import opening
 
@@ -103,7 +102,7 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         },
         "columns": [
             {"name": name, "kind": "number", "read": True, "encoding": "the number itself", "missing": 0.01,
-             "n_levels": None, "importance": 1.0 / (1 + place)}
+             "importance": 1.0 / (1 + place)}
             for place, name in enumerate(names)
         ],
         "n_columns": len(names),
@@ -145,7 +144,7 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
 
 def with_model(saved: SavedModel, record: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
     """A summary with a live model that starts at a record."""
-    document = as_document(flattened(saved.model))
+    document = as_document(saved.model)
     found = {**(summary() if base is None else base), "live": {"document": document}, "start_record": record}
     found["model"] = {**found["model"], "positive": document["classes"][1] if len(document["classes"]) == 2 else None}
     return found
@@ -153,7 +152,7 @@ def with_model(saved: SavedModel, record: dict[str, Any], base: dict[str, Any] |
 
 def renamed(saved: SavedModel, record: dict[str, Any], texts: list[str]) -> dict[str, Any]:
     """A summary whose live model has these texts as names of columns and as levels, where it has enough of them."""
-    document = as_document(flattened(saved.model))
+    document = as_document(saved.model)
     found = with_model(saved, record, summary(texts))
     names = {column["name"]: text for column, text in zip(document["columns"], texts, strict=False)}
     for column in document["columns"]:

@@ -95,7 +95,7 @@ def test_form_starts_from_a_medoid(open_page):
     opened = open_page(render(with_model(found.saved, found.records[0])))
     opened.page.select_option("#wi-start", "3")
     settle(opened)
-    medoid = found.saved.model.records[0][3]
+    medoid = found.saved.model.records[3]
     expected = found.saved.predict_proba(pa.table({name: [cell] for name, cell in medoid.items()}))
     np.testing.assert_allclose(answer(opened), expected[0], atol=1e-9, rtol=0)
     differing = opened.page.eval_on_selector_all(
@@ -156,7 +156,7 @@ def test_nearest_medoids_are_those_of_the_model_with_differing_cells_marked(open
     model, decided = found.saved.model, found.saved.decide(found.table.slice(0, 1))
     head = opened.page.eval_on_selector_all("#wi-near thead th", "(all) => all.map((one) => one.textContent)")
     named = {int(text.split("training row ")[1].split(",")[0]) for text in head[2:]}
-    assert named == {int(model.method.rows.numbers[place]) for place in decided.nearest[0]}
+    assert named == {int(model.medoids.numbers[place]) for place in decided.nearest[0]}
     for row in opened.page.query_selector_all("#wi-near tbody tr"):
         own, *others = row.query_selector_all("td")
         for cell in others:
@@ -172,9 +172,9 @@ def test_cells_of_medoids_are_computed_back_where_only_their_numbers_are_there(o
     opened = open_page(render(without))
     head = opened.page.eval_on_selector_all("#wi-near thead th", "(all) => all.map((one) => one.textContent)")
     shown = cells_of(opened, "#wi-near")
-    numbers = found.saved.model.method.rows.numbers.tolist()
+    numbers = found.saved.model.medoids.numbers.tolist()
     for place, title in enumerate(head[2:]):
-        medoid = found.saved.model.records[0][numbers.index(int(title.split("training row ")[1].split(",")[0]))]
+        medoid = found.saved.model.records[numbers.index(int(title.split("training row ")[1].split(",")[0]))]
         for row in shown:
             assert float(row[2 + place].removeprefix("≠ ")) == pytest.approx(medoid[row[0]], rel=1e-5)
     opened.assert_clean()

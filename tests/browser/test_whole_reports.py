@@ -36,7 +36,7 @@ def hostile_table(longest: str) -> tuple[pa.Table, pa.Array]:
 def test_report_of_a_hostile_table_shows_its_texts_as_texts(longest, open_page, tmp_path):
     table, y = hostile_table(HOSTILE[5] if longest == "short" else HUGE)
     with few_trees():
-        saved = SavedModel(MedoidClassifier(random_state=0).fit(table, y).table_model())
+        saved = SavedModel(MedoidClassifier(random_state=0).fit(table, y).model_)
     data = table.append_column("<svg onload=hack()>", y)
     looked = look_at_data(saved.model, data, target="<svg onload=hack()>")
     names = {"model": "<b>model", "table": "../<i>table", "command": "qmedoid report '<u>'"}

@@ -48,7 +48,7 @@ def test_export_refuses_in_a_sentence(cli, two, tmp_path):
     cli.ok("fit", two.file, "--target", "y", "--method", "rare", "-o", tmp_path / "rare", "--refine", "never")
     outcome = cli("export", tmp_path / "rare", "--format", "sql", "-o", tmp_path / "rare.sql")
     assert outcome.code != 0
-    assert "SQL cannot express a rare-event model" in outcome.err
+    assert "SQL cannot express the part 'rare' of this model" in outcome.err
     assert not (tmp_path / "rare.sql").exists()
 
 

@@ -52,8 +52,8 @@ def test_a_table_that_needs_more_memory_is_fitted_in_passes(cli, folder, tmp_pat
     table = pq.read_table(folder)
     assert saved.predict(table).shape == (N_ROWS,)
     # Medoids are numbered by their places in the whole table.
-    rows = saved.model.method.rows.numbers
-    records = saved.model.records[0]
+    rows = saved.model.medoids.numbers
+    records = saved.model.records
     assert rows.max() > 5_000
     assert table["a"].take(pa.array(rows)).to_pylist() == [record["a"] for record in records]
     assert not list(tmp_path.glob("*.parts"))

@@ -1,10 +1,15 @@
 """A classifier whose probabilities are exact: normal densities that are known, at the priors of its training rows."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from qmedoid.estimators._inputs import check_table
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import OPERATING_POINT
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import KeptRows, Part, Scored
 from qmedoid.methods.variational.selection import OutOfFold
 
 
@@ -14,6 +19,22 @@ def drawn(n, priors, seed=0, apart=2.0, labels=None):
     codes = rng.choice(len(priors), size=n, p=priors)
     X = rng.normal(size=(n, len(priors))) + apart * np.eye(len(priors))[codes]
     return X, codes if labels is None else np.array(labels)[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPart(Part):
+    """Minus log N(x; apart·e_c, 1) and the prior, up to a constant of the row."""
+
+    apart: float
+    log_priors: Any
+
+    name = "gaussian"
+    score_measured = contributions = column_contributions = facts = None
+    columns = property(lambda self: np.arange(len(self.log_priors)))
+    rows = property(lambda self: KeptRows(self.columns[:0], self.columns[:0]))
+
+    def score(self, X, *, channels=False, threads=None):  # noqa: ARG002
+        return Scored(-(self.apart * np.asarray(X) + self.log_priors))
 
 
 class GaussianClasses(ProbabilisticClassifier):
@@ -28,11 +49,16 @@ class GaussianClasses(ProbabilisticClassifier):
 
     def fit(self, X, y):
         table, codes, _ = self._checked(X, y)
-        self.log_priors_ = np.log(np.bincount(codes) / len(codes))
-        held_out = OutOfFold(self._scores(table), np.arange(len(codes)) % self.n_folds) if self.n_folds else None
-        self._set_cut(codes, held_out)
-        return self
+        return self.hold(table, codes, np.arange(len(codes)) % self.n_folds if self.n_folds else None)
 
-    def _scores(self, X):
-        # log N(x; apart·e_c, 1) up to a constant of the row.
-        return self.apart * check_table(self, X, reset=False) + self.log_priors_
+    def hold(self, table, codes, fold, weights=None):
+        """Decide by rows of these folds."""
+        part = GaussianPart(self.apart, np.log(np.bincount(codes) / len(codes)))
+        held_out = None if fold is None else OutOfFold(-part.score(table).scores, fold)
+        decision, curve = self._chosen_decision(codes, held_out, None, weights)
+        n_classes = len(self.classes_)
+        self.model_ = self._model_of_numbers(
+            TrainingTable(table, codes, self.classes_), (part,), decision, curve=curve, method=part.name,
+            weights=np.ones(1), biases=np.zeros(n_classes), calibration=Calibration.plain(n_classes),
+        )  # fmt: skip
+        return self

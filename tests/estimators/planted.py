@@ -1,6 +1,7 @@
 """A classifier whose groups, medoids and decisions are plain to see, and that remembers what it was fitted on."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,8 @@ class Planted(ClassifierMixin, BaseEstimator):
             for label, mean in zip(self.classes_, self.means, strict=True)
         ]
         partner = 2 if X[:, 2].mean() > X[:, 3].mean() else 3
-        self.model_ = PlantedPart(((1, partner), (2,), (0, 1, 2, 3)), np.concatenate(medoids))
+        self.part = PlantedPart(((1, partner), (2,), (0, 1, 2, 3)), np.concatenate(medoids))
+        self.model_ = SimpleNamespace(medoid_part=self.part)
         type(self).fits.append(self)
         return self
 
@@ -69,7 +71,7 @@ class Fixed(Planted):
     def fit(self, X, y):
         super().fit(X, y)
         self.means = np.array([0.0, 1.0])
-        self.model_.groups = ((1, 2),)
+        self.part.groups = ((1, 2),)
         return self
 
 

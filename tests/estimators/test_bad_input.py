@@ -102,7 +102,7 @@ def test_largest_values_that_are_taken_give_finite_decisions():
 def test_missing_values_of_every_make_are_found(missing):
     with pytest.raises(DataError, match=r"NaN in column 'pulse' \(number 1\), first at row 1 \(30 of 60.*Imputer"):
         CorrelationGroups().fit(missing, Y)
-    pulse = quick().fit(missing, Y).table_model().contract.columns[1]
+    pulse = quick().fit(missing, Y).model_.contract.columns[1]
     assert (pulse.name, pulse.missing) == ("pulse", True)
 
 

@@ -81,10 +81,10 @@ def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
     assert abs(shares[0] - (frame["class"] == "fraud").mean()) < 0.01
     assert 0.03 < (one.predict(rows) == "fraud").mean() < 0.07
     assert one.expected_.n_rows > 500
-    assert one.table_model().training.n_rows == N_ROWS
-    loaded = one.table_model()
+    assert one.model_.training.n_rows == N_ROWS
+    loaded = one.model_
     assert loaded.decision is one.decision_
-    assert one.medoid_records_[0] == frame.iloc[one.model_.method.rows.numbers[0]].drop("class").to_dict()
+    assert one.medoid_records_[0] == frame.iloc[one.model_.medoids.numbers[0]].drop("class").to_dict()
     expected = np.zeros(3)
     expected[[["a", "b", "shop"].index(name) for name in one.contract_.names]] = loaded.importances
     np.testing.assert_array_equal(one.feature_importances_, expected)

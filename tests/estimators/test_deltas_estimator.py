@@ -36,7 +36,7 @@ def test_deltas_are_those_of_the_fitted_fusion_model():
     np.testing.assert_array_equal(fitted.transform(X2), delta_features(measured.channels, measured.scores, fused=True))
     channels = method.channels(X2)
     np.testing.assert_allclose(
-        fitted.transform(X2), delta_features(channels, method.model_.fuse(channels), fused=True), atol=1e-12
+        fitted.transform(X2), delta_features(channels, method.model_.parts[0].fuse(channels), fused=True), atol=1e-12
     )
     np.testing.assert_allclose(fitted.transform(X2)[:, 2], -method.decision_function(X2), atol=1e-12)
 

@@ -13,10 +13,11 @@ y = rng.integers(2, size=20_000)
 X = np.cumsum(rng.normal(size=(20_000, 30)), axis=1) + 0.8 * y[:, None] + 5.0
 model = NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2), n_anchors=8, cv=2, random_state=0).fit(X, y)
 default = MedoidClassifier(random_state=0).fit(X[::15], y[::15])
-evidence, trees = default.estimator_.model_.base, default.estimator_.model_.parts[0]
+evidence, trees, *_ = default.model_.parts
+nearest = model.model_.parts[0]
 digest = hashlib.sha256()
 for array in (
-    model.medoids_, model.model_.medoids, model.model_.feature_scaling.center, model.model_.feature_scaling.scale,
+    model.medoids_, nearest.medoids, nearest.feature_scaling.center, nearest.feature_scaling.scale,
     model.groups_.correlation, model.decision_function(X), CorrelationGroups().fit(X, y).transform(X),
     evidence.medoid_rows, evidence.terms.weights, trees.values, trees.near_values, default.decision_function(X),
 ):

@@ -12,6 +12,7 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassi
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._refiner import held_out_scored
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
@@ -21,6 +22,7 @@ from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.model.refinement import CircuitInputs
 
 SEEDS = range(3)
 ROWS, COLUMNS, PREVALENCE = 300, 6, 0.4
@@ -54,13 +56,13 @@ def noise(seed):
 def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     """The fitted classifier, the log-odds of its rows out of fold, and which rows it held out."""
     kept = {}
-    set_cut = ProbabilisticClassifier._set_cut
+    chosen = ProbabilisticClassifier._chosen_decision
 
     def spy(self, codes, held_out, *others, **named):
         kept[type(self).__name__] = codes, held_out
-        set_cut(self, codes, held_out, *others, **named)
+        return chosen(self, codes, held_out, *others, **named)
 
-    monkeypatch.setattr(ProbabilisticClassifier, "_set_cut", spy)
+    monkeypatch.setattr(ProbabilisticClassifier, "_chosen_decision", spy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = MedoidClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
@@ -158,7 +160,7 @@ def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     before, after = (
         clone(stage)
         .set_params(cv=splits, random_state=0)
-        .fit_method(TrainingTable(X, one, np.arange(2)), FitReport(None, MagicMock()))[0]
+        .fit_parts(TrainingTable(X, one, np.arange(2)), FitReport(None, MagicMock()))[0]
         .out_of_fold.scores
         for one in (y, flipped)
     )
@@ -203,14 +205,15 @@ def test_a_medoid_is_compared_with_the_medoids_of_other_rows():
     groups = np.append(np.arange(len(X) - 20), np.arange(20))
     method = EvidenceClassifier(n_medoids=12, random_state=0)
     data = TrainingTable(X, y, np.unique(y), groups)
-    (fit,) = method.fit_method(data, FitReport(method, method._init_callback_context))
-    own, model = np.isin(groups, groups[fit.model.medoid_rows]), fit.model
-    assert (fit.measured.channels.distance[own].min(axis=1) < 1e-9).all()
-    assert (fit.out_of_fold.channels.distance[own].min(axis=1) > 1e-3).all()
-    np.testing.assert_array_equal(fit.out_of_fold.channels.distance[~own], fit.measured.channels.distance[~own])
+    (fit,) = method.fit_parts(data, FitReport(method, method._init_callback_context))
+    (model,), in_sample = fit.parts, fit.score(X, channels=True)
+    own, found = np.isin(groups, groups[model.medoid_rows]), held_out_scored(fit, in_sample, CircuitInputs(), data)
+    assert (in_sample.distance[own].min(axis=1) < 1e-9).all()
+    assert (found.distance[own].min(axis=1) > 1e-3).all()
+    np.testing.assert_array_equal(found.distance[~own], in_sample.distance[~own])
     points, medoids = model.rows.to_points(X), model.rows.points
     for row in np.flatnonzero(own)[::3]:
         others = groups[model.medoid_rows] != groups[row]
         for code in range(2):
             away = np.linalg.norm(points[row] - medoids[others & (model.medoid_classes == code)], axis=1)
-            assert fit.out_of_fold.channels.distance[row, code] == pytest.approx(away.min())
+            assert found.distance[row, code] == pytest.approx(away.min())

@@ -20,8 +20,7 @@ from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
 from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.model.hybrid import score_margins, two_nearest
-from qmedoid.model.refinement import CalibratedMethod
+from qmedoid.model.refinement import refinement_margins, two_nearest
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share
     assert fitted.refinement_ == "selective"
     decided = fitted.decided_by(X2) == "circuit"
     assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
-    margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.score(X2).scores))
+    margins = refinement_margins(fitted.model_.calibration.apply(fitted.model_.score(X2).scores))
     np.testing.assert_array_equal(decided, margins <= fitted.margin_)
 
 
@@ -128,9 +127,8 @@ def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_
 
 def test_better_of_several_fusion_models_comes_first():
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
-    assert len(fitted.models_) == len(fitted.held_out_scores_) == 3
+    assert len(fitted.estimator_.candidates_) == len(fitted.held_out_scores_) == 3
     assert (np.diff(fitted.held_out_scores_) <= 0).all()
-    assert fitted.model_ is fitted.models_[0]
 
 
 @pytest.mark.parametrize("better", [0, 1, 2])
@@ -139,10 +137,10 @@ def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
-    assert [model.method for model in fitted.models_] == fitted.estimator_.models_
-    assert fitted.model_.method is fitted.estimator_.model_
-    assert fitted.estimator_.configuration_ == fitted.model_.method.configuration
-    np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.method.rows.numbers])
+    assert fitted.estimator_.candidates_[0][0].configuration == fitted.estimator_.configuration_
+    assert fitted.model_ is fitted.estimator_.model_
+    assert fitted.estimator_.configuration_ == fitted.model_.parts[0].configuration
+    np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.medoids.numbers])
 
 
 def test_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
@@ -215,14 +213,18 @@ def test_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
         assert np.isfinite(found.scores).all()
 
 
+def with_circuit(model, circuit):
+    return replace(model, refinement=replace(model.refinement, circuit=circuit))
+
+
 @pytest.mark.parametrize("deltas", ["pairs", "nearest"])
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, deltas):
     fitted = quick(refine="always", residual=True, deltas=deltas).fit(X, y)
     alone = quick(refine="never").fit(X, y)
     assert np.abs(fitted.predict_proba(X) - alone.predict_proba(X)).max() > 1e-3
-    circuit = fitted.model_.variational
-    fitted.model_ = replace(fitted.model_, variational=replace(circuit, theta=np.zeros_like(circuit.theta)))
+    circuit = fitted.model_.circuit
+    fitted.model_ = with_circuit(fitted.model_, replace(circuit, theta=np.zeros_like(circuit.theta)))
     np.testing.assert_allclose(fitted.predict_proba(X), alone.predict_proba(X), atol=1e-12)
 
 
@@ -231,7 +233,7 @@ def test_between_the_two_nearest_only_their_probability_moves(residual):
     fitted = quick(refine="always", deltas="nearest", residual=residual).fit(X3, Y3)
     assert fitted.refinement_ == "always"
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
-    best, second = two_nearest(replace(fitted.model_, variational=None).decide(X3)[0])
+    best, second = two_nearest(replace(fitted.model_, refinement=None).decide(X3).scores)
     rows = np.arange(len(X3))
     other = 3 - best - second
     np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
@@ -244,14 +246,14 @@ def test_small_margin_is_decided_between_the_classes_it_lies_between():
     y = np.repeat([0, 1, 2], [300, 200, 20])
     X = 1.2 * rng.normal(size=(520, 3)) + 1.5 * np.eye(3)[y]
     fitted = quick(refine="always", deltas="nearest").fit(X, y)
-    scores = replace(fitted.model_, variational=None).decide(X)[0]
+    scores = replace(fitted.model_, refinement=None).decide(X).scores
     best, second = two_nearest(scores)
-    nearest = np.sort(nearest_two(fitted.estimator_.model_.score(X).scores), axis=0)
+    nearest = np.sort(nearest_two(fitted.model_.score(X).scores), axis=0)
     assert (nearest != np.sort([best, second], axis=0)).any()
     rows, other = np.arange(len(X)), 3 - best - second
     p, alone = fitted.predict_proba(X), np.exp(log_softmax(scores))
     np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
-    assert (fitted.model_.decide(X)[0].argmax(axis=1) != other).all()
+    assert (fitted.model_.decide(X).scores.argmax(axis=1) != other).all()
 
 
 def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
@@ -260,9 +262,9 @@ def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
     X = np.random.default_rng(0).normal(size=(160, 3)) + np.eye(4)[y, :3]
     held_out = np.arange(160) % 5 == 0
     judged = []
-    refined = CalibratedMethod.refined_held_out
+    refined = _refiner.refined_held_out
     monkeypatch.setattr(
-        CalibratedMethod, "refined_held_out", lambda *data: judged.append((data[1].judged, data[2])) or refined(*data)
+        _refiner, "refined_held_out", lambda *data: judged.append((data[3].judged, data[4])) or refined(*data)
     )
     splits = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
     quick(refine="always", deltas="nearest", variational={"cv": splits}).fit(X, y)
@@ -274,7 +276,7 @@ def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
 
 def test_circuit_of_all_pairs_may_move_everything():
     fitted = quick(refine="always", fused_delta=True).fit(X3, Y3)
-    assert fitted.model_.variational.network.ansatz.n_inputs == 9
+    assert fitted.model_.circuit.network.ansatz.n_inputs == 9
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
     assert (np.abs(p - alone).max(axis=0) > 1e-3).all()
 
@@ -293,7 +295,7 @@ def test_preset_runs_on_two_and_on_three_classes(X, y, refine):
     if refine == "auto":
         np.testing.assert_array_equal(fitted.predict(X), fitted.estimator_.predict(X))
     else:
-        assert fitted.model_.variational.network.readout.n_classes == 2
+        assert fitted.model_.circuit.network.readout.n_classes == 2
 
 
 def test_parity_refuses_more_classes_where_the_circuit_decides_between_all():
@@ -338,7 +340,7 @@ def test_grid_search_reaches_into_both_stages():
     found = GridSearchCV(quick(), grid, cv=2, scoring="neg_log_loss").fit(X2, Y2)
     assert found.best_estimator_.refinement_ == "selective"
     assert found.best_estimator_.estimator_.use_angular == found.best_params_["method__use_angular"]
-    network = found.best_estimator_.model_.variational.network
+    network = found.best_estimator_.model_.circuit.network
     assert network.ansatz.n_reps == found.best_params_["variational__n_reps"]
     assert len(set(found.cv_results_["mean_test_score"])) == 4
 
@@ -364,7 +366,7 @@ def test_same_seed_gives_the_same_bits(selective):
 def test_stages_keep_seeds_of_their_own():
     def weights(method, variational, seed):
         fitted = quick(method={"random_state": method}, variational={"random_state": variational}, refine="always")
-        return fitted.set_params(random_state=seed).fit(X2, Y2).model_.variational.theta
+        return fitted.set_params(random_state=seed).fit(X2, Y2).model_.circuit.theta
 
     np.testing.assert_array_equal(weights(3, 4, 0), weights(3, 4, 1))
     assert (weights(3, 4, 0) != weights(3, 5, 0)).any()
@@ -454,8 +456,8 @@ def test_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch,
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")
 
-    monkeypatch.setattr(NearestMedoidClassifier, "fit_method", begun)
-    monkeypatch.setattr(EvidenceClassifier, "fit_method", begun)
+    monkeypatch.setattr(NearestMedoidClassifier, "fit_parts", begun)
+    monkeypatch.setattr(EvidenceClassifier, "fit_parts", begun)
     X, y = load_wine(return_X_y=True)
     circuit = VariationalClassifier(**settings)
     with pytest.raises(ValueError, match=message):
@@ -473,7 +475,7 @@ def test_circuit_is_there_as_an_estimator_of_its_own():
     assert own.loss_curve_.shape == (40,)
     np.testing.assert_array_equal(own.classes_, fitted.classes_)
     model = fitted.model_
-    deltas = model.deltas.features(model.method, model.method.score(X2, channels=True))
+    deltas = model.refinement.inputs.features(model.score(X2, channels=True))
     np.testing.assert_allclose(own.predict_proba(deltas), fitted.predict_proba(X2), rtol=0, atol=1e-12)
     assert quick(refine="never").fit(X2, Y2).variational_ is None
 
@@ -483,6 +485,6 @@ def test_many_classes_are_decided_between_two():
     y = np.arange(240) % 6
     X = rng.normal(size=(240, 4)) + 2.0 * np.eye(6)[y][:, :4]
     fitted = quick(refine="always").fit(X, y)
-    assert fitted.model_.deltas.kind == "nearest"
+    assert fitted.model_.refinement.inputs.kind == "nearest"
     assert fitted.variational_.n_features_in_ == 2
-    assert quick(refine="always").fit(X[y < 5], y[y < 5]).model_.deltas.kind == "pairs"
+    assert quick(refine="always").fit(X[y < 5], y[y < 5]).model_.refinement.inputs.kind == "pairs"

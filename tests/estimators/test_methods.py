@@ -65,7 +65,7 @@ def test_what_was_asked_for_is_fitted(method, first):
     found = MedoidClassifier(method=method, random_state=0).fit(X2, Y2)
     assert found.method_ == first
     assert isinstance(found.estimator_, NearestMedoidClassifier) == (first == "nearest")
-    assert found.estimator_.model_ is found.model_.method
+    assert found.estimator_.model_ is found.model_
     assert found.estimator_ is not method
 
 
@@ -91,7 +91,7 @@ def test_evidence_is_refined_only_if_one_asks_for_it():
 def test_medoids_are_training_rows_and_at_most_as_many_as_asked_for(X, y):
     for medoids, most in ((5, 5), (6, 6), (64, 64)):
         found = evidence(medoids=medoids).fit(X, y)
-        model = found.estimator_.model_
+        model = found.model_.parts[0]
         assert len(np.unique(model.medoid_rows)) <= most
         np.testing.assert_allclose(model.medoids, X[model.medoid_rows], rtol=1e-12)
         np.testing.assert_array_equal(found.classes_[model.medoid_classes], y[model.medoid_rows])
@@ -137,8 +137,8 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
 def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     train, held_out = next(StratifiedKFold(3, shuffle=True, random_state=2).split(X, y))
     found = evidence(cv=[(train, held_out)], refit=False).fit(X, y)
-    alone = evidence().fit(X[train], y[train]).estimator_.model_
-    model = found.estimator_.model_
+    alone = evidence().fit(X[train], y[train]).model_.parts[0]
+    model = found.model_.parts[0]
     np.testing.assert_array_equal(model.score(X).scores, alone.score(X).scores)
     np.testing.assert_array_equal(model.medoid_rows, train[alone.medoid_rows])
     expected = fit_calibration(alone.score(X[held_out]).scores, y[held_out], "curve")
@@ -148,11 +148,11 @@ def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
 def test_circuit_corrects_evidence_and_replaces_the_nearest_medoid(fitted):
     corrected = evidence(refine="always", variational=CIRCUIT).fit(X2, Y2)
     assert corrected.refinement_ == "always"
-    assert corrected.model_.residual
+    assert corrected.model_.refinement.residual
     nearest = MedoidClassifier(
         method=NearestMedoidClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
     )
-    assert not nearest.fit(X2, Y2).model_.residual
+    assert not nearest.fit(X2, Y2).model_.refinement.residual
     some = evidence(refine=0.2, variational=CIRCUIT).fit(X2, Y2)
     by_method = some.decided_by(X2) == "evidence"
     assert by_method.mean() == pytest.approx(0.8, abs=2 / len(X2))
@@ -198,7 +198,7 @@ def test_tables_that_cannot_be_used_are_refused_by_methods_alone(alone):
 def test_class_of_one_row_has_its_medoid():
     y = np.where(np.arange(len(X3)) == 5, 9, Y3)
     found = evidence().fit(X3, y)
-    assert 5 in found.estimator_.model_.medoid_rows
+    assert 5 in found.model_.medoids.numbers
     assert np.isfinite(found.predict_proba(X3)).all()
 
 
@@ -276,9 +276,9 @@ def test_calibration_of_the_front_door_wins_over_that_of_the_method():
     assert not by_front.biases.any()
 
 
-def test_evidence_alone_is_measured_by_swap_tests():
+def test_evidence_alone_is_measured_by_swap_tests(tmp_path):
     found = EvidenceClassifier(n_medoids=4, n_neighbors=0, n_pairs=2, n_triples=1, random_state=0).fit(X2, Y2)
     measured = found.measured_by(qmedoid.compact_swap_test)
     np.testing.assert_allclose(measured.predict_proba(X2[::20]), found.predict_proba(X2[::20]), atol=1e-6)
-    with pytest.raises(ModelError, match="backends are not saved"):
-        measured.table_model()
+    with pytest.raises(ModelError, match="is run by a backend, which is not saved"):
+        measured.save(tmp_path / "model")

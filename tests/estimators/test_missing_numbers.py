@@ -43,7 +43,7 @@ def test_missing_cells_give_the_model_of_the_front_door(estimator):
     fitted = clone(estimator).fit(HOLES, Y)
     front = MedoidClassifier(method=estimator, refine="never").fit(HOLES, Y)
     np.testing.assert_array_equal(fitted.predict_proba(HOLES), front.predict_proba(HOLES))
-    ours, theirs = fitted.table_model(), front.table_model()
+    ours, theirs = fitted.model_, front.model_
     assert ours.contract.columns == theirs.contract.columns
     assert ours.layout.names == theirs.layout.names
     assert ours.records == theirs.records
@@ -59,7 +59,7 @@ def test_missing_cells_survive_saving(estimator, tmp_path):
     saved = qmedoid.load(fitted.save(tmp_path / "m"))
     np.testing.assert_array_equal(saved.predict(table), fitted.predict(table))
     np.testing.assert_array_equal(saved.decision_function(table), fitted.decision_function(table))
-    if saved.model.method is not None:
+    if saved.model.medoids is not None:
         row = int(np.flatnonzero(np.isnan(HOLES[:, 1]))[0])
         why = saved.explain(table, row)
         parts = [one["contribution"] for one in why["columns"]] + list(why["terms"].values())
@@ -86,7 +86,7 @@ def test_columns_without_a_cell_are_left_out_with_a_warning():
     with pytest.warns(QMedoidWarning, match="Column 'x1' was left out: every cell is missing"):
         fitted = clone(METHODS[0]).fit(empty, Y)
     assert fitted.n_features_in_ == 5
-    assert fitted.table_model().contract.left_out == {"x1": "every cell is missing"}
+    assert fitted.model_.contract.left_out == {"x1": "every cell is missing"}
     np.testing.assert_array_equal(fitted.predict_proba(empty), clone(METHODS[0]).fit(X, Y).predict_proba(X))
     with pytest.raises(DataError, match="every cell of X is NaN"):
         clone(METHODS[0]).fit(np.full((120, 2), np.nan), Y)

@@ -37,6 +37,7 @@ def rare(n=400, seed=0):
 
 
 def same_model(a, b):
+    a, b = a.parts[0], b.parts[0]
     assert a.configuration == b.configuration
     assert a.alpha == b.alpha
     for name in ("medoids", "medoid_classes", "medoid_rows", "multipliers"):
@@ -130,10 +131,10 @@ def test_models_are_the_best_over_k_best_first():
     records = fitted.search_records_
     assert [record.size for record in records] == [1, 2, 3, 4]
     ranked = sorted(records, key=lambda record: (-record.score, record.size))
-    assert [model.configuration for model in fitted.models_] == [record.configuration for record in ranked[:3]]
-    assert fitted.models_[0] is fitted.model_
+    assert [part.configuration for part, _ in fitted.candidates_] == [record.configuration for record in ranked[:3]]
+    assert fitted.model_.parts[0].configuration == fitted.candidates_[0][0].configuration
     assert fitted.configuration_ == ranked[0].configuration
-    assert len(quick(n_models=10).fit(X2, Y2).models_) == 2  # one for each k, and there are two
+    assert len(quick(n_models=10).fit(X2, Y2).candidates_) == 2  # one for each k, and there are two
 
 
 def test_search_never_ends_below_its_start():
@@ -233,7 +234,7 @@ def test_validation_rows_choose_and_training_rows_are_fitted():
     train, val = np.arange(0, 100), np.arange(100, 160)
     fitted = quick(cv=2).fit(X2[train], Y2[train], X_val=X2[val], y_val=Y2[val])
     assert set(fitted.medoid_indices_) <= set(range(100))
-    np.testing.assert_allclose(fitted.model_.input_scaling.center, X2[train].mean(axis=0))
+    np.testing.assert_allclose(fitted.model_.parts[0].input_scaling.center, X2[train].mean(axis=0))
     # The score of the sweep is the macro-F1 of the model itself on the validation rows.
     from sklearn.metrics import f1_score
 
@@ -270,8 +271,8 @@ def test_paper_preset_is_what_is_printed():
 
 def test_paper_preset_fits():
     fitted = NearestMedoidClassifier.paper(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X3, Y3)
-    np.testing.assert_array_equal(fitted.model_.input_scaling.scale, 1)
-    assert fitted.model_.angle == "printed"
+    np.testing.assert_array_equal(fitted.model_.parts[0].input_scaling.scale, 1)
+    assert fitted.model_.parts[0].angle == "printed"
     priors = np.bincount(Y3) / len(Y3)
     np.testing.assert_allclose(fitted.class_multipliers_, 1 / np.sqrt(priors), rtol=0.02)
     assert fitted.score(X3, Y3) > 0.6

@@ -5,7 +5,6 @@ import pytest
 from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.thresholds import counts_at, threshold_at_cost, threshold_at_precision, threshold_at_recall
 from qmedoid.model.cut import chosen_cut
 from qmedoid.model.operating_point import ASKED as WITH_A_NUMBER
@@ -156,7 +155,7 @@ def test_held_out_rows_of_one_class_cannot_choose_a_floor(recwarn):
     for name, can_cut in (("min_recall", False), ("min_precision", False), ("cost", False), ("alert_rate", True)):
         fitted = GaussianClasses(operating_point={name: 0.5}).fit(X, y)
         recwarn.clear()
-        fitted._set_cut(y, OutOfFold(fitted._scores(X), np.where(y == 0, 0, -1)))
+        fitted.hold(X, y, np.where(y == 0, 0, -1))
         assert [str(one.message) for one in recwarn if "are of one class" in str(one.message)] == (
             []
             if can_cut

@@ -36,7 +36,7 @@ def test_operating_point_is_about_the_rarer_class(asked):
     assert table.positive_ == "apple"
     assert [note for note in said if "about the class 'apple'" in note and "rarer" in note]
     assert [note for note in table.notes_ if "about the class 'apple'" in note]
-    assert table.table_model().decision.classes == ("pear", "apple")
+    assert table.model_.decision.classes == ("pear", "apple")
     assert table.classes_.tolist() == ["apple", "pear"]
     # It is the model of somebody who names the class.
     named = MedoidClassifier(method=SMALL, operating_point=asked, positive="apple", random_state=0)

@@ -130,7 +130,7 @@ def test_medoid_classifier(case):
     share = (new_y == "yes").mean()
     assert 0.9 < fitted.prior_shift(share).predict_proba(new)[:, 1].mean() / share < 1.1
     assert found.low[1] - 0.01 < share < found.high[1] + 0.01  # its calibration is not exact
-    saved = SavedModel(fitted.table_model())
+    saved = SavedModel(fitted.model_)
     assert saved.estimate_prevalence(new).priors.sum() == pytest.approx(1)
 
 
@@ -147,7 +147,7 @@ def test_tables_speak_of_the_positive_class(case):
     assert table.expected_.rule == "alert_rate"
     assert table.estimate_prevalence(new).priors[0] == pytest.approx(share, abs=0.02)
     # The saved model of either says the same.
-    saved, shifted = SavedModel(table.table_model()), SavedModel(by_number.table_model())
+    saved, shifted = SavedModel(table.model_), SavedModel(by_number.model_)
     np.testing.assert_allclose(saved.prior_shift(share).predict_proba(new), shifted.predict_proba(new))
     np.testing.assert_array_equal(saved.prior_shift(share).predict(new), by_number.predict(new))
     np.testing.assert_allclose(shifted.predict_proba(new)[:, ::-1], by_number.predict_proba(new))
@@ -182,4 +182,4 @@ def test_margins_alone_have_no_prevalence(case):
     nearest = NearestMedoidClassifier(random_state=0).fit(X, y)
     assert not hasattr(nearest, "prior_shift")
     with pytest.raises(ModelError, match="no probabilities"):
-        SavedModel(nearest.table_model()).prior_shift(0.1)
+        SavedModel(nearest.model_).prior_shift(0.1)

@@ -30,7 +30,7 @@ def fitted(request):
 def test_comparisons_make_new_rows_likelier_where_rare_rows_lie_in_a_box(fitted):
     X, y, classifier = fitted
     alone = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2])
-    assert isinstance(alone.model_, RarePart)
+    assert isinstance(alone.model_.parts[0], RarePart)
     assert alone.weights_ == {"rare": 1.0}
     assert set(classifier.weights_) == {"rare", "comparisons"}
     new, labels = X[1::2], y[1::2]
@@ -40,16 +40,16 @@ def test_comparisons_make_new_rows_likelier_where_rare_rows_lie_in_a_box(fitted)
 def test_scores_are_the_weighted_sum_of_prototypes_and_comparisons(fitted):
     X, y, classifier = fitted
     alone, model = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2]), classifier.model_
-    rare, trees = alone.model_.score(X).scores, model.parts[0].score(X).scores
+    rare, trees = alone.model_.score(X).scores, model.parts[1].score(X).scores
     wanted = model.weights[0] * rare + model.weights[1] * trees - model.biases
     np.testing.assert_allclose(model.score(X).scores, wanted, atol=1e-12)
-    assert model.rare_class == alone.model_.rare_class == int(y.mean() < 0.5)
+    assert model.parts[0].rare_class == alone.model_.parts[0].rare_class == int(y.mean() < 0.5)
 
 
 def test_contributions_add_up_to_the_scores(fitted):
     X, y, classifier = fitted
     model = classifier.model_
-    for row in np.concatenate([X[y == model.rare_class][:4], X[:4]]):
+    for row in np.concatenate([X[y == model.parts[0].rare_class][:4], X[:4]]):
         measured = model.score(row[None], channels=True)
         winner, other = (int(place) for place in np.argsort(measured.scores[0]))
         parts = model.contributions(row[None], winner, other)
@@ -77,9 +77,10 @@ def test_a_circuit_corrects_the_sum_for_the_likeliest_events():
     X, y = stepped(1500)
     settings = {"method": RareEventClassifier(**SMALL), "variational": CIRCUIT, "refine": 0.05, "random_state": 0}
     model = MedoidClassifier(**settings).fit(X, y).model_
-    scores, picked, _ = model.decide(X)
-    log_odds = model.calibration.apply(model.method.score(X).scores) @ np.array([-1.0, 1.0])
-    assert model.method.weights[1] > 0
+    decided = model.decide(X)
+    scores, picked = decided.scores, decided.by_circuit
+    log_odds = model.calibration.apply(model.score(X).scores) @ np.array([-1.0, 1.0])
+    assert model.weights[1] > 0
     assert 0 < picked.mean() < 0.2
     assert log_odds[picked].min() >= log_odds[~picked].max()
     np.testing.assert_array_equal((scores @ np.array([-1.0, 1.0]))[~picked], log_odds[~picked])
@@ -91,7 +92,8 @@ def test_nothing_is_added_where_no_rare_row_can_be_held_out():
     kept = np.append(np.flatnonzero(y == 0), rare)
     with pytest.warns(UserWarning, match="none of them can be held out"):
         classifier = RareEventClassifier(**SMALL).fit(X[kept], y[kept])
-    assert isinstance(classifier.model_, RarePart)
+    assert isinstance(classifier.model_.parts[0], RarePart)
+    assert len(classifier.model_.parts) == 1
 
 
 def test_noise_stays_noise():

@@ -12,7 +12,6 @@ from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.metrics.classification import calibration_error
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.storage.forms import write
 
 LABELS = {2: ["no", "yes"], 3: ["a", "b", "c"]}
@@ -96,19 +95,19 @@ def test_nothing_but_calibration_priors_curve_and_decision_changes(saved, kind, 
     new = qmedoid.recalibrate(model, *data).model
     stored = [{}, {}]
     described = [write(one.model, arrays) for one, arrays in zip((model, new), stored, strict=True)]
-    last = "models.0.recalibration." if kind == "circuit" else "models.0.calibration."
+    last = "refinement.recalibration." if kind == "circuit" else "calibration."
     changed = (last, "decision.", "training.curve.", "importances")
     for name in {*stored[0], *stored[1]}:
         if not name.startswith(changed):
             assert stored[0][name].tobytes() == stored[1][name].tobytes(), name
     assert any(name.startswith(last) for name in stored[1])
-    stretched = new.model.best.slope / model.model.best.slope
+    stretched = new.model.slope / model.model.slope
     np.testing.assert_allclose(new.feature_importances_, stretched * model.feature_importances_)
     for one in described:
         for name in ("decision", "metrics", "parent"):
             del one[name]
         one["training"].pop("curve")
-        one["models"][0] = {key: value for key, value in one["models"][0].items() if not last.endswith(f".{key}.")}
+        (one["refinement"] if kind == "circuit" else one).pop(last.split(".")[-2])
     assert described[0] == described[1]
     assert new.model.parent == model.sha256
     assert new.model.records == model.model.records
@@ -149,9 +148,7 @@ def test_circuit_keeps_the_scores_that_it_was_trained_on(saved):
     new = qmedoid.recalibrate(model, *labeled(300, [0.7, 0.3]))
     table = labeled(200, [0.5, 0.5], seed=7)[0]
     np.testing.assert_array_equal(new.model.decide(table).by_circuit, model.decide(table).by_circuit)
-    best = new.model.model.best
-    assert isinstance(best, HybridModel)
-    assert best.recalibration is not None
+    assert new.model.model.refinement.recalibration is not None
     # Another one replaces it.
     twice = qmedoid.recalibrate(new.model, *labeled(300, [0.7, 0.3]))
     np.testing.assert_array_equal(twice.model.predict_proba(table), new.model.predict_proba(table))
@@ -162,7 +159,7 @@ def test_figures_after_are_of_rows_that_did_not_fit(saved):
     table, y = labeled(60, [0.5, 0.5])
     found = qmedoid.recalibrate(model, table, y)
     codes = np.searchsorted(model.classes_, y)
-    raw = model.model.best.method.score(np.column_stack(list(table.values()))).scores
+    raw = model.model.score(np.column_stack(list(table.values()))).scores
     fitted = log_softmax(fit_calibration(raw, codes, "curve").apply(raw))[np.arange(60), codes]
     assert found.after["log_loss"] > -fitted.mean()
     assert found.gain.value == pytest.approx(found.before["log_loss"] - found.after["log_loss"], abs=1e-9)

@@ -82,14 +82,14 @@ def test_shuffled_rows_give_the_same_model(name, grouped):
 
 def medoid_records(fitted, X):
     """The rows of the table that the models name as medoids, and what they keep of them."""
-    models = [getattr(model, "method", model) for model in getattr(fitted, "models_", [])]
-    named = [X[model.rows.numbers] for model in models]
-    if hasattr(fitted, "_medoid_tables"):
-        np.testing.assert_array_equal(np.concatenate(named), np.concatenate(fitted._medoid_tables))
-    if hasattr(fitted, "medoid_records_"):
-        kept = np.array([list(record.values()) for record in fitted.medoid_records_])
-        np.testing.assert_array_equal(named[0][:, fitted._number_places], kept)
-    return np.concatenate(named) if named else np.zeros(0)
+    model = fitted.model_
+    if model.medoids is None:
+        return np.zeros(0)
+    named = X[model.medoids.numbers]
+    kept = np.array([list(record.values()) for record in model.records])
+    places = getattr(fitted, "_number_places", np.arange(X.shape[1]))
+    np.testing.assert_array_equal(named[:, places], kept)
+    return named
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -156,7 +156,7 @@ def test_rows_that_are_named_are_those_of_the_table():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0.3)).astype(int)
-    total = SumClassifier(n_medoids=4, n_pairs=0, n_triples=0, n_neighbors=0, random_state=0).fit(X, y).models_[0]
-    np.testing.assert_array_equal(y[total.rows.numbers], total.rows.classes)
-    (trees,) = total.parts
+    total = SumClassifier(n_medoids=4, n_pairs=0, n_triples=0, n_neighbors=0, random_state=0).fit(X, y).model_
+    np.testing.assert_array_equal(y[total.medoids.numbers], total.medoids.classes)
+    _, trees = total.parts
     np.testing.assert_array_equal(y[trees.row_numbers], trees.row_classes)

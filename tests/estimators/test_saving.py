@@ -70,14 +70,14 @@ def test_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
             np.testing.assert_array_equal(model.decision.probabilities(decided.scores), estimator.predict_proba(X))
         assert model.decision.probabilistic == hasattr(estimator, "predict_proba")
         if isinstance(estimator, MedoidClassifier):
-            assert model.refinement == estimator.refinement_
+            assert model.policy == estimator.refinement_
             np.testing.assert_array_equal(decided.by_circuit, estimator.decided_by(X) == "circuit")
 
 
 def test_contract_and_parameters_say_what_was_fitted(fitted):
     (nameless, _), (named, table) = fitted
-    assert nameless.table_model().contract.names == ("x0", "x1", "x2", "x3")
-    model = named.table_model()
+    assert nameless.model_.contract.names == ("x0", "x1", "x2", "x3")
+    model = named.model_
     assert model.contract.names == tuple(table.columns)
     assert {column.kind for column in model.contract.columns} == {"number"}
     medians = np.median(table, axis=0)
@@ -88,17 +88,15 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}
 
 
-def test_medoids_are_kept_as_rows_for_every_model(fitted):
+def test_medoids_are_kept_as_rows(fitted):
     for estimator, X in fitted:
-        model = estimator.table_model()
-        if model.method is None:
+        model = estimator.model_
+        if model.medoids is None:
             assert model.records is None
             continue
         rows = np.asarray(X)
-        assert len(model.records) == len(model.models) > (model.method.name == "nearest")
-        for one, records in zip(model.models, model.records, strict=True):
-            stored = np.array([[record[name] for name in model.contract.names] for record in records])
-            np.testing.assert_array_equal(stored, rows[one.method.rows.numbers])
+        stored = np.array([[record[name] for name in model.contract.names] for record in model.records])
+        np.testing.assert_array_equal(stored, rows[model.medoids.numbers])
 
 
 def test_rows_can_be_left_out(fitted, tmp_path):
@@ -125,7 +123,7 @@ def test_parameters_without_a_plain_form_are_described(tmp_path):
     estimator = method(
         cv=StratifiedKFold(2), random_state=np.random.RandomState(0), score_weight={0: 1.0, 1: np.float64(2), 2: 1}
     )
-    parameters = estimator.fit(WINE, WINE_CLASSES).table_model().parameters
+    parameters = estimator.fit(WINE, WINE_CLASSES).model_.parameters
     assert parameters["cv"].startswith("StratifiedKFold(n_splits=2")
     assert parameters["random_state"] == "RandomState"
     assert parameters["score_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
@@ -143,10 +141,10 @@ def test_estimator_that_cannot_be_saved_is_refused_in_one_line(tmp_path):
         (NearestMedoidClassifier(), "This NearestMedoidClassifier is not fitted: call fit before it is saved"),
         (MedoidClassifier(), "This MedoidClassifier is not fitted"),
         (VariationalClassifier(), "This VariationalClassifier is not fitted"),
-        (alone.measured_by(compact_swap_test), "backends are not saved"),
-        (both.measured_by(swap_test=compact_swap_test), "backends are not saved"),
-        (both.measured_by(expectations=print), "backends are not saved"),
-        (small.measured_by(print), "backends are not saved"),
+        (alone.measured_by(compact_swap_test), "run by a backend, which is not saved"),
+        (both.measured_by(swap_test=compact_swap_test), "run by a backend, which is not saved"),
+        (both.measured_by(expectations=print), "run by a backend, which is not saved"),
+        (small.measured_by(print), "run by a backend, which is not saved"),
         (
             clone(small).set_params(shots=100).fit(WINE[:, :2], WINE_CLASSES),
             r"shots=100 .* call set_params\(shots=None\)",

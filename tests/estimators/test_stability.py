@@ -79,18 +79,18 @@ def test_medoids_are_compared_where_the_sample_has_them():
     report = stability(Planted(n_medoids=2), X, Y, n_bootstraps=9, random_state=1).medoids
     full, *refits = Planted.fits
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert [one["row"] for one in report["each"]] == sorted(full.model_.rows.numbers)
+    assert [one["row"] for one in report["each"]] == sorted(full.part.rows.numbers)
     for one in report["each"]:
         row = one["row"]
         present = [fit for fit in refits if row in fit.rows]
-        kept = [row in fit.rows[fit.model_.rows.numbers] for fit in present]
+        kept = [row in fit.rows[fit.part.rows.numbers] for fit in present]
         assert one["present"] == len(present)
         assert one["kept"] == pytest.approx(np.mean(kept))
         alike = scaled[Y[row] == Y]
         typical = np.median(np.sqrt(((alike[:, None] - alike[None]) ** 2).sum(-1))[np.triu_indices(len(alike), 1)])
         moves = []
         for fit, again in zip(present, kept, strict=True):
-            chosen = fit.rows[fit.model_.rows.numbers]
+            chosen = fit.rows[fit.part.rows.numbers]
             chosen = chosen[Y[chosen] == Y[row]]
             if not again:
                 moves.append(np.sqrt(((scaled[chosen] - scaled[row]) ** 2).sum(axis=1)).min() / typical)
@@ -103,8 +103,8 @@ def test_medoids_are_compared_where_the_sample_has_them():
 def test_groups_are_counted_exactly_and_by_their_best_match():
     groups = stability(Planted(), X, Y, n_bootstraps=8, random_state=2).groups
     full, *refits = Planted.fits
-    partners = [fit.model_.facts["groups"][0][1] for fit in refits]
-    own = full.model_.facts["groups"][0][1]
+    partners = [fit.part.facts["groups"][0][1] for fit in refits]
+    own = full.part.facts["groups"][0][1]
     same = np.mean([partner == own for partner in partners])
     assert 0 < same < 1
     (group,) = groups["groups"]  # a single column, and all of them, are no groups
@@ -145,7 +145,7 @@ def test_medoid_that_moves_to_its_twin_has_not_moved():
         def fit(self, X, y):
             super().fit(X, y)
             twins = [np.flatnonzero(X[:, 0] == number) for number in (0, 1)]
-            self.model_.numbers = np.array([own[len(self.fits) % len(own)] for own in twins])
+            self.part.numbers = np.array([own[len(self.fits) % len(own)] for own in twins])
             return self
 
     # Each row is a group, or a sample has all of the twins or none.

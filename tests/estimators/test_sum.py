@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.part import Backends
 from qmedoid.methods.weights import fit_sum
 from qmedoid.model.storage.card import model_card
 
@@ -40,10 +41,12 @@ def test_sum_without_comparisons_orders_records_as_evidence_does(fitted):
     alone = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
     assert set(alone.weights_) == {"evidence"}
     model = alone.model_
-    np.testing.assert_array_equal(model.score(X).scores, model.weights[0] * model.base.score(X).scores - model.biases)
+    np.testing.assert_array_equal(
+        model.score(X).scores, model.weights[0] * model.parts[0].score(X).scores - model.biases
+    )
     if len(np.unique(y)) == 2:
         evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
-        np.testing.assert_array_equal(model.base.score(X).scores, evidence.model_.score(X).scores)
+        np.testing.assert_array_equal(model.parts[0].score(X).scores, evidence.model_.score(X).scores)
 
 
 def test_contributions_of_a_sum_add_up_to_its_scores(fitted):
@@ -69,7 +72,7 @@ def test_what_weighs_nothing_is_not_measured(fitted):
     for kept in range(len(model.weights)):
         one = replace(model, weights=np.where(np.arange(len(model.weights)) == kept, 1.0, 0.0))
         widths.clear()
-        measured = one.score_measured(X[1:40:2], swap_test)
+        measured = replace(one, backends=Backends(swap_test)).score(X[1:40:2])
         assert (max(widths, default=0) > 1) == (kept == 0)
         np.testing.assert_allclose(measured.scores, one.score(X[1:40:2]).scores, atol=1e-9)
 
@@ -103,8 +106,8 @@ def test_saved_sum_decides_as_the_fitted_one_bit_for_bit(fitted, tmp_path):
 
 def test_card_of_a_sum_says_that_cells_of_training_rows_are_kept(fitted):
     _, _, classifier = fitted
-    comparisons = classifier.model_.parts[0]
-    card = model_card(classifier.table_model(), raw_rows=False)
+    comparisons = classifier.model_.parts[1]
+    card = model_card(classifier.model_, raw_rows=False)
     assert f"keep single cells of {len(comparisons.row_numbers)} training rows" in card
     assert f"comparisons {classifier.weights_['comparisons']:.3g}" in card
 
@@ -142,9 +145,9 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     model = classifier.model_
-    assert len(model.rows.neighbors) == len(model.parts[-1].row_numbers) == 1000
+    assert len(model.neighbors) == len(model.parts[-1].row_numbers) == 1000
     assert model.facts["vector_length"] >= len(model.parts[-1].columns)
-    card = model_card(classifier.table_model(), raw_rows=False)
+    card = model_card(classifier.model_, raw_rows=False)
     assert "keeps 1000 training rows" in card
     assert "fit with n_neighbors=0" in card
     measured = model.score(X[1:2], channels=True)

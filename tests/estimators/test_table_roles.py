@@ -60,7 +60,7 @@ def test_conventions_of_scikit_learn_hold():
     frame, label = parity()
     copy.fit(frame, label)
     assert copy.roles == roles
-    assert copy.table_model().parameters["roles"] == roles
+    assert copy.model_.parameters["roles"] == roles
     search = GridSearchCV(clone(FAST).set_params(random_state=0), {"roles": [None, {"code": "category"}]}, cv=2)
     assert search.fit(frame, label).best_params_ == {"roles": {"code": "category"}}
 

@@ -138,7 +138,8 @@ def test_operating_point_cuts_the_decision_values_at_zero(operating_point):
 def test_zero_itself_is_the_first_class():
     fitted = quick(operating_point=0.5).fit(X2, Y2)
     # The value of a record is now the threshold itself.
-    fitted.decision_ = replace(fitted.decision_, cut=float(fitted.decision_function(X2[:1])[0]))
+    cut = float(fitted.decision_function(X2[:1])[0])
+    fitted.model_ = replace(fitted.model_, decision=replace(fitted.decision_, cut=cut))
     assert fitted.decision_function(X2[:1])[0] == 0
     assert fitted.predict(X2[:1])[0] == 0
 
@@ -305,7 +306,7 @@ def test_paper_preset_is_the_printed_procedure():
     assert paper.span == np.pi
     np.testing.assert_array_equal(paper.input_scales_, np.ones(3))
     assert paper.weights_.shape == (6, 3)
-    extreme = paper.model_.angle_map.center + np.array([[3.0], [-3.0]]) * paper.model_.angle_map.scale
+    extreme = paper.model_.circuit.angle_map.center + np.array([[3.0], [-3.0]]) * paper.model_.circuit.angle_map.scale
     p = paper.predict_proba(extreme)
     np.testing.assert_allclose(p[0], p[1], atol=1e-12)  # fact 15: both ends are the same state
     mine = quick(clip=3.0, n_steps=150).fit(X2, Y2).predict_proba(extreme)
@@ -314,8 +315,8 @@ def test_paper_preset_is_the_printed_procedure():
 
 def test_paper_preset_reads_two_classes_by_parity_and_three_by_basis_states():
     two, three = (VariationalClassifier.paper(n_steps=5, random_state=0).fit(X, Y) for X, Y in ((X2, Y2), (X3, Y3)))
-    assert type(two.model_.network.readout) is ParityReadout
-    assert type(three.model_.network.readout) is DirectReadout
+    assert type(two.model_.circuit.network.readout) is ParityReadout
+    assert type(three.model_.circuit.network.readout) is DirectReadout
     same(two, VariationalClassifier.paper(readout="parity", n_steps=5, random_state=0).fit(X2, Y2))
     # As printed, the likeliest of three classes is called; "macro_f1" adds biases.
     assert three.decision_.biases is not None
@@ -352,10 +353,10 @@ def test_metrics_of_out_of_fold_rows_are_saved(X, Y, tmp_path):
     if len(confusion) == 2:
         counts = fitted.expected_.counts
         assert confusion.tolist() == [[counts.tn, counts.fp], [counts.fn, counts.tp]]
-        assert "out_of_fold" not in fitted.at_operating_point(0.3).table_model().metrics
+        assert "out_of_fold" not in fitted.at_operating_point(0.3).model_.metrics
     # Figures are of the decision of the fit, and of rows that were held out.
-    assert "out_of_fold" not in fitted.prior_shift(np.full(len(confusion), 1 / len(confusion))).table_model().metrics
-    assert "out_of_fold" not in quick().fit(X, Y).table_model().metrics
+    assert "out_of_fold" not in fitted.prior_shift(np.full(len(confusion), 1 / len(confusion))).model_.metrics
+    assert "out_of_fold" not in quick().fit(X, Y).model_.metrics
 
 
 # --- circuits and shots -----------------------------------------------------------------------------------------
@@ -387,13 +388,13 @@ def test_circuit_in_qiskit_gives_the_same_probabilities(readout):
     rows, expected = X2[:8], fitted.predict_proba(X2[:8])
     measured = fitted.measured_by(StatevectorExpectations())
     np.testing.assert_allclose(measured.predict_proba(rows), expected, rtol=0, atol=1e-10)
-    np.testing.assert_array_equal(measured.model_.encoded(X2), fitted.model_.encoded(X2))
+    np.testing.assert_array_equal(measured.model_.circuit.encoded(X2), fitted.model_.circuit.encoded(X2))
     again = measured.measured_by(StatevectorExpectations())
     np.testing.assert_allclose(again.decision_function(rows), fitted.decision_function(rows), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(fitted.predict_proba(rows), expected)  # the first is left as it was
 
     circuit = measured.circuit()
-    for row, p in zip(fitted.model_.encoded(rows), expected, strict=True):
+    for row, p in zip(fitted.model_.circuit.encoded(rows), expected, strict=True):
         free = {parameter.name: parameter for parameter in circuit.parameters}
         bound = circuit.assign_parameters({free[f"x[{j}]"]: value for j, value in enumerate(row)})
         basis = Statevector(bound).probabilities()

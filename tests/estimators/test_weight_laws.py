@@ -6,7 +6,6 @@ from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.methods.variational.training import row_weights
 from qmedoid.model.decision import Decision
 
@@ -33,10 +32,7 @@ class Partly(GaussianClasses):
 
     def fit(self, X, y, first=0):
         table, codes, _ = self._checked(X, y)
-        self.log_priors_ = np.log(np.bincount(codes) / len(codes))
-        fold = np.where(np.arange(len(codes)) >= first, 0, -1)
-        self._set_cut(codes, OutOfFold(self._scores(table), fold))
-        return self
+        return self.hold(table, codes, np.where(np.arange(len(codes)) >= first, 0, -1))
 
 
 def test_priors_are_those_of_the_rows_that_were_held_out():
@@ -54,9 +50,7 @@ class Weighed(GaussianClasses):
 
     def fit(self, X, y, weights=None):
         table, codes, _ = self._checked(X, y)
-        self.log_priors_ = np.log(np.bincount(codes) / len(codes))
-        self._set_cut(codes, OutOfFold(self._scores(table), np.zeros(len(codes), dtype=np.intp)), None, weights)
-        return self
+        return self.hold(table, codes, np.zeros(len(codes), dtype=np.intp), weights)
 
 
 @pytest.mark.parametrize("point", [0.3, "f1", {"alert_rate": 0.3}, {"min_precision": 0.8}, {"cost": 4.0}])
@@ -67,7 +61,7 @@ def test_operating_point_of_weighted_rows_is_that_of_copies(point):
     weighed = Weighed(operating_point=point)
     weighed.fit(X, y, times / times.mean())
     # Scores of the copies are at other priors.
-    moved = copied.log_priors_ - weighed.log_priors_
+    moved = copied.model_.parts[0].log_priors - weighed.model_.parts[0].log_priors
     expected, found = copied.expected_, weighed.expected_
     if isinstance(point, dict):
         assert found.log_odds == pytest.approx(expected.log_odds - (moved[1] - moved[0]), abs=1e-9)
@@ -86,5 +80,7 @@ def test_class_biases_of_weighted_rows_are_those_of_copies():
     weighed.fit(X, y, times / times.mean())
     once.fit(X, y)
     copies = np.repeat(np.arange(600), 10 * times)
-    expected, _ = Decision.chosen("macro_f1", once.classes_.tolist(), weighed._scores(X)[copies], y[copies])
+    expected, _ = Decision.chosen(
+        "macro_f1", once.classes_.tolist(), weighed.model_.decide(X).scores[copies], y[copies]
+    )
     np.testing.assert_array_equal(weighed.decision_.biases, expected.biases)

@@ -131,7 +131,7 @@ def test_every_number_and_name_follows_from_the_saved_arrays(name, tmp_path):
     assert (by_circuit > 0) == ("circuit" in name)
     assert ("neighbors" in report) == name.endswith("neighbors")
     compared = any(group.get("name") == "comparisons" for group in report["groups"])
-    assert compared == (outside.first["type"] == "sum" and not name.endswith("neighbors"))
+    assert compared == any(one["type"] == "comparisons" for one in outside.manifest["parts"])
     assert compared or name not in ("sum", "sum, three classes")
 
 
@@ -168,8 +168,8 @@ def test_another_order_of_columns_changes_no_reason(name):
 
 def test_medoids_that_swap_their_places_swap_in_no_explanation():
     table, _, classifier = fitted("evidence")
-    before = classifier.table_model()
-    stage = before.method
+    before = classifier.model_
+    stage = before.parts[0]
     order = np.random.default_rng(0).permutation(len(stage.rows.numbers))
     moved = replace(
         stage,
@@ -178,8 +178,8 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
         medoid_rows=stage.rows.numbers[order],
         terms=replace(stage.terms, medoid=np.argsort(order)[stage.terms.medoid]),
     )
-    records = (tuple(before.records[0][place] for place in order),)
-    after = replace(before, models=(replace(before.best, method=moved),), records=records)
+    records = tuple(before.records[place] for place in order)
+    after = replace(before, parts=(moved,), records=records)
     for row in ROWS:
         one, same = SavedModel(before).explain(table, row), SavedModel(after).explain(table, row)
         for key in ("columns", "medoids", "terms"):
@@ -189,12 +189,12 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
 @pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
 def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
     table, _, classifier = fitted(name)
-    before = classifier.table_model()
+    before = classifier.model_
     report = SavedModel(before).explain(table, 3)
     first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
     places = {first: second, second: first}
-    rows = np.array([places.get(row, row) for row in before.method.rows.numbers.tolist()])
-    after = replace(before, models=(replace(before.best, method=swapped_rows(before.method, rows)),))
+    rows = np.array([places.get(row, row) for row in before.medoids.numbers.tolist()])
+    after = replace(before, parts=(swapped_rows(before.parts[0], rows), *before.parts[1:]))
     swapped = SavedModel(after).explain(table, 3)
     assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]
     for one, other in zip(report["groups"], swapped["groups"], strict=True):
@@ -222,9 +222,7 @@ def test_rows_that_swap_in_the_table_swap_in_the_explanation():
 
 
 def swapped_rows(method, rows):
-    """The method with other numbers of its medoids' rows."""
-    if hasattr(method, "base"):
-        return replace(method, base=replace(method.base, medoid_rows=rows))
+    """The part with other numbers of its medoids' rows."""
     return replace(method, medoid_rows=rows)
 
 
@@ -236,4 +234,4 @@ def flat(value):
 
 
 def explained(classifier, table, row):
-    return SavedModel(classifier.table_model()).explain(table, row)
+    return SavedModel(classifier.model_).explain(table, row)

@@ -16,8 +16,7 @@ from qmedoid.tables.issues import Issues
 def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
-    if outside.first["type"] == "sum":
-        outside = Part(outside, "base", outside.first["base"])
+    outside = Part(outside, "parts.0", outside.first)
     match outside.first["type"]:
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])
@@ -128,6 +127,6 @@ def test_circuit_alone_measures_no_distance():
     table, codes, _ = fitted("evidence")
     X = np.column_stack([table["age"].to_numpy(), table["load"].to_numpy()])
     circuit = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, codes)
-    model = SavedModel(circuit.table_model())
+    model = SavedModel(circuit.model_)
     with pytest.raises(ModelError, match="measures no distance"):
         NearestRows(model.model, table.slice(0, 1), {})

@@ -161,7 +161,7 @@ def test_hostile_names_and_cells_are_escaped():
 
     y = np.where(table[names[0]].to_numpy() > 0, "</title><script>", "no")
     model = MedoidClassifier(method=EvidenceClassifier(), random_state=0).fit(table, y)
-    why = SavedModel(model.table_model()).explain(table, 0)
+    why = SavedModel(model.model_).explain(table, 0)
     for text in (why.to_html(), why.to_svg(), why._repr_html_()):
         assert "<script" not in text
         assert "<img" not in text
@@ -322,8 +322,8 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert one["difference"] is None
                 assert "keeps no cells of training rows" in one["sentence"]
                 continue
-            place = model.method.rows.numbers.tolist().index(one["training_row"])
-            cells = model.records[0][place]
+            place = model.medoids.numbers.tolist().index(one["training_row"])
+            cells = model.records[place]
             named = [*one["same"], *one["close"], *one["differs"]]
             assert [column["name"] for column in why["columns"][:5] if column["contribution"]] == sorted(
                 (column["name"] for column in named), key=[column["name"] for column in why["columns"]].index
@@ -333,8 +333,8 @@ def test_similar_rows_are_the_medoids_that_differ_least_by_what_decides(kind):
                 assert column["own"] == why["record"].get(column["name"])
                 assert (column["cell"] == column["own"]) == (column in one["same"])
             of_class = [
-                _difference(saved, why, model.records[0][other])
-                for other, code in enumerate(model.method.rows.classes.tolist())
+                _difference(saved, why, model.records[other])
+                for other, code in enumerate(model.medoids.classes.tolist())
                 if model.decision.classes[code] == one["class"]
             ]
             assert one["difference"] == pytest.approx(min(of_class), abs=1e-9)
@@ -371,9 +371,7 @@ def test_dictionary_has_the_nearest_medoid_of_many_classes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(10), 30)
     saved = SavedModel(
-        MedoidClassifier(refine="never", random_state=0)
-        .fit(pa.table(dict(zip("abc", X.T, strict=True))), y)
-        .table_model()
+        MedoidClassifier(refine="never", random_state=0).fit(pa.table(dict(zip("abc", X.T, strict=True))), y).model_
     )
     table, beyond = pa.table(dict(zip("abc", X.T, strict=True))), 0
     for row in range(0, 300, 10):
@@ -416,7 +414,7 @@ def test_flip_is_spelt_as_its_column():
     rate, y = rng.uniform(0, 100, 200), np.arange(200) % 2
     rate += 40 * y
     table = pa.table({"rate": [f"{one:.1f} %" for one in rate], "other": rng.normal(size=200)})
-    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).model_)
     found = [
         (row, change["to"], flip["prediction"])
         for row in range(0, 40, 4)
@@ -459,7 +457,7 @@ def test_flips_of_numbers_that_lie_close_together_are_found_and_printed_with_the
     values, other = 1234567.0 + rng.uniform(0, 3, 400), rng.normal(size=400)
     table = pa.table({"v": values, "x": other})
     y = (values - 1234567.0 + other / 3 > 1.5) * 1
-    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).table_model())
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).model_)
     found = 0
     for row in range(12):
         record = table.slice(row, 1)

@@ -15,7 +15,7 @@ def assert_sql_agrees(found, saved, table, outputs=None):
         expected[clear].tolist()
     )
     nearest = np.column_stack([values for name, values in found.items() if name.startswith("nearest_")])
-    np.testing.assert_array_equal(nearest, saved.model.method.rows.numbers[decided.nearest])
+    np.testing.assert_array_equal(nearest, saved.model.medoids.numbers[decided.nearest])
     if len(saved.classes_) > 2:
         scores = np.column_stack([values for name, values in found.items() if name.startswith("score_")])
         np.testing.assert_allclose(scores, decided.scores, rtol=0, atol=1e-9)
@@ -33,7 +33,7 @@ def assert_onnx_agrees(found, saved, table):
     np.testing.assert_allclose(found["margin"], decided.margins, rtol=0, atol=1e-9)
     clear = np.abs(decided.margins) > 1e-9
     np.testing.assert_array_equal(found["label"][clear], saved.classes_[decided.codes][clear])
-    np.testing.assert_array_equal(found["nearest"], saved.model.method.rows.numbers[decided.nearest])
+    np.testing.assert_array_equal(found["nearest"], saved.model.medoids.numbers[decided.nearest])
     assert ("probabilities" in found) == saved.model.decision.probabilistic
     if "probabilities" in found:
         expected = saved.model.decision.probabilities(decided.scores)

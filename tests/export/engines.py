@@ -15,13 +15,25 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from qmedoid.export.javascript import javascript_file
 from qmedoid.export.onnx.cells import MISSING_MOMENT
+from qmedoid.export.sql.script import sql_file
 
 ROW = "number of the row"
 """A column that no model reads: databases give rows in any order."""
 Columns = dict[str, list[Any]]
 SESSION_ROWS = 500
 """Records that onnxruntime is given at a time."""
+
+
+def as_sql(*model: Any, **how: Any) -> str:
+    """A model as SQL."""
+    return sql_file(*model, **how).decode()
+
+
+def as_javascript(*model: Any) -> str:
+    """A model as JavaScript."""
+    return javascript_file(*model).decode()
 
 
 def numbered(table: pa.Table) -> pa.Table:

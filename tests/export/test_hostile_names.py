@@ -7,15 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from agreement import assert_onnx_agrees, assert_sql_agrees
-from engines import DATABASES, in_onnxruntime
+from engines import DATABASES, as_sql, in_onnxruntime
 
 from few_trees import few_trees
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import flattened
 from qmedoid.export.onnx.model import onnx_file
 from qmedoid.export.sql.dialects import DIALECTS
-from qmedoid.export.sql.script import as_sql
 
 COLUMNS = (
     'a"b', "x'; DROP TABLE records; --", "new\nline", "ünï — 數 🐘", "select", "probability", "margin", "e0", "r0",
@@ -45,7 +43,7 @@ def fitted(columns):
     )
     estimator = MedoidClassifier(method=EvidenceClassifier(n_medoids=3, random_state=0), random_state=0)
     with few_trees():
-        model = estimator.fit(table, np.array(CLASSES)[codes]).table_model()
+        model = estimator.fit(table, np.array(CLASSES)[codes]).model_
     # So many levels make an open category; this one takes no others.
     closed = replace(model.contract.columns[-1], is_open=False, levels=model.encodings[-1].levels)
     contract = replace(model.contract, columns=(*model.contract.columns[:-1], closed))
@@ -55,7 +53,7 @@ def fitted(columns):
 @pytest.mark.parametrize("dialect", DATABASES)
 def test_sql_keeps_hostile_names(dialect):
     saved, table = hostile()
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), table)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), table)
     # Names of outputs that a column of the table has are others, and so are those of classes with lines of their own.
     outputs = {"probability": "qmedoid_probability", "margin": "qmedoid_margin"}
     assert found["probability"] == table.column("probability").to_pylist()
@@ -66,7 +64,7 @@ def test_sql_keeps_hostile_names(dialect):
     assert_sql_agrees(renamed, saved, table, outputs)
     assert not any(found["issues"])
     unknown = table.slice(0, 2).set_column(len(COLUMNS), "level'\"", pa.array(["'", "drop"]))
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), unknown)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), unknown)
     assert found["issues"] == ["level'\": new level"] * 2
 
 
@@ -75,7 +73,7 @@ def test_sql_keeps_hostile_names(dialect):
 def test_sql_keeps_classes_of_any_kind(dialect, classes):
     # The fewer columns, the shorter the statement: these have names that outputs want.
     saved, table = hostile(classes, ("probability", "margin", "nearest_it's"))
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), table)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), table)
     expected = saved.classes_[saved.decide(table).codes].tolist()
     assert found["prediction"] == expected
     assert len({name for name in found if "nearest_" in name} - {*table.column_names}) == 2
@@ -84,7 +82,7 @@ def test_sql_keeps_classes_of_any_kind(dialect, classes):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_comments_end_where_they_should(dialect):
     saved, _ = hostile(("line\nbreak", "x\r\n; SELECT"))
-    lines = as_sql(flattened(saved.model), dialect=dialect, table="a\nb").splitlines()
+    lines = as_sql(saved.model, dialect=dialect, table="a\nb").splitlines()
     start = next(place for place, line in enumerate(lines) if not line.startswith("--"))
     assert lines[start].startswith("WITH qmedoid_stage0 AS ")
 
@@ -93,7 +91,7 @@ def test_comments_end_where_they_should(dialect):
 def test_onnx_keeps_hostile_names(classes):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
     saved, table = hostile(classes)
-    found = in_onnxruntime(onnx_file(flattened(saved.model)), table)
+    found = in_onnxruntime(onnx_file(saved.model), table)
     assert {"qmedoid_margin", "probabilities"} < {*found}
     assert_onnx_agrees(found | {"margin": found["qmedoid_margin"]}, saved, table)
     assert not found["issues"].any()
@@ -102,7 +100,7 @@ def test_onnx_keeps_hostile_names(classes):
 def with_names(model, *names):
     columns = tuple(replace(column, name=name) for column, name in zip(model.contract.columns, names, strict=False))
     columns += model.contract.columns[len(columns) :]
-    return flattened(replace(model, contract=replace(model.contract, columns=columns)))
+    return replace(model, contract=replace(model.contract, columns=columns))
 
 
 @pytest.mark.parametrize(
@@ -130,4 +128,4 @@ def test_sql_refuses_a_level_that_no_text_can_hold():
     model = hostile()[0].model
     levels = replace(model.encodings[-1], levels=("a\0b", *model.encodings[-1].levels[1:]))
     with pytest.raises(ModelError, match="NUL character"):
-        as_sql(flattened(replace(model, encodings=(*model.encodings[:-1], levels))))
+        as_sql(replace(model, encodings=(*model.encodings[:-1], levels)))

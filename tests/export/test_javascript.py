@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from engines import as_javascript
 
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import flattened
-from qmedoid.export.javascript import FORMAT, as_document, as_javascript, engine, packed
+from qmedoid.export.javascript import FORMAT, as_document, engine, packed
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
@@ -54,7 +54,7 @@ def run_in_node(script: str, records: list, folder: Path, n_explained: int = 0) 
 @pytest.mark.parametrize("kind", MODEL_KINDS)
 def test_javascript_decides_as_the_model(kind, tmp_path):
     saved, table = exported(kind, N_SCORED)
-    found = run_in_node(as_javascript(flattened(saved.model)), exported(kind, N_SCORED).records, tmp_path)
+    found = run_in_node(as_javascript(saved.model), exported(kind, N_SCORED).records, tmp_path)
     decided = saved.decide(table)
     np.testing.assert_allclose(found["scores"], decided.scores, atol=1e-10)
     np.testing.assert_allclose(found["margins"], decided.margins, atol=1e-10)
@@ -72,7 +72,7 @@ def test_javascript_decides_as_the_model(kind, tmp_path):
 def test_javascript_explains_as_the_model(kind, tmp_path):
     saved, table = exported(kind, N_SCORED)
     records = exported(kind, N_SCORED).records[:N_EXPLAINED]
-    found = run_in_node(as_javascript(flattened(saved.model)), records, tmp_path, N_EXPLAINED)
+    found = run_in_node(as_javascript(saved.model), records, tmp_path, N_EXPLAINED)
     for row, why in enumerate(found["why"]):
         expected = saved.explain(table, row=row)
         own = {column["name"]: column["contribution"] for column in why["columns"]}
@@ -101,7 +101,7 @@ def test_javascript_reads_cells_as_tables_do(tmp_path):
     records = [one | change for one, change in zip(plain, changes, strict=True)]
     columns = {name: [one[name] for one in records] for name in table.column_names}
     texts = pa.table({name: [None if v is None else str(v) for v in cells] for name, cells in columns.items()})
-    found = run_in_node(as_javascript(flattened(saved.model)), records, tmp_path)
+    found = run_in_node(as_javascript(saved.model), records, tmp_path)
     np.testing.assert_allclose(found["scores"], saved.decide(texts).scores, atol=1e-10)
 
 
@@ -115,7 +115,7 @@ def test_javascript_names_what_is_wrong_with_a_record(tmp_path):
     ]  # fmt: skip
     records = [record | change for change in changes]
     records.append({name: cell for name, cell in record.items() if name != "second"})
-    found = run_in_node(as_javascript(flattened(saved.model)), records, tmp_path)
+    found = run_in_node(as_javascript(saved.model), records, tmp_path)
     assert [[(one["column"], one["problem"]) for one in issues] for issues in found["issues"]] == [
         [("kind of", "new level")], [("first", "missing")], [("day", "no date")], [("flag", "no boolean")],
         [("second", "no number")], [("second", "too large")], [("second", "absent"), ("second", "missing")],
@@ -146,7 +146,7 @@ def test_javascript_reads_odd_cells_as_tables_do(tmp_path):
     saved, table = exported("categories, dates and missing cells", N_SCORED)
     record = exported("categories, dates and missing cells", N_SCORED).records[0]
     cases = [(name, cell) for name, cells in ODD_CELLS.items() for cell in cells]
-    script = as_javascript(flattened(saved.model))
+    script = as_javascript(saved.model)
     found = run_in_node(script, [record | {name: cell} for name, cell in cases], tmp_path)
     for (name, cell), scores, said in zip(cases, found["scores"], found["issues"], strict=True):
         changed = table.slice(0, 1).set_column(table.column_names.index(name), name, pa.array([cell]))
@@ -176,7 +176,7 @@ def test_javascript_reads_texts_by_the_spelling_of_their_column(tmp_path):
         }
     )
     classifier = MedoidClassifier(method=EvidenceClassifier(random_state=0), refine="never", random_state=0)
-    model = classifier.fit(table, y).table_model()
+    model = classifier.fit(table, y).model_
     assert [column.spelling for column in model.contract.columns] == ["1.234,5", "1234.5 %", "1,234.5 $", "d.m.y"]
     changes = {
         "amount": ["1.234", "1.234,50", "1234.5", "1234,5", "1,234.5", "-12", "\u221212,5", ",5", "1.23", 1234.5],
@@ -187,7 +187,7 @@ def test_javascript_reads_texts_by_the_spelling_of_their_column(tmp_path):
     first = table.slice(0, 1)
     cases = [(name, cell) for name, cells in changes.items() for cell in cells]
     records = [first.to_pylist()[0] | {name: cell} for name, cell in cases]
-    found = run_in_node(as_javascript(flattened(model)), records, tmp_path)
+    found = run_in_node(as_javascript(model), records, tmp_path)
     for (name, cell), scores, said in zip(cases, found["scores"], found["issues"], strict=True):
         changed = first.set_column(first.column_names.index(name), name, pa.array([cell]))
         expected, issues = _decided(model, changed)
@@ -201,10 +201,8 @@ def test_javascript_knows_columns_by_names_that_objects_are_born_with(tmp_path):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(80, 4))
     table = pa.table({name: X[:, place] for place, name in enumerate(names)})
-    saved = SavedModel(
-        MedoidClassifier(refine="never", random_state=0).fit(table, (X.sum(axis=1) > 0) * 1).table_model()
-    )
-    script = as_javascript(flattened(saved.model))
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, (X.sum(axis=1) > 0) * 1).model_)
+    script = as_javascript(saved.model)
     records = table.to_pylist()
     found = run_in_node(script, [*records, {}], tmp_path)
     np.testing.assert_allclose(found["scores"][:-1], saved.decide(table).scores, atol=1e-10)
@@ -214,7 +212,7 @@ def test_javascript_knows_columns_by_names_that_objects_are_born_with(tmp_path):
         [str(NODE), "-p", "JSON.stringify(require(process.argv[1]).medoids.records)", str(tmp_path / "model.js")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert json.loads(held.stdout) == [dict(one) for one in saved.model.records[0]]
+    assert json.loads(held.stdout) == [dict(one) for one in saved.model.records]
 
 
 def test_engine_has_the_constants_of_the_package():
@@ -260,7 +258,7 @@ def test_packed_comes_back_exactly():
 
 def test_documents_are_json():
     for kind in MODEL_KINDS:
-        json.dumps(as_document(flattened(exported(kind, N_SCORED).saved.model)), allow_nan=False)
+        json.dumps(as_document(exported(kind, N_SCORED).saved.model), allow_nan=False)
 
 
 def test_flattened_refuses_a_circuit():
@@ -271,4 +269,4 @@ def test_flattened_refuses_a_circuit():
     X, y = load_iris(return_X_y=True)
     circuit = VariationalClassifier(n_steps=2, random_state=0).fit(X[:100:2], y[:100:2])
     with pytest.raises(ModelError, match="circuit takes part"):
-        flattened(SavedModel(circuit.table_model()).model)
+        as_document(circuit.model_)

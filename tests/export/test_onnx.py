@@ -14,7 +14,6 @@ from model_kinds import MODEL_KINDS, exported
 from qmedoid import SavedModel
 from qmedoid._version import __version__
 from qmedoid.exceptions import MissingExtraError, ModelError
-from qmedoid.export.flat import flattened
 from qmedoid.export.onnx.cells import MISSING_MOMENT
 from qmedoid.export.onnx.model import onnx_file
 from qmedoid.methods.neighbors.part import RowCells
@@ -27,7 +26,7 @@ MIXED = "categories, dates and missing cells"
 @pytest.mark.parametrize("kind", MODEL_KINDS)
 def test_onnx_decides_as_the_model(kind):
     saved, table = exported(kind, N_SCORED)
-    found = in_onnxruntime(onnx_file(flattened(saved.model)), table)
+    found = in_onnxruntime(onnx_file(saved.model), table)
     assert_onnx_agrees(found, saved, table)
     assert not found["issues"].any()
 
@@ -36,17 +35,16 @@ def test_onnx_looks_for_neighbors_in_the_cells_around_a_record():
     """Cells of rows that lie anywhere: the nearest of all rows are often in none of the cells that are looked at."""
     saved, table = exported("sum", N_SCORED)
     model, rng = saved.model, np.random.default_rng(4)
-    trees, near = model.method.parts
+    base, trees, near = model.parts
     cells = RowCells(np.arange(50), rng.permutation(len(near.row_numbers)) % 50)
-    scattered = replace(model.method, parts=(trees, replace(near, cells=cells)))
-    scattered = SavedModel(replace(model, models=(replace(model.best, method=scattered),)))
+    scattered = SavedModel(replace(model, parts=(base, trees, replace(near, cells=cells))))
     assert np.abs(scattered.decide(table).scores - saved.decide(table).scores).max() > 0.01
-    assert_onnx_agrees(in_onnxruntime(onnx_file(flattened(scattered.model)), table), scattered, table)
+    assert_onnx_agrees(in_onnxruntime(onnx_file(scattered.model), table), scattered, table)
 
 
 def test_onnx_takes_a_record_and_none():
     saved, table = exported("sum", N_SCORED)
-    content = onnx_file(flattened(saved.model))
+    content = onnx_file(saved.model)
     assert_onnx_agrees(in_onnxruntime(content, table.slice(0, 1)), saved, table.slice(0, 1))
     assert in_onnxruntime(content, table.slice(0, 0))["margin"].shape == (0,)
 
@@ -67,7 +65,7 @@ def test_onnx_reads_odd_cells_as_the_model():
         if isinstance(record["moment"], str):
             record["moment"] = np.datetime64(record["moment"], "us").item()
     odd = pa.Table.from_pylist(records, table.schema)
-    found = in_onnxruntime(onnx_file(flattened(saved.model)), odd)
+    found = in_onnxruntime(onnx_file(saved.model), odd)
     with pytest.warns(UserWarning, match="first"):
         assert_onnx_agrees(found, saved, odd)
     assert found["issues"].tolist() == [count for _, count in changes]
@@ -80,7 +78,7 @@ def test_onnx_has_every_month_right():
     rows = pa.Table.from_pylist(table.slice(0, 1).to_pylist() * len(days), table.schema)
     place = table.column_names.index("day")
     rows = rows.set_column(place, "day", pa.array(days, pa.date32()))
-    found = in_onnxruntime(onnx_file(flattened(saved.model)), rows)
+    found = in_onnxruntime(onnx_file(saved.model), rows)
     np.testing.assert_allclose(found["scores"], saved.decide(rows).scores, rtol=0, atol=1e-9)
 
 
@@ -89,7 +87,7 @@ def test_onnx_refuses_a_record_that_the_model_refuses():
     model = saved.model
     strict = replace(model, encodings=(replace(model.encodings[0], fill=np.nan), *model.encodings[1:]))
     table = table.slice(0, 3).set_column(0, "first", pa.array([None, 0.5, float("inf")]))
-    found = in_onnxruntime(onnx_file(flattened(strict)), table)
+    found = in_onnxruntime(onnx_file(strict), table)
     assert found["issues"].tolist() == [1, 0, 1]
     for row in (0, 2):
         assert np.isnan(found["margin"][row])
@@ -101,7 +99,7 @@ def test_onnx_refuses_a_record_that_the_model_refuses():
 
 def test_onnx_says_what_it_is():
     saved, _ = exported(MIXED, N_SCORED)
-    content = onnx_file(flattened(saved.model, "ab12"))
+    content = onnx_file(saved.model, "ab12")
     onnx.checker.check_model(onnx.load_from_string(content), full_check=True)
     about = onnx_session(content).get_modelmeta()
     properties = about.custom_metadata_map
@@ -117,10 +115,10 @@ def test_onnx_refuses_an_empty_name():
     model = saved.model
     columns = (replace(model.contract.columns[0], name=""), *model.contract.columns[1:])
     with pytest.raises(ModelError, match="empty name"):
-        onnx_file(flattened(replace(model, contract=replace(model.contract, columns=columns))))
+        onnx_file(replace(model, contract=replace(model.contract, columns=columns)))
 
 
 def test_onnx_names_the_extra_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtraError, match=r"qmedoid\[onnx\]"):
-        onnx_file(flattened(exported("evidence", N_SCORED).saved.model))
+        onnx_file(exported("evidence", N_SCORED).saved.model)

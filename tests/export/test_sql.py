@@ -7,17 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from agreement import assert_sql_agrees
-from engines import DATABASES, ROW, in_duckdb, in_sqlite, numbered
+from engines import DATABASES, ROW, as_sql, in_duckdb, in_sqlite, numbered
 
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.datasets import table_of
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.export.flat import flattened
 from qmedoid.export.sql.dialects import DIALECTS, dialect_of
-from qmedoid.export.sql.script import as_sql
 from qmedoid.export.sql.stages import Stages
-from qmedoid.methods.sum.model import SumModel
 
 N_SCORED = 300
 REFUSED = {"neighbor term", "sum", "sum of more classes", "rare events"}
@@ -28,9 +25,7 @@ MIXED = "categories, dates and missing cells"
 def without_neighbors(saved):
     """A sum of evidence and trees, without its neighbors."""
     model = saved.model
-    method = model.method
-    trees = SumModel(method.base, method.parts[:1], method.weights[:2], method.biases)
-    return SavedModel(replace(model, models=(replace(model.best, method=trees),)))
+    return SavedModel(replace(model, parts=model.parts[:2], weights=model.weights[:2]))
 
 
 def expressible():
@@ -50,7 +45,7 @@ def model_and_table(kind, n=N_SCORED):
 @pytest.mark.parametrize("kind", list(expressible()))
 def test_sql_decides_as_the_model(kind, dialect):
     saved, table = model_and_table(kind)
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), table)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), table)
     assert_sql_agrees(found, saved, table)
     assert not any(found["issues"])
     for name in table.column_names:
@@ -63,7 +58,7 @@ def test_sql_decides_as_the_model(kind, dialect):
 def test_sql_refuses_what_it_cannot_express_in_a_sentence(kind, dialect):
     saved, _ = exported(kind, N_SCORED)
     with pytest.raises(ModelError, match=r"^SQL cannot express .* js or onnx[^.]*\.$"):
-        as_sql(flattened(saved.model), dialect=dialect)
+        as_sql(saved.model, dialect=dialect)
 
 
 def odd_cells():
@@ -105,7 +100,7 @@ def odd_cells():
 @pytest.mark.parametrize("dialect", DATABASES)
 def test_sql_reads_odd_cells_as_the_model(dialect):
     saved, table, issues = odd_cells()
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), table)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), table)
     with pytest.warns(UserWarning, match="first"):
         assert_sql_agrees(found, saved, table)
     assert found["issues"] == issues
@@ -124,7 +119,7 @@ def test_sql_reads_texts_as_the_model(dialect):
     ]  # fmt: skip
     records = [row | change for change in changes]
     texts = pa.table({name: pa.array([one[name] for one in records], pa.string()) for name in table.column_names})
-    found = DATABASES[dialect](as_sql(flattened(saved.model), dialect=dialect), texts)
+    found = DATABASES[dialect](as_sql(saved.model, dialect=dialect), texts)
     with pytest.warns(UserWarning, match="much"):
         assert_sql_agrees(found, saved, texts)
     assert found["issues"][:10] == [None] * 10
@@ -133,16 +128,14 @@ def test_sql_reads_texts_as_the_model(dialect):
 
 def test_sql_compares_levels_exactly_whatever_the_collation():
     saved, table, issues = odd_cells()
-    found = in_sqlite(as_sql(flattened(saved.model), dialect="sqlite"), table, collation="NOCASE")
+    found = in_sqlite(as_sql(saved.model, dialect="sqlite"), table, collation="NOCASE")
     assert found["issues"] == issues
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install duckdb")
     with duckdb.connect() as connection:
         connection.register("given", numbered(table))
         connection.execute("CREATE TABLE records AS SELECT * FROM given")
         connection.execute('ALTER TABLE records ALTER "kind of" TYPE VARCHAR COLLATE NOCASE')
-        rows = connection.execute(
-            f'SELECT issues FROM ({as_sql(flattened(saved.model)).strip().rstrip(";")}) ORDER BY "{ROW}"'
-        )
+        rows = connection.execute(f'SELECT issues FROM ({as_sql(saved.model).strip().rstrip(";")}) ORDER BY "{ROW}"')
         assert [one for (one,) in rows.fetchall()] == issues
 
 
@@ -154,7 +147,7 @@ def test_sql_refuses_a_record_that_the_model_refuses(dialect):
     strict = replace(model, encodings=(replace(model.encodings[0], fill=np.nan), *model.encodings[1:]))
     table = found.table.slice(0, 3)
     table = table.set_column(0, "first", pa.array([None, 0.5, float("inf")]))
-    got = DATABASES[dialect](as_sql(flattened(strict), dialect=dialect), table)
+    got = DATABASES[dialect](as_sql(strict, dialect=dialect), table)
     assert got["issues"] == ["first: missing", None, "first: too large"]
     for name in ("prediction", "probability", "margin", "nearest_0", "nearest_1"):
         assert [value is None for value in got[name]] == [True, False, True]
@@ -167,22 +160,22 @@ def test_sql_of_the_heart_model_is_small():
     tiny = EvidenceClassifier(n_medoids=6, n_neighbors=0, n_pairs=2, n_triples=1, random_state=0)
     full = EvidenceClassifier(n_medoids=64, n_neighbors=0, random_state=0)
     for method, most in ((tiny, 100_000), (full, 300_000)):
-        saved = SavedModel(MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).table_model())
+        saved = SavedModel(MedoidClassifier(method=method, refine="never", random_state=0).fit(X, y).model_)
         for dialect in DIALECTS:
-            assert len(as_sql(flattened(saved.model), dialect=dialect).encode()) <= most
-        assert_sql_agrees(in_duckdb(as_sql(flattened(saved.model)), X), saved, X)
+            assert len(as_sql(saved.model, dialect=dialect).encode()) <= most
+        assert_sql_agrees(in_duckdb(as_sql(saved.model), X), saved, X)
 
 
 def test_sql_names_the_model_and_the_table():
     saved, table = exported("evidence", N_SCORED)
-    sql = as_sql(flattened(saved.model, "ab12"), dialect="sqlite", table="main.new records")
+    sql = as_sql(saved.model, "ab12", dialect="sqlite", table="main.new records")
     assert "SHA-256 ab12" in sql.splitlines()[0]
     assert_sql_agrees(in_sqlite(sql, table, "new records"), saved, table)
     for wrong in ("", "a..b", "a\0b", "QMEDOID_stage1"):
         with pytest.raises(ParameterError, match="'table' parameter"):
-            as_sql(flattened(saved.model), table=wrong)
+            as_sql(saved.model, table=wrong)
     with pytest.raises(ParameterError, match="'dialect' parameter must be one of"):
-        as_sql(flattened(saved.model), dialect="oracle")
+        as_sql(saved.model, dialect="oracle")
 
 
 def test_sql_of_sqlite_refuses_a_view():
@@ -192,7 +185,7 @@ def test_sql_of_sqlite_refuses_a_view():
     connection.execute("INSERT INTO t VALUES (1, 2, 3, 4)")
     connection.execute("CREATE VIEW records AS SELECT * FROM t")
     try:
-        rows = connection.execute(as_sql(flattened(saved.model), dialect="sqlite")).fetchall()
+        rows = connection.execute(as_sql(saved.model, dialect="sqlite")).fetchall()
     except sqlite3.OperationalError:
         rows = []
     assert rows == []

@@ -124,12 +124,11 @@ def configuration(model: Any) -> dict[str, Any]:
 
 def _steps(model: Any) -> dict[str, Any]:
     """The steps of a fit in their order, each as a few figures: the first one that changed is where to look."""
-    best = model.model.best
-    part = getattr(best, "method", None)
+    fitted = model.model
+    part = fitted.medoid_part
     scaling, groups, medoids, weights = (dict[str, Any]() for _ in range(4))
     if part is None:
-        scaling |= {"centers": best.angle_map.center, "scales": best.angle_map.scale}
-        weights |= {"circuit": best.theta}
+        scaling |= {"centers": fitted.circuit.angle_map.center, "scales": fitted.circuit.angle_map.scale}
     elif part.name == "evidence":
         linear, ranks, terms = part.linear_scaling, part.rank_scaling, part.terms
         scaling |= {"centers": linear.center, "scales": linear.scale, "knots": ranks.values, "ranks": ranks.scores}
@@ -156,10 +155,9 @@ def _steps(model: Any) -> dict[str, Any]:
         groups |= {"members": _joined(part.configuration), "weights": _joined(part.weights)}
         medoids |= {"features": part.medoids}
         weights |= {"classes": part.multipliers, "distance": [part.alpha]}
-    circuit = getattr(best, "variational", None)
-    if circuit is not None:
-        weights |= {"circuit": circuit.theta}
-    bend = getattr(best, "calibration", None)
+    if fitted.circuit is not None:
+        weights |= {"circuit": fitted.circuit.theta}
+    bend = None if part is None else fitted.calibration
     steps = {"scaling": scaling, "groups": groups, "medoids": medoids, "weights": weights}
     found = {step: {name: _figures(values) for name, values in arrays.items()} for step, arrays in steps.items()}
     names = ("biases", "knots", "heights")

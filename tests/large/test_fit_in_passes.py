@@ -64,7 +64,7 @@ def fitted(
     runner = runner or file_runner(file_table(where))
 
     def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
-        return owner.fit(sampled).table_model(), owner.notes_
+        return owner.fit(sampled).model_, owner.notes_
 
     asked = {"test": 0.25, "sizes": (3_000, 20_000), **asked}
     table = DatasetSettings(target="class", missing=missing or {}, groups=groups, times=times)

@@ -26,7 +26,7 @@ def owners(request):
     table, classifier = fitted(request.param)
     frame = table.drop_columns(["y"]).to_pandas()
     frame.index = pd.Index(np.arange(len(frame))[::-1] * 10, name="id")
-    return frame, (classifier, SavedModel(classifier.table_model()))
+    return frame, (classifier, SavedModel(classifier.model_))
 
 
 def with_empty(frame, n_parts=5):
@@ -65,7 +65,7 @@ def test_an_array_gives_an_array(method, n_classes):
     classifier = MedoidClassifier(method="nearest", random_state=0).fit(X, y)
     known = da.from_array(X, chunks=(25, 1))
     unknown = known[known[:, 0] < 9.0]
-    for owner in (classifier, SavedModel(classifier.table_model())):
+    for owner in (classifier, SavedModel(classifier.model_)):
         values = getattr(owner, method)(X)
         for data in (known, unknown):
             with dask.config.set(scheduler=forbidden):
@@ -114,7 +114,7 @@ def test_bad_rows_are_flagged_or_left_out(owners):
 
 def test_an_array_is_scored_into_a_frame():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    saved = SavedModel(MedoidClassifier(method="nearest", random_state=0).fit(X, X[:, 0] > 0).table_model())
+    saved = SavedModel(MedoidClassifier(method="nearest", random_state=0).fit(X, X[:, 0] > 0).model_)
     found = saved.score_table(da.from_array(X, chunks=(25, 1)))
     pd.testing.assert_frame_equal(found.compute(), saved.score_table(X).to_pandas())
     assert found.divisions == (0, 25, 50, 59)

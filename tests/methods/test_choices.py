@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qmedoid.estimators._refiner import circuit_pays
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import fit_calibration
@@ -11,7 +12,6 @@ from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.classification import evaluate
-from qmedoid.model.refinement import circuit_pays
 
 
 def test_multipliers_and_alpha_are_the_best_of_all_that_there_are():

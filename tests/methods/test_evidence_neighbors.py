@@ -96,8 +96,8 @@ def test_tiny_models_and_0_keep_none():
     X, codes = squares(400)
     for settings in ({"n_medoids": 6, "n_neighbors": 0}, {"n_neighbors": 0}):
         fitted = MedoidClassifier(method=EvidenceClassifier(**settings), random_state=0).fit(X, codes)
-        assert fitted.estimator_.model_.neighbors is None
+        assert fitted.estimator_.model_.parts[0].neighbors is None
     asked = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=300), random_state=0).fit(X, codes)
-    assert len(asked.estimator_.model_.neighbors.rows) == 300
+    assert len(asked.estimator_.model_.parts[0].neighbors.rows) == 300
     with pytest.raises(ParameterError, match="n_neighbors"):
         MedoidClassifier(method=EvidenceClassifier(n_neighbors="all")).fit(X, codes)

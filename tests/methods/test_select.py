@@ -25,7 +25,7 @@ def test_an_interrupted_calibration_keeps_the_models_that_are_ready(monkeypatch,
     monkeypatch.setattr(select, "calibrate", interrupted)
     with pytest.warns(QMedoidWarning, match="calibration was interrupted: 1 of 2 models"):
         cut = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X, y)
-    assert len(cut.models_) == 1
+    assert len(cut.candidates_) == 1
     assert cut.configuration_ == whole.configuration_
     assert cut.alpha_ == (whole.alpha_ if calls_before else cut.search_alpha)
     assert np.mean(cut.predict(X) == y) > 0.8

@@ -85,14 +85,16 @@ def test_never_beyond_one_error_of_the_best_and_nothing_simpler_within(chosen, o
     assert bar.score >= best.alpha_sweep_.score
     assert simple.alpha_sweep_.score >= bar.score - bar.error
     assert simple.alpha_sweep_.value == simple.alpha_
-    columns = [sum(map(len, model.configuration)) for model in simple.models_]
+    columns = [sum(map(len, part.configuration)) for part, _ in simple.candidates_]
     assert columns[0] < sum(map(len, best.configuration_))  # so the case is one in which the rule does something
     # Within a configuration no α is nearer to that of the search and within the error, too.
     sweep = simple.alpha_sweep_
     nearer = np.abs(sweep.grid - 0.75) < abs(simple.alpha_ - 0.75) - 1e-12
     assert (sweep.scores[nearer] < bar.score - bar.error).all()
     # Both rules choose among the same configurations.
-    assert {model.configuration for model in simple.models_} == {model.configuration for model in best.models_}
+    assert {part.configuration for part, _ in simple.candidates_} == {
+        part.configuration for part, _ in best.candidates_
+    }
     assert best.one_se_ is None
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import calibrated
+from qmedoid.estimators._refiner import held_out_scored, training_data
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
@@ -17,11 +19,10 @@ from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit import choose_neighbors, fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
-from qmedoid.methods.part import Scored
+from qmedoid.methods.part import FittedParts, Scored
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
-from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.model.refinement import FittedMethod, calibrated
+from qmedoid.model.refinement import CircuitInputs
 
 SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=0, n_terms=300, n_neighbors=0)
 
@@ -172,14 +173,14 @@ def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_oth
     X[codes == 1] += 1.5
     train, held_out = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
     method = RareEventClassifier(cv=[(train, held_out)], refit=False, random_state=0)
-    (found,) = method.fit_method(TrainingTable(X, codes, np.array([0, 1])), FitReport(None, MagicMock()))
-    expected = found.model.score(X[held_out], channels=True)
+    (found,) = method.fit_parts(TrainingTable(X, codes, np.array([0, 1])), FitReport(None, MagicMock()))
+    expected = found.score(X[held_out], channels=True)
     np.testing.assert_array_equal(found.out_of_fold.features[held_out], expected.features)
     np.testing.assert_array_equal(found.out_of_fold.scores[held_out], expected.scores)
     # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
     turned = codes.copy()
     turned[held_out[::5]] = 1 - turned[held_out[::5]]
-    (other,) = method.fit_method(TrainingTable(X, turned, np.array([0, 1])), FitReport(None, MagicMock()))
+    (other,) = method.fit_parts(TrainingTable(X, turned, np.array([0, 1])), FitReport(None, MagicMock()))
     np.testing.assert_array_equal(other.out_of_fold.features, found.out_of_fold.features)
     np.testing.assert_array_equal(other.out_of_fold.scores, found.out_of_fold.scores)
 
@@ -206,9 +207,7 @@ def test_the_scaling_of_a_fold_has_not_seen_the_rows_that_it_holds_out():
 
 
 class Stub:
-    """A first stage that is not asked for anything but its kind."""
-
-    use_angular, rare_class = True, None
+    """A part that is not asked for anything."""
 
 
 def measured(rng, scores):
@@ -216,9 +215,9 @@ def measured(rng, scores):
     return Scored(scores, np.zeros(scores.shape, dtype=np.intp), *channels)
 
 
-@pytest.mark.parametrize("deltas", [DeltaSettings("pairs"), DeltaSettings("nearest")], ids=["pairs", "nearest"])
+@pytest.mark.parametrize("inputs", [CircuitInputs("pairs"), CircuitInputs("nearest")], ids=["pairs", "nearest"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
+def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, inputs):
     """What a circuit is trained on, and what it corrects, follows from out-of-fold measurements alone."""
     rng = np.random.default_rng(0)
     codes = np.arange(90) % n_classes
@@ -227,15 +226,16 @@ def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
     for _ in range(2):
         in_sample = measured(rng, rng.random((90, n_classes)) - 5.0 * np.eye(n_classes)[codes])
         folds = [np.flatnonzero(np.arange(90) % 3 == number) for number in range(3)]
-        fitted = FittedMethod(Stub(), in_sample, out_of_fold, folds)
-        method = calibrated(fitted, codes, kind="logistic", deltas=deltas, residual=True)
-        found.append((method, *method.training_data(codes, np.ones(n_classes))))
+        fitted = FittedParts.of_one(Stub(), out_of_fold, folds)
+        data = TrainingTable(np.zeros((90, 1)), codes, np.arange(n_classes))
+        fit, known = calibrated(fitted, "logistic", data), held_out_scored(fitted, in_sample, inputs, data)
+        scores = fit.calibration.apply(known.scores)
+        found.append((fit, *training_data(inputs, True, known, scores, codes, np.ones(n_classes))))
     (one, data, rows), (other, same_data, same_rows) = found
     np.testing.assert_array_equal(rows, same_rows)
     for part, same_part in zip(data, same_data, strict=True):
         np.testing.assert_array_equal(part, same_part)
     np.testing.assert_array_equal(one.held_out.scores, other.held_out.scores)
-    assert one.model.calibration.slope == other.model.calibration.slope
-    assert not np.array_equal(one.scores, other.scores)
+    assert one.calibration.slope == other.calibration.slope
     if n_classes == 2:
-        np.testing.assert_array_equal(data.offset, one.model.calibration.apply(out_of_fold.scores))
+        np.testing.assert_array_equal(data.offset, one.calibration.apply(out_of_fold.scores))

@@ -43,7 +43,7 @@ def test_the_table_is_the_one_it_should_be(credit_card):
 
 def test_every_row_is_decided_as_defined(fitted):
     model, X = fitted
-    method = model.model_
+    method = model.model_.parts[0]
     defined = predict_codes(method.fuse(method.feature_channels(method.features(X))))
     np.testing.assert_array_equal(method.labels(X), defined)
 
@@ -61,4 +61,4 @@ def test_scoring_takes_little_memory_beside_the_table(fitted):
 def test_columns_need_no_copy_and_change_no_decision(fitted):
     model, X = fitted
     columns = [np.ascontiguousarray(column) for column in X.T]
-    np.testing.assert_array_equal(model.model_.labels(columns), model.model_.labels(X))
+    np.testing.assert_array_equal(model.model_.parts[0].labels(columns), model.model_.parts[0].labels(X))

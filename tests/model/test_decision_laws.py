@@ -17,8 +17,8 @@ from qmedoid.methods.rare.part import CLIP as RARE_CLIP
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Model
+from qmedoid.model.refinement import Refinement, refinement_margins
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FixedPart(Part):
     """Fixed dissimilarities: a column for each class."""
 
     n_classes: int
-    rare_class: int | None = None
+    name = "fixed"
     score_measured = contributions = column_contributions = facts = None
     columns = property(lambda self: np.arange(self.n_classes))
     rows = property(lambda self: KeptRows(self.columns, self.columns))
@@ -39,24 +39,25 @@ class FixedPart(Part):
 
 def table_model(n_classes, **changes):
     columns = tuple(Column(f"x{place}", "number", False) for place in range(n_classes))
-    model = HybridModel(FixedPart(n_classes), Calibration(1.0, np.zeros(n_classes)))
-    encodings = (Numbers(0.0),) * n_classes
-    return Model(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
+    encodings, decision = (Numbers(0.0),) * n_classes, Decision(tuple("abcd"[:n_classes]), **changes)
+    return Model(
+        Contract(columns, None, {}), encodings, decision, "fixed", (FixedPart(n_classes),), np.ones(1),
+        np.zeros(n_classes), Calibration.plain(n_classes),
+    )  # fmt: skip
 
 
 def test_the_circuit_decides_records_up_to_its_margin_and_at_it():
-    model = HybridModel(FixedPart(3), Calibration(1.0, np.zeros(3)), variational=object(), refine_below=0.5)
+    model = Refinement(object(), refine_below=0.5)
     scores = np.array([[1.0, 0.5, 0.0], [1.0, 0.25, 0.0], [0.0, 2.0, 1.75], [3.0, 3.0, 0.0]])
     assert model.picks(scores).tolist() == [True, False, True, True]
     assert replace(model, refine_below=np.inf).picks(scores).all()
     assert not replace(model, refine_below=-np.inf).picks(scores).any()
-    assert not replace(model, variational=None).picks(scores).any()
 
 
 @pytest.mark.parametrize("rare", [0, 1])
 def test_of_rare_events_the_likeliest_go_to_the_circuit_first(rare):
     scores = np.random.default_rng(rare).normal(size=(50, 2))
-    margins = HybridModel(FixedPart(2, rare), Calibration(1.0, np.zeros(2))).refinement_margins(scores)
+    margins = refinement_margins(scores, rare)
     odds = np.exp(scores[:, rare]) / np.exp(scores[:, 1 - rare])
     np.testing.assert_array_equal(np.argsort(margins), np.argsort(-odds))
 
@@ -109,7 +110,7 @@ def test_values_beyond_all_bounds_move_a_rare_event_by_no_more_than_the_clip():
 
 def test_nearest_medoids_are_the_same_by_every_way_also_of_rows_beyond_the_kernel():
     X, codes = rows()
-    model = NearestMedoidClassifier(max_passes=0, n_medoids=2, random_state=0).fit(X, codes).model_
+    model = NearestMedoidClassifier(max_passes=0, n_medoids=2, random_state=0).fit(X, codes).model_.parts[0]
     far = np.vstack([X, 1e145 * X[:20], -1e148 * X[:20]])
     scores, nearest, *_ = model.score(far)
     measured = model.score(far, channels=True)

@@ -1,5 +1,7 @@
 """A decision decomposes: the terms add up to the margin, whatever the model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +21,6 @@ from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.explanation import column_contributions, explain
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Model
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2)
@@ -32,16 +33,18 @@ def rows_of(n_classes, seed=0, n=240, columns=6):
     return rng.normal(size=(n, columns)) + codes[:, None] * np.linspace(0.2, 1.5, columns), codes
 
 
-def table_model(models, n_columns, classes, cut=None, probabilistic=True):
+def table_model(part, calibration, n_columns, cut=None, probabilistic=True):
     contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
-    encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
-    return Model(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
+    encodings, n_classes = tuple(Numbers(np.nan) for _ in range(n_columns)), len(calibration.biases)
+    decision = Decision(tuple(range(n_classes)), cut, probabilistic)
+    return Model(contract, encodings, decision, part.name, (part,), np.ones(1), np.zeros(n_classes), calibration)
 
 
 def geometric(n_classes, cut=None, **parameters):
     X, y = rows_of(n_classes)
     fitted = MedoidClassifier(random_state=0, **parameters).fit(X, y)
-    return table_model(fitted.models_, X.shape[1], tuple(range(n_classes)), cut), X
+    model = fitted.model_
+    return replace(model, decision=Decision(model.decision.classes, cut)), X
 
 
 def sum_model(n_classes):
@@ -117,8 +120,8 @@ def test_shares_of_medoids_add_up_to_the_share_of_their_group():
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
     X, y = rows_of(2)
-    method = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_
-    model = table_model([HybridModel(method, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
+    method = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_.parts[0]
+    model = table_model(method, Calibration.plain(2), X.shape[1], 0.0, False)
     features = method.features(X[:1])[0]
     between = method.medoids.copy()
     between[0, 2], between[1, 2] = features[2] - 0.5, features[2] + 0.5
@@ -134,8 +137,8 @@ def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
 @given(st.floats(0.01, 100.0), st.lists(st.floats(-5, 5), min_size=2, max_size=2))
 def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
     X, _ = rows_of(2)
-    plain = table_model([HybridModel(FUSION, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1))
-    calibrated = table_model([HybridModel(FUSION, Calibration(slope, np.array(biases)))], X.shape[1], (0, 1))
+    plain = table_model(FUSION, Calibration.plain(2), X.shape[1])
+    calibrated = table_model(FUSION, Calibration(slope, np.array(biases)), X.shape[1])
     record = [column[7:8] for column in X.T]
     before, after = explain(plain, record), explain(calibrated, record)
     sign = 1.0 if before.winner == after.winner else -1.0
@@ -150,15 +153,12 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_a_curve_adds_is_the_calibrations(n_classes):
     X, y = rows_of(n_classes)
-    method = NearestMedoidClassifier(random_state=0).fit(X, y).model_
+    method = NearestMedoidClassifier(random_state=0).fit(X, y).model_.parts[0]
     curved = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
     straight = Calibration(curved.slope, curved.biases)
     for row in range(0, len(X), 7):
         record = [column[row : row + 1] for column in X.T]
-        why, before = (
-            explain(table_model([HybridModel(method, one)], X.shape[1], tuple(range(n_classes))), record)
-            for one in (curved, straight)
-        )
+        why, before = (explain(table_model(method, one, X.shape[1]), record) for one in (curved, straight))
         total = sum(one.contribution for one in why.groups) + sum(why.terms.values())
         assert why.margin == pytest.approx(total, abs=1e-12)
         assert before.start == pytest.approx(0.1 * (before.winner - before.other))
@@ -168,30 +168,27 @@ def test_what_a_curve_adds_is_the_calibrations(n_classes):
             assert why.margin != before.margin
 
 
-FUSION = NearestMedoidClassifier(random_state=0).fit(*rows_of(2)).model_
+FUSION = NearestMedoidClassifier(random_state=0).fit(*rows_of(2)).model_.parts[0]
 
 
 def test_a_circuit_alone_has_no_medoids_to_explain_by():
     X, y = rows_of(2, columns=2)
     fitted = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     with pytest.raises(ModelError, match="no medoids"):
-        explain(table_model([fitted.model_], 2, (0, 1)), [column[:1] for column in X.T])
+        explain(fitted.model_, [column[:1] for column in X.T])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_terms_of_a_record_beyond_all_out_of_fold_rows_add_up(n_classes):
     """The bounds of a calibration are part of its term."""
     model, X = geometric(n_classes, method=SMALL)
-    method, scores = model.method, model.method.score(X).scores
+    method, scores = model.parts[0], model.score(X).scores
     spread = np.ptp(scores, axis=1)
     mild = np.argsort(spread)[:80]
     calibration = fit_calibration(scores[mild], rows_of(n_classes)[1][mild], "curve")
     unbounded = Calibration(calibration.slope, calibration.biases)
     record = [column[spread.argmax()][None] for column in X.T]
-    why, plain = (
-        explain(table_model([HybridModel(method, one)], X.shape[1], tuple(range(n_classes))), record)
-        for one in (calibration, unbounded)
-    )
+    why, plain = (explain(table_model(method, one, X.shape[1]), record) for one in (calibration, unbounded))
     assert why.margin == pytest.approx(why.columns.sum() + sum(why.terms.values()), abs=1e-9)
     assert 0 < why.margin < 0.9 * plain.margin
     np.testing.assert_array_equal(why.columns, plain.columns)

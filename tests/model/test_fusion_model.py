@@ -84,7 +84,7 @@ def test_bad_values_are_refused_whatever_the_unit_of_their_column(unit, bad):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4)) * [1.0, unit, 3.0, 1e-3] + [0.0, 2 * unit, 1.0, 0.0]
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
-    model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X, y).model_
+    model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(X, y).model_.parts[0]
     # A number beyond 1e150 shows in the features unless the unit of its column is nearly as large.
     for column in range(4):
         rows = X.copy()

@@ -1,6 +1,4 @@
-"""The hybrid model and its making: who decides, what a circuit may move, and how held-out rows judge it."""
-
-from types import SimpleNamespace
+"""The refinement by a circuit, and its making: who decides, what a circuit may move, and how held-out rows judge it."""
 
 import numpy as np
 import pytest
@@ -8,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from qmedoid.estimators._refiner import circuit_pays, refined_held_out, training_data
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Scored
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
-from qmedoid.model.hybrid import (
-    DeltaSettings,
-    HybridModel,
-    score_margins,
+from qmedoid.model.refinement import (
+    CircuitInputs,
+    Refinement,
+    refinement_margins,
     shared_out,
     two_nearest,
     two_nearest_scores,
 )
-from qmedoid.model.refinement import CalibratedMethod, circuit_pays
 
 
 @st.composite
@@ -55,7 +53,7 @@ def test_sharing_out_by_their_own_scores_changes_nothing(tables):
 
 
 def test_a_margin_is_the_best_score_minus_the_second():
-    np.testing.assert_array_equal(score_margins(np.array([[3.0, 1.0, 2.5], [1.0, 1.0, 0.0]])), [0.5, 0.0])
+    np.testing.assert_array_equal(refinement_margins(np.array([[3.0, 1.0, 2.5], [1.0, 1.0, 0.0]])), [0.5, 0.0])
 
 
 @given(scored())
@@ -63,53 +61,49 @@ def test_a_margin_is_the_best_score_minus_the_second():
 def test_a_margin_lies_between_the_two_nearest(tables):
     between = two_nearest_scores(tables[0])
     # Scores that are equal up to rounding have no order.
-    np.testing.assert_allclose(between[:, 1] - between[:, 0], score_margins(tables[0]), atol=1e-12)
+    np.testing.assert_allclose(between[:, 1] - between[:, 0], refinement_margins(tables[0]), atol=1e-12)
 
 
 # --- held-out rows --------------------------------------------------------------------------------------------------
 
 
-def stage_of(held_out, fused, deltas):
-    """A stage whose final scores are those of its held-out rows."""
-    model = HybridModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
-    folds = np.zeros(len(fused), dtype=np.intp)
-    measured = SimpleNamespace(features=np.zeros((len(fused), 2)))
-    return CalibratedMethod(model, -fused, -fused, measured, OutOfFold(held_out, folds))  # type: ignore[arg-type]
+def refined(fused, circuit, rows, *, refine_below=np.inf, fold=None, inputs=CircuitInputs()):  # noqa: B008
+    """Out-of-fold scores after the circuit, of rows whose scores before are these dissimilarities with their sign."""
+    before = OutOfFold(-fused, np.zeros(len(fused), dtype=np.intp) if fold is None else fold)
+    return refined_held_out(before, -fused, Refinement(object(), inputs, refine_below), circuit, rows)
 
 
 def test_rows_of_neither_of_their_two_nearest_classes_are_judged_by_what_fusion_says_of_them():
     """The circuit never sees them, and cannot help them; leaving them out would flatter a bad fusion model."""
     fused = np.array([[0.1, 0.2, 0.7], [0.2, 0.1, 0.7], [0.1, 0.3, 0.6]])
     codes = np.array([0, 1, 2])
-    stage = stage_of(-fused, fused, DeltaSettings("nearest"))
-    data, rows = stage.training_data(codes, np.ones(3))
+    inputs, found = CircuitInputs("nearest"), Scored(fused, distance=fused, angle=fused)
+    data, rows = training_data(inputs, False, found, -fused, codes, np.ones(3))
     assert rows.tolist() == [0, 1]
     assert data.codes.tolist() == [1, 1]
     circuit = OutOfFold(np.array([[0.0, 2.0], [0.0, 2.0]]), np.array([0, 1]))
-    refined = stage.refined_held_out(circuit, rows, np.inf)
-    assert refined.judged.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(refined.scores[2], -fused[2])
+    found = refined(fused, circuit, rows, inputs=inputs)
+    assert found.judged.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found.scores[2], -fused[2])
     model = shared_out(-fused, -fused, np.array([[0.0, 2.0]] * 3))
     own = log_softmax(model)[np.arange(3), codes]
-    assert out_of_fold_score(refined, codes, None) == pytest.approx(own.mean())
+    assert out_of_fold_score(found, codes, None) == pytest.approx(own.mean())
 
 
 def test_only_rows_of_a_small_margin_get_the_circuit_s_scores():
     fused = np.array([[0.1, 0.9], [0.45, 0.55], [0.5, 0.5]])
-    stage = stage_of(-fused, fused, DeltaSettings())
     circuit = OutOfFold(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.zeros(3, dtype=np.intp))
-    refined = stage.refined_held_out(circuit, np.arange(3), 0.2)
-    np.testing.assert_array_equal(refined.scores, [-fused[0], [3.0, 4.0], [5.0, 6.0]])
+    found = refined(fused, circuit, np.arange(3), refine_below=0.2)
+    np.testing.assert_array_equal(found.scores, [-fused[0], [3.0, 4.0], [5.0, 6.0]])
 
 
 def test_rows_that_no_fold_held_out_are_not_judged():
     fused = np.array([[0.1, 0.9], [0.45, 0.55], [0.5, 0.5], [0.2, 0.8]])
-    stage = stage_of(-fused, fused, DeltaSettings())
-    stage.held_out.fold[0] = -1
+    fold = np.array([-1, 0, 0, 0])
     circuit = OutOfFold(np.full((4, 2), np.nan), np.full(4, -1))
     circuit.scores[:2] = 1.0
-    assert stage.refined_held_out(circuit, np.arange(4), np.inf).judged.tolist() == [1]
-    assert stage.refined_held_out(circuit, np.arange(4), 0.2).judged.tolist() == [1, 3]
+    assert refined(fused, circuit, np.arange(4), fold=fold).judged.tolist() == [1]
+    assert refined(fused, circuit, np.arange(4), refine_below=0.2, fold=fold).judged.tolist() == [1, 3]
 
 
 def test_a_circuit_pays_when_changed_rows_are_likelier_by_more_than_a_standard_error():
@@ -132,8 +126,3 @@ def test_a_circuit_pays_when_changed_rows_are_likelier_by_more_than_a_standard_e
     # A row that was never held out has no say.
     unseen = OutOfFold(before.scores, np.where(np.arange(200) < 2, 0, -1))
     assert not circuit_pays(unseen, after(np.where(np.arange(200)[:, None] < 2, -right, right)), codes)
-
-
-def test_without_a_circuit_nobody_is_picked():
-    model = HybridModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(2)), refine_below=np.inf)  # type: ignore[arg-type]
-    assert not model.picks(np.zeros((3, 2))).any()

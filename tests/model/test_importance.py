@@ -52,7 +52,7 @@ def fitted(request):
 
 def test_contributions_of_many_rows_are_those_of_explanations(fitted):
     classifier, X, _ = fitted
-    model = classifier.table_model()
+    model = classifier.model_
     decided = model.decide(list(X.T))
     others = model.decision.runners_up(decided.scores, decided.codes)
     found = column_contributions(model, list(X.T), decided.codes, others)
@@ -66,7 +66,7 @@ def test_contributions_of_many_rows_are_those_of_explanations(fitted):
 
 def test_importances_add_up_to_the_mean_size_of_all_contributions(fitted):
     classifier, X = fitted[0], fitted[1][:40]
-    model = classifier.table_model()
+    model = classifier.model_
     sizes = []
     for row in range(len(X)):
         why = explain(model, [column[row : row + 1] for column in X.T])
@@ -95,7 +95,7 @@ def test_importances_do_not_depend_on_block_or_batch(fitted, monkeypatch):
 
 def test_contributions_for_one_class_add_up_against_the_others(fitted):
     classifier, X, _ = fitted
-    model = classifier.table_model()
+    model = classifier.model_
     n_classes = len(classifier.classes_)
     every = [class_contributions(model, X[:20], code) for code in range(n_classes)]
     if n_classes == 2:
@@ -163,7 +163,7 @@ def test_importances_of_numbers_are_by_column():
     assert fitted.feature_importances_.shape == (6,)
     assert fitted.feature_importances_[2] == 0.0
     assert (np.delete(fitted.feature_importances_, 2) > 0).all()
-    np.testing.assert_array_equal(fitted.table_model().importances, np.delete(fitted.feature_importances_, 2))
+    np.testing.assert_array_equal(fitted.model_.importances, np.delete(fitted.feature_importances_, 2))
 
 
 def test_importances_are_of_a_bounded_sample(monkeypatch):

@@ -51,7 +51,7 @@ def test_prevalence_and_cut_can_change_in_any_order(plain, point):
 
 
 def test_counts_at_another_prevalence_are_those_of_the_shifted_rows(plain):
-    curve, moved = plain._training.curve, plain.prior_shift(0.1).at_operating_point(0.2).decision_
+    curve, moved = plain.model_.training.curve, plain.prior_shift(0.1).at_operating_point(0.2).decision_
     positive, log_odds = curve_rows(curve)
     expected = counts_at(positive, log_odds + moved.shift.of_log_odds, moved.cut)
     assert moved.operating.counts == Counts(**expected)
@@ -88,7 +88,7 @@ def test_draws_per_row_stay_those_of_the_fit(plain):
     decision = plain.decision_
     few = Decision(decision.classes, priors=decision.priors,
                    operating=OperatingSummary("likeliest", None, 0.0, draws_per_row=0.5))  # fmt: skip
-    moved = few.at_operating_point({"alert_rate": 0.1}, plain._training.curve)
+    moved = few.at_operating_point({"alert_rate": 0.1}, plain.model_.training.curve)
     assert moved.operating.draws_per_row == 0.5
 
 

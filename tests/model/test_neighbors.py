@@ -62,11 +62,11 @@ def test_far_from_all_that_is_known_nothing_is_added():
 def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     _, X, codes = fitted
     classifier = MedoidClassifier(method=EvidenceClassifier(n_medoids=12), random_state=0).fit(X, codes)
-    assert classifier.estimator_.model_.neighbors is not None
+    assert classifier.estimator_.model_.parts[0].neighbors is not None
     classifier.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    assert loaded.model.n_neighbors == 500
+    assert len(loaded.model.neighbors) == 500
     card = zipfile.ZipFile(tmp_path / "model").read(CARD).decode()
     assert "keeps 500 training rows" in card
     why = loaded.explain(X, row=3)

@@ -61,7 +61,7 @@ def comparisons(n_classes):
 def neighbors(n_classes):
     X, codes = table(n_classes, n=1200)
     scores = np.zeros((len(codes), n_classes))
-    return fit_neighbors(X, codes, scores, fit_rank_scaling(X), np.random.default_rng(0), None).model
+    return fit_neighbors(X, codes, scores, fit_rank_scaling(X), np.random.default_rng(0), None)[0]
 
 
 MAKERS = {

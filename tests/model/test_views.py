@@ -29,7 +29,7 @@ def fitted():
 
 
 def views(fitted):
-    saved = SavedModel(fitted.table_model())
+    saved = SavedModel(fitted.model_)
     X, y = np.random.default_rng(1).normal(size=(60, 2)), np.arange(60) % 2
     report = stability(NearestMedoidClassifier(max_passes=1, random_state=0), X, y, n_bootstraps=2, random_state=0)
     records = pd.DataFrame({name: X[:, place] for place, name in enumerate(saved.contract.names)})
@@ -40,7 +40,7 @@ def views(fitted):
 
 
 def other(fitted):
-    return SavedModel(replace(fitted.table_model(), parameters={"<script>": "<img>"}))
+    return SavedModel(replace(fitted.model_, parameters={"<script>": "<img>"}))
 
 
 def test_views_have_no_script_and_escape_what_is_foreign(fitted):
@@ -53,7 +53,7 @@ def test_views_have_no_script_and_escape_what_is_foreign(fitted):
 
 
 def test_views_of_contributions_have_their_figures(fitted):
-    saved = SavedModel(fitted.table_model())
+    saved = SavedModel(fitted.model_)
     rows = np.random.default_rng(2).normal(size=(40, 2))
     table = pd.DataFrame({name: rows[:, place] for place, name in enumerate(saved.contract.names)})
     importances, effect = saved.importances(table), saved.effect(table, "b", bins=3)
@@ -68,7 +68,7 @@ def test_views_of_contributions_have_their_figures(fitted):
 
 
 def test_view_of_a_model_has_its_figures(fitted):
-    saved = SavedModel(fitted.table_model())
+    saved = SavedModel(fitted.model_)
     text, expected = saved._repr_html_(), saved.expected_
     for figure in (expected.precision, expected.recall, expected.alert_rate):
         assert f"{label(figure.value)} (95 %: {label(figure.low)} to {label(figure.high)})" in text

@@ -29,7 +29,7 @@ def fitted(table, **parameters):
     """A model of a table, whose classes are in ``y``."""
     made = MedoidClassifier(method="evidence", refine="never", random_state=0, **parameters)
     made.fit(table.drop_columns(["y"]), table.column("y").to_pandas().rename("y"))
-    return made.table_model()
+    return made.model_
 
 
 @cache

@@ -150,7 +150,7 @@ def test_static_parts_say_what_changed(models, tmp_path):
     point = {value["name"]: value for value in qmedoid.diff(models["old"], models["new"]).values}
     assert (point["operating.rule"]["old"], point["operating.rule"]["new"]) == ("likeliest", "alert_rate")
     assert point["operating.alert_rate"]["new"] == [*models["new"].expected_.alert_rate]
-    assert point["calibration.slope"]["new"] == models["new"].model.best.calibration.slope
+    assert point["calibration.slope"]["new"] == models["new"].model.calibration.slope
     assert qmedoid.diff(models["old"], models["three"]).classes == {"added": ["maybe"], "removed": []}
     models["old"].save(tmp_path / "no rows", raw_rows=False)
     without = qmedoid.diff(models["old"], qmedoid.load(tmp_path / "no rows"))
@@ -160,12 +160,11 @@ def test_static_parts_say_what_changed(models, tmp_path):
 
 def test_medoids_are_matched_one_by_one(models):
     one = models["old"]
-    records, model = one.model.records[0], one.model
-    twice = replace(model, records=((records[0], *records[:-1]),))
-    method = replace(
-        model.method, medoid_classes=np.array([model.method.medoid_classes[0], *model.method.medoid_classes[:-1]])
-    )
-    twice = replace(twice, models=(replace(model.best, method=method),))
+    records, model = one.model.records, one.model
+    twice = replace(model, records=(records[0], *records[:-1]))
+    codes = model.medoids.classes
+    part = replace(model.parts[0], medoid_classes=np.array([codes[0], *codes[:-1]]))
+    twice = replace(twice, parts=(part, *model.parts[1:]))
     found = qmedoid.diff(one, SavedModel(twice)).medoids
     assert (found["kept"], len(found["added"]), len(found["removed"])) == (5, 1, 1)
     assert found["added"][0]["record"] == dict(records[0])

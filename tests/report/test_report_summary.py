@@ -15,7 +15,7 @@ from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
-from qmedoid.metrics.texts import percent_text
+from qmedoid.metrics.texts import figure_text, percent_text
 from qmedoid.model.explanation import explain
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.report.parts import together
@@ -62,7 +62,7 @@ def test_figures_of_a_table_are_those_of_evaluate(model):
     figures = {one["key"]: one for one in summarize(model, looked)["figures"]["figures"]}
     for key, one in figures.items():
         assert one["value"] == report[key]
-        assert one["text"].startswith(one["value_text"])
+        assert one["text"].startswith(figure_text(one["value"]))
     right = round(report["accuracy"] * 120)
     assert (figures["accuracy"]["low"], figures["accuracy"]["high"]) == share_interval(right, 120)[1:]
     for key in ("roc_auc", "pr_auc", "macro_f1", "log_loss", "precision", "recall", "alert_rate"):
@@ -312,7 +312,7 @@ def test_without_rows_no_row_is_in_the_summary(model):
     assert "holds no rows" in summary["model"]["holds"]
     assert "--no-rows" in summary["live"]["absent"]
     text = json.dumps(summary)
-    for record in model.records[0]:
+    for record in model.records:
         assert repr(record["x1"]) not in text
 
 
@@ -326,8 +326,8 @@ def test_the_live_model_is_left_out_where_it_is_too_large(model):
 
 def test_the_start_record_is_a_medoid_of_the_positive_class_or_made_of_fills(model):
     real = summarize(model)["start_record"]
-    code = model.method.medoid_classes.tolist().index(1)
-    assert real == {name: model.records[0][code].get(name) for name in real}
+    code = model.medoids.classes.tolist().index(1)
+    assert real == {name: model.records[code].get(name) for name in real}
     filled = summarize(model, settings=ReportSettings(rows=False))["start_record"]
     assert {*filled} == {*real}
     assert filled["color"] in ("red", "green", "blue")

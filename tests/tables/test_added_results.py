@@ -16,7 +16,7 @@ from qmedoid.tables.score_settings import ScoreSettings
 @pytest.fixture(scope="module", params=[2, 3])
 def case(request):
     table, classifier = fitted(request.param)
-    return table, SavedModel(classifier.table_model())
+    return table, SavedModel(classifier.model_)
 
 
 def test_probabilities_are_those_of_the_model_and_add_up(case):

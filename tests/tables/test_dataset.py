@@ -93,7 +93,7 @@ def test_estimator_fits_a_dataset_as_it_fits_the_table():
     given_whole.fit(data)
     np.testing.assert_array_equal(plain.predict_proba(data.table), given_whole.predict_proba(data.table))
     part = MedoidClassifier(method="evidence", random_state=0).fit(data.take(np.arange(20, 60)))
-    assert part.model_.method.rows.numbers.min() >= 20
+    assert part.model_.medoids.numbers.min() >= 20
     with pytest.raises(ParameterError, match="A Dataset has a target"):
         plain.fit(data, labels)
     with pytest.raises(DataError, match="of one class only, 'no'"):

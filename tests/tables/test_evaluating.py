@@ -18,7 +18,7 @@ from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 @pytest.fixture(params=[2, 3])
 def case(request):
     table, classifier = fitted(request.param)
-    model = classifier.table_model()
+    model = classifier.model_
     return model, label_codes(table["y"], model.decision.classes), decide_batch(model, table, Issues())[0], table
 
 
@@ -67,7 +67,7 @@ def test_no_known_class_at_all(case):
 
 def test_one_class_alone_still_gives_a_report():
     table, classifier = fitted()
-    model = classifier.table_model()
+    model = classifier.model_
     part = table.filter(np.array(table["y"].to_pylist()) == "a")
     report = decision_report(
         model, label_codes(part["y"], model.decision.classes), decide_batch(model, part, Issues())[0]

@@ -44,7 +44,7 @@ def test_a_fit_is_that_of_the_table_with_empty_cells(models):
     assert [one.missing_values for one in own.contract_.columns] == [
         ("0",), ("1900-01-01",), ("unknown",), ("-9.5", "99"), (),
     ]  # fmt: skip
-    assert np.array_equal(own.table_model().training.missing, plain.table_model().training.missing)
+    assert np.array_equal(own.model_.training.missing, plain.model_.training.missing)
 
 
 def test_the_saved_model_reads_in_the_same_way(models):
@@ -104,7 +104,7 @@ def test_no_flip_leads_to_a_value_within_the_range_of_the_column():
             pa.table({"x": x, "z": rng.normal(size=400)}), (x > 9).astype(int)
         )
     for start in range(21):
-        for flip in nearest_flips(fitted.table_model(), pa.table({"x": [start], "z": [0.0]})):
+        for flip in nearest_flips(fitted.model_, pa.table({"x": [start], "z": [0.0]})):
             assert all(change["to"] not in (10, 11) for change in flip["changes"] if change["column"] == "x")
 
 
@@ -195,7 +195,7 @@ def test_arrays_name_columns_by_their_place():
     known[:5, 0] = np.median(known[:, 0])
     assert np.array_equal(never.predict_proba(later), never.predict_proba(known))
     tables = [pa.table({"x0": one[:, 0], "x1": one[:, 1]}) for one in (later, known)]
-    saved = qmedoid.SavedModel(never.table_model())
+    saved = qmedoid.SavedModel(never.model_)
     assert np.array_equal(*(saved.predict_proba(table) for table in tables))
 
 
@@ -209,7 +209,7 @@ def test_tables_of_many_columns_are_read_in_the_same_way():
         own.fit(np.nan_to_num(empty, nan=-99), y)
         plain = MedoidClassifier(random_state=0).fit(empty, y)
     assert own.predict_proba(np.nan_to_num(empty, nan=-99)).tobytes() == plain.predict_proba(empty).tobytes()
-    own, plain = (qmedoid.SavedModel(one.table_model()) for one in (own, plain))
+    own, plain = (qmedoid.SavedModel(one.model_) for one in (own, plain))
     tables = [pa.table({f"x{place}": one[:, place] for place in range(40)})
               for one in (np.nan_to_num(empty, nan=-99), empty)]  # fmt: skip
     assert own.score_table(tables[0]).equals(plain.score_table(tables[1]))

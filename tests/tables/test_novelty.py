@@ -26,7 +26,7 @@ def heart():
     order = np.random.default_rng(3).permutation(len(table))
     rows, y = table.drop_columns(["HeartDisease"]).take(order), np.array(table["HeartDisease"].to_pylist())[order]
     classifier = MedoidClassifier(random_state=0).fit(rows.slice(0, 688), y[:688])
-    return SavedModel(classifier.table_model()), rows.slice(688), classifier
+    return SavedModel(classifier.model_), rows.slice(688), classifier
 
 
 def changed(table, **columns):
@@ -102,7 +102,7 @@ def test_broken_joint_distribution_raises_distances():
     rng = np.random.default_rng(0)
     known = rng.normal(size=(800, 1)) + rng.normal(scale=0.05, size=(800, 4))
     y = (known[:, 0] + rng.normal(scale=0.5, size=800) > 0).astype(int)
-    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).table_model())
+    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).model_)
     new = rng.normal(size=(400, 1)) + rng.normal(scale=0.05, size=(400, 4))
     torn = np.column_stack([rng.permutation(column) for column in new.T])
     usual, odd = model.novelty_report(new), model.novelty_report(torn)
@@ -115,7 +115,7 @@ def test_broken_joint_distribution_raises_distances():
 
 def test_batches_count_as_the_whole_table(heart):
     model, new, classifier = heart
-    columns = list(classifier._matrix(new).T)
+    columns = list(classifier._encoded(new).T)
     # Long enough for every 16th row to be counted; a column is far out in one place.
     many = [np.tile(column, 60) for column in columns]
     many[0] = many[0].copy()
@@ -164,7 +164,7 @@ def test_new_level_counts_as_new_as_often_as_it_should():
 
     known = shop(600)
     y = np.array(known["x"]) + rng.normal(size=600) > 0
-    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).table_model())
+    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).model_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of new levels, be they more than usual or not
         usual, report = model.novelty_report(shop(300)), model.novelty_report(shop(300, first=1000))
@@ -188,11 +188,11 @@ def test_models_without_medoids_or_summary_know_less():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     model = MedoidClassifier(random_state=0).fit(X, X[:, 0] > 0)
-    saved = MedoidClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int)).table_model()
+    saved = MedoidClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int)).model_
     assert saved.novelty.far is None  # nearly all rows are medoids
     far_out = [np.array([0.0, 50.0]), np.zeros(2)]
     np.testing.assert_array_equal(record_novelty(saved, far_out) > 1, [False, True])
-    assert model._novelty.n_rows == 60
+    assert model.model_.novelty.n_rows == 60
     nothing = replace(saved, novelty=None)
     assert np.isnan(record_novelty(nothing, far_out)).all()
     tally = NoveltyTally()

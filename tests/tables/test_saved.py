@@ -1,6 +1,7 @@
 """A loaded model: any data frame in, the decisions of the fit out."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import qmedoid
 from fitted_tables import fitted, with_column
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, SavedModel
 from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.model.contract import Numbers
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -105,17 +107,18 @@ def test_arrays_go_by_the_order_of_the_contract(tmp_path):
 def test_nothing_at_a_path(tmp_path):
     with pytest.raises(ModelError, match="no saved model"):
         qmedoid.load(tmp_path / "none")
-    assert isinstance(SavedModel(fitted()[1].table_model()).classes_, np.ndarray)
+    assert isinstance(SavedModel(fitted()[1].model_).classes_, np.ndarray)
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """A model of encoded columns, which has nothing to put in place of missing cells."""
+    """A model that has nothing to put in place of missing cells."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["x0", "x1", "x2"])
     y = (frame["x0"] + frame["x1"] - frame["x2"] > 0).astype(int)
-    classifier = MedoidClassifier(method="evidence", random_state=0).fit(frame, y).estimator_
-    return frame, qmedoid.load(classifier.save(tmp_path_factory.mktemp("plain") / "m"))
+    model = MedoidClassifier(method="evidence", random_state=0).fit(frame, y).model_
+    saved = SavedModel(replace(model, encodings=(Numbers(np.nan),) * 3))
+    return frame, qmedoid.load(saved.save(tmp_path_factory.mktemp("plain") / "m"))
 
 
 @pytest.mark.parametrize("mode", ["error", "warn"])

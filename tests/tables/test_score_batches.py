@@ -27,14 +27,14 @@ def results(model, table, carried=()):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_results_are_what_the_classifier_says(n_classes):
     table, classifier = fitted(n_classes)
-    model = classifier.table_model()
+    model = classifier.model_
     out = results(model, table)
     assert out.schema.names == list(columns(model).names)
     assert out["prediction"].to_pylist() == classifier.predict(table.drop_columns(["y"])).tolist()
     probabilities = classifier.predict_proba(table.drop_columns(["y"]))
     expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
     np.testing.assert_allclose(out["score"].to_numpy(), expected, rtol=1e-12)
-    assert set(out["decided_by"].to_pylist()) == {model.method.name}
+    assert set(out["decided_by"].to_pylist()) == {model.method}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -42,14 +42,14 @@ def test_results_are_what_the_classifier_says(n_classes):
 @given(st.integers(1, 79))
 def test_parts_are_decided_as_the_whole(n_classes, cut):
     table, classifier = fitted(n_classes)
-    model = classifier.table_model()
+    model = classifier.model_
     parts = [results(model, part) for part in (table.slice(0, cut), table.slice(cut))]
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([results(model, table)]))
 
 
 def test_nearest_medoids_are_training_rows_of_their_class():
     table, classifier = fitted(3)
-    out, labels = results(classifier.table_model(), table), table["y"].to_pylist()
+    out, labels = results(classifier.model_, table), table["y"].to_pylist()
     for label in "abc":
         assert {labels[row] for row in out[f"nearest_medoid_{label}"].to_pylist()} == {label}
 
@@ -59,20 +59,20 @@ def test_models_without_probabilities_give_margins_as_scores():
     classifier = NearestMedoidClassifier(random_state=0).fit(
         table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
     )
-    out = results(classifier.table_model(), table)
+    out = results(classifier.model_, table)
     assert out["score"].equals(out["margin"])
 
 
 def test_carried_columns_come_first():
     table, classifier = fitted()
-    model = classifier.table_model()
+    model = classifier.model_
     out = results(model, table, carried=["y", "x1"])
     assert out.schema.names == ["y", "x1", *columns(model).names]
     assert out["y"].to_pylist() == table["y"].to_pylist()
 
 
 def test_carried_columns_are_checked():
-    model = fitted()[1].table_model()
+    model = fitted()[1].model_
     given = pa.schema([("b", pa.int64()), ("a", pa.string())])
     assert columns(model, ["a", "b"]).nothing(given).schema.names[:2] == ["a", "b"]
     with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: 'b', 'a'"):
@@ -85,7 +85,7 @@ def test_carried_columns_are_checked():
 def test_operating_point_moves_margins_and_not_scores():
     table, plain = fitted()
     _, strict = fitted(operating_point=0.9)
-    before, after = results(plain.table_model(), table), results(strict.table_model(), table)
+    before, after = results(plain.model_, table), results(strict.model_, table)
     np.testing.assert_allclose(before["score"].to_numpy(), after["score"].to_numpy())
     moved = before["margin"].to_numpy() - after["margin"].to_numpy()
     np.testing.assert_allclose(moved, np.log(0.9 / 0.1))

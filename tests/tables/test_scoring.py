@@ -14,7 +14,7 @@ from qmedoid.tables.scoring import TableReading
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted()[1].table_model()
+    return fitted()[1].model_
 
 
 def saved(table, path):

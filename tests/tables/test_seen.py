@@ -27,7 +27,7 @@ def _table(n=80, seed=0):
 
 def _fit(table, **more):
     fitted = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), refine="never", random_state=0)
-    return fitted.fit(table.drop_columns(["y"]), table["y"].to_pylist(), **more).table_model()
+    return fitted.fit(table.drop_columns(["y"]), table["y"].to_pylist(), **more).model_
 
 
 @pytest.fixture(scope="module")

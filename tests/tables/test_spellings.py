@@ -113,7 +113,7 @@ CROSSED = {
 def fitted():
     """A model of the table; with another contract it is the same model of the same table in another spelling."""
     classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0), random_state=0)
-    return classifier.fit(typed().drop_columns(["y"]), base()["y"]).table_model()
+    return classifier.fit(typed().drop_columns(["y"]), base()["y"]).model_
 
 
 def decided(model, table, out, **options):
@@ -172,7 +172,7 @@ def test_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_pat
     """Nothing but the column itself shows that 1.275 beside 935 is no fraction."""
     table = pa.table({"count": [100 + 7 * row % 40 for row in range(60)], "x": np.arange(60.0) % 7, "y": base()["y"]})
     classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0), random_state=0)
-    model = classifier.fit(table.drop_columns(["y"]), base()["y"]).table_model()
+    model = classifier.fit(table.drop_columns(["y"]), base()["y"]).model_
     path, out = tmp_path / "table.csv", str(tmp_path / "out.csv")
     path.write_text("count,x\n935,1\n1.275,2\n12.001,3\n")
     with pytest.raises(QMedoidError, match=r"'count'.*1\.275"):

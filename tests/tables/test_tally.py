@@ -20,7 +20,7 @@ SETTINGS = ScoreSettings()
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted(method="nearest")[1].table_model()
+    return fitted(method="nearest")[1].model_
 
 
 @pytest.fixture
@@ -68,11 +68,11 @@ def test_estimate_that_has_no_meaning_is_refused(model, file, tmp_path):
     with pytest.raises(DataError, match="no rows"):
         estimate_in_file(model, str(empty), SETTINGS)
     table, path = file
-    three = fitted(3, method="nearest")[1].table_model()
+    three = fitted(3, method="nearest")[1].model_
     with pytest.raises(ParameterError, match="there are 3"):
         estimate_in_file(three, str(path), SETTINGS)
     margins = NearestMedoidClassifier(random_state=0).fit(
         table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
     )
     with pytest.raises(ModelError, match="no probabilities"):
-        estimate_in_file(margins.table_model(), str(path), SETTINGS)
+        estimate_in_file(margins.model_, str(path), SETTINGS)

@@ -26,7 +26,7 @@ def case():
             "when": pa.array([None if k % 4 == 0 else datetime.date(2024, 1, 1 + k % 28) for k in range(n)]),
         }
     )
-    model = MedoidClassifier(refine="never", random_state=0).fit(table, codes).table_model()
+    model = MedoidClassifier(refine="never", random_state=0).fit(table, codes).model_
     return table, codes, model
 
 
@@ -63,9 +63,9 @@ def test_fit_of_arrays_and_of_three_classes_keeps_what_it_can():
     rng = np.random.default_rng(0)
     codes = np.arange(90) % 3
     X = rng.normal(size=(90, 3)) + codes[:, None]
-    two = MedoidClassifier(refine="never", random_state=0).fit(X[codes < 2], codes[codes < 2])._training
+    two = MedoidClassifier(refine="never", random_state=0).fit(X[codes < 2], codes[codes < 2]).model_.training
     assert (two.n_rows, two.curve.n_positive, len(two.missing)) == (60, 30, 3)
-    assert MedoidClassifier(refine="never", random_state=0).fit(X, codes)._training.curve is None
+    assert MedoidClassifier(refine="never", random_state=0).fit(X, codes).model_.training.curve is None
 
 
 def test_rows_per_day_are_counted_from_dates_times_and_texts():

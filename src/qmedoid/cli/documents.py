@@ -150,7 +150,6 @@ class InspectDict(TypedDict):
     columns: Annotated[list[ContractColumnDict], "Columns that the model reads."]
     left_out: Annotated[dict[str, str], "Columns that no model reads, each with the reason."]
     encoded_columns: Annotated[list[str], "Numbers that columns are encoded by."]
-    models: Annotated[int, "Models whose scores are averaged."]
     groups: Annotated[list[list[str]], "Groups of encoded columns."]
     alpha: Annotated[float | None, "Weight of distance against angle, in the nearest-medoid method."]
     medoids: Annotated[list[TrainingRowDict], "Medoids."]

@@ -24,7 +24,6 @@ from qmedoid.cli.output import grid, note, plain_console, print_json, shown
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.flips import check_fixed
 from qmedoid.explain.sentences import change_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.model import Model
@@ -82,7 +81,6 @@ def run(options: ExplainOptions) -> None:
     loaded = load_file(options.model)
     model = loaded.model
     fixed = listed(options.fixed)
-    check_fixed(model, fixed)
     with options.reading(model, options.table, all_columns=True) as reading:
         record = reading.row(options.row)
         report = {"row": options.row, **explain_record(model, record, reading.issues)}
@@ -205,8 +203,8 @@ def _beside(
 ) -> Titled:
     """The record beside real rows, cell by cell; the columns that contributed most come first."""
     table = grid(("", "this record", *names), ())
-    table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in rows))
-    table.add_row(more[0], "", *more[1], end_section=True)
+    table.add_row(more[0], "", *more[1])
+    table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in rows), end_section=True)
     for column in made["columns"]:
         name = column["name"]
         cells = ["·" if one["record"] is None else cell_text(one["record"].get(name)) for one in rows]

@@ -293,8 +293,8 @@ def _tell(
         classes, operating = list(model.decision.classes), model.decision.operating
         document: FitDict = {
             "model": str(output),
-            "method": model.deciders[0],
-            "refinement": model.refinement,
+            "method": model.method,
+            "refinement": model.policy,
             "classes": classes,
             "positive": classes[1] if len(classes) == 2 else None,
             "columns": len(model.contract.columns),
@@ -344,7 +344,7 @@ def _tell(
         print(f"Passes over {passes.rows:,} rows: {spent}.")
         rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
     print(
-        f"Saved {shown(output)} ({seconds:g} s): method {model.deciders[0]}, fitted to {rows} and "
+        f"Saved {shown(output)} ({seconds:g} s): method {model.method}, fitted to {rows} and "
         f"{len(model.contract.columns)} columns."
     )
     if page is not None:
@@ -369,9 +369,9 @@ def _notes_of(model: Model, options: FitOptions, *, seldom: bool) -> list[str]:
         notes += report_notes(model, model.metrics["held_out"], seldom=seldom)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
-    if model.n_neighbors:
+    if len(model.neighbors):
         notes.append(
-            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "
+            f"the model keeps {len(model.neighbors):,} training rows as neighbors; with --method {model.method} "
             "--neighbors 0 it keeps none but the medoids"
         )
     return notes

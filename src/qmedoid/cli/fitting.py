@@ -93,10 +93,10 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
     if not asked:
         return method
     from qmedoid.estimators._parameters import check_parameters
-    from qmedoid.methods.registry import estimator_class
+    from qmedoid.estimators.recipes import recipe_class
 
     # So many medoids, or none beside them, is a small model: evidence alone.
-    kind = estimator_class("evidence" if method == "auto" else method)
+    kind = recipe_class("evidence" if method == "auto" else method)
     for name in asked:
         if name not in kind().get_params():
             raise ParameterError(
@@ -197,7 +197,7 @@ def fit_dataset(
         size, is_wide = f"{n_rows:,} rows of {n_columns:,} columns", n_columns > n_rows
         remedy = "Leave out columns with --ignore NAME." if is_wide else "Fit on fewer rows with --max-rows."
         raise DataError(f"There is not enough memory to fit {size}. {remedy}") from error
-    model = fitted.table_model()
+    model: Model = fitted.model_
     # A level that only held-out rows have is encoded as one not seen, and the file that was fitted can be scored.
     columns = with_levels_of(model.contract.columns, data.table if data.whole is None else data.whole)
     training = model.training

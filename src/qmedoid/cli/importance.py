@@ -12,7 +12,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
-from qmedoid.model.explanation import explained_by
+from qmedoid.model.explanation import check_explained
 from qmedoid.model.importance import ImportanceTally, by_importance
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
@@ -59,7 +59,7 @@ def run(options: ImportanceOptions) -> None:
     """Print the importances of a model, or those of its decisions about a table."""
     keep_pandas_away()
     loaded = load_model(options.model)
-    explained_by(loaded)
+    check_explained(loaded)
     found, rows, of = loaded.importances, None, "training rows"
     if options.table is not None:
         tally: ImportanceTally = _tallied(
@@ -112,7 +112,7 @@ def effect(options: EffectOptions) -> None:
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ParameterError(f"--plot must be a file that ends in .svg. Got {str(plot)!r} instead.")
     loaded = load_model(options.model)
-    explained_by(loaded)
+    check_explained(loaded)
     EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
     tally: EffectTally = _tallied(
         loaded,

@@ -67,15 +67,15 @@ def run(options: InspectOptions) -> None:
 
 def _summary(loaded: ModelFile) -> InspectDict:
     """The model as plain values."""
-    model, decision, method = loaded.model, loaded.model.decision, loaded.model.method
-    medoids = [] if method is None else zip(method.rows.classes, method.rows.numbers, strict=True)
-    groups = () if method is None else method.facts["groups"]
+    model, decision = loaded.model, loaded.model.decision
+    medoids = [] if model.medoids is None else zip(model.medoids.classes, model.medoids.numbers, strict=True)
+    facts = model.facts
     return {
         "sha256": loaded.sha256,
         "parent": model.parent,
         "versions": dict(loaded.versions),
-        "method": model.deciders[0],
-        "refinement": model.refinement,
+        "method": model.method,
+        "refinement": model.policy,
         "classes": list(model.decision.classes),
         "cut": decision.cut,
         "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
@@ -97,11 +97,10 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "importances": None if model.importances is None else by_importance(model.contract.names, model.importances),
         "left_out": dict(model.contract.left_out),
         "encoded_columns": list(model.layout.names),
-        "models": len(model.models),
-        "groups": [[model.layout.names[column] for column in group] for group in groups],
-        "alpha": None if method is None else method.facts["numbers"].get("alpha"),
+        "groups": [[model.layout.names[column] for column in group] for group in facts["groups"]],
+        "alpha": facts["numbers"].get("alpha"),
         "medoids": [{"class": model.decision.classes[code], "training_row": int(row)} for code, row in medoids],
-        "known_records": model.n_neighbors,
+        "known_records": len(model.neighbors),
         "raw_rows": model.records is not None,
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),

@@ -100,10 +100,10 @@ def command(*examples: str, most_used: tuple[str, ...] = ()) -> Callable[[Run], 
 
 def method_name(text: str) -> str:
     """The name of a method, or auto: the parser of an option that takes one."""
-    from qmedoid.methods.registry import METHODS
+    from qmedoid.estimators.recipes import RECIPES
 
-    if text not in ("auto", *METHODS):
-        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(METHODS))}. Got {text!r} instead.")
+    if text not in ("auto", *RECIPES):
+        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(RECIPES))}. Got {text!r} instead.")
     return text
 
 

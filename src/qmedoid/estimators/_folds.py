@@ -11,14 +11,13 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
-from qmedoid.methods.part import Part
 from qmedoid.schema import renumbered
 
 Split = tuple[Codes, Codes]
 Splits = list[Split]
 FoldRows = Callable[[Codes, Codes], tuple[Array, Array]]
 """The rows of a table that train and those that are held out, both as numbers."""
-AnyMethod = TypeVar("AnyMethod", bound=Part)
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +75,8 @@ class TrainingTable:
         weights = None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
         return replace(part, row_numbers=None, n_given=None, weights=weights, cells=None)
 
-    def as_given(self, model: AnyMethod) -> AnyMethod:
-        """A model of these rows with the row numbers of the table that was given."""
+    def as_given(self, model: Kind) -> Kind:
+        """A model of these rows, or a part of one, with the row numbers of the table that was given."""
         return model if self.row_numbers is None else renumbered(model, self.row_numbers)
 
     def splits(self, estimator: Any, rng: np.random.Generator) -> Splits:

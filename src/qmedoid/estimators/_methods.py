@@ -1,55 +1,42 @@
-"""Estimators of methods: what a `MedoidClassifier` asks of them, and the one fit that they share.
+"""Recipes: estimators that fit the parts of a model, and the fit of a `MedoidClassifier` with one.
 
-fit the method on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_training`) → decision
+fit the parts on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_refiner`) → decision
 """
 
-import copy
 import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackContext, with_callbacks
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._described import described
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import one_blas_thread
-from qmedoid.estimators._number_columns import (
-    encoded_names,
-    number_cells,
-    number_columns,
-    number_encodings,
-    number_places,
-    read_numbers,
-)
+from qmedoid.estimators._number_columns import encoded_names, number_cells
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._row_order import in_own_order, ordered_table
-from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.estimators._weights import refuse_factors
-from qmedoid.estimators.variational import VariationalClassifier
+from qmedoid.estimators.recipes import auto_method, recipe_class
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
-from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.geometry.row_groups import first_rows
-from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.methods.part import Backends, Part, score_part
-from qmedoid.methods.registry import METHODS, estimator_class
+from qmedoid.geometry.row_groups import first_rows, part_of
+from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import FittedParts, Scored
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
-from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
-from qmedoid.model.novelty import fit_novelty
-from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
+from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.schema import renumbered
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.medoid import MedoidClassifier
 
 Refine = Literal["auto", "always", "never"]
 LARGE = 10_000
@@ -65,13 +52,13 @@ def is_large_and_rare(counts: Codes) -> bool:
     return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
 
 
-class MethodMixin:
+class Recipe:
     """What a `MedoidClassifier` asks of the estimator of a method; `MethodClassifier` is the usual base of one.
 
     Attributes
     ----------
     method_name : str
-        Its name in `qmedoid.methods.registry.METHODS`.
+        Its name in `qmedoid.estimators.recipes.RECIPES`.
     default_calibration : str
         What ``calibration="auto"`` means.
     corrects_scores : bool
@@ -82,6 +69,8 @@ class MethodMixin:
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
     carries_factors : bool
         Whether weights of rows may be other than copies.
+    separates_rare : bool
+        Whether it is for a rare class, all rows of which a sample should have.
     """
 
     method_name: ClassVar[str]
@@ -90,10 +79,12 @@ class MethodMixin:
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
     refined_share: ClassVar[float] = 0.1
     carries_factors: ClassVar[bool] = False
-    models_: Sequence[Part]
-    _medoid_tables: Sequence[Array]
-    # What a fit limited, in words.
-    _fit_notes: Sequence[str] = ()
+    separates_rare: ClassVar[bool] = False
+    random_state: Any
+    cv: Any
+    get_params: Any
+    set_params: Any
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]]
 
     @classmethod
     def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
@@ -105,33 +96,68 @@ class MethodMixin:
         """What ``refine="auto"`` means for these numbers of rows per class; ``"auto"`` lets held-out rows decide."""
         return "never"
 
-    def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:
-        """Number of features of a circuit."""
-        return deltas.n_features(n_classes, True)
+    def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:
+        """What a circuit reads, and the number of features that the part has for it."""
+        return CircuitInputs(kind, fused), 0
+
+    def calibration_kind(self, asked: CalibrationKind | Literal["auto"]) -> CalibrationKind:
+        """How scores are calibrated: as asked for, else by its parameter, else by its default."""
+        kinds: tuple[Any, ...] = (asked, getattr(self, "calibration", "auto"), self.default_calibration)
+        found: CalibrationKind = next(kind for kind in kinds if kind != "auto")
+        return found
+
+    def check_factors(self, data: TrainingTable) -> None:
+        """Raise where weights of rows are other than copies, and the method cannot carry them."""
+        if not self.carries_factors:
+            refuse_factors(data.weights, type(self).__name__)
 
     @abstractmethod
-    def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
-        """Fit the method, the best model first; parameters are checked and `random_state` is set."""
+    def fit_parts(self, data: TrainingTable, report: FitReport) -> list[FittedParts]:
+        """Fit the parts of a model, the best first; parameters are checked and `random_state` is set."""
 
-    def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
-        """Set the fitted attributes, the best model first."""
-        models = [fit.model.method for fit in fits]
-        self.models_ = [data.as_given(model) for model in models]
-        self._medoid_tables = [data.X[model.rows.numbers] for model in models]
+    def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
+        """Set the fitted attributes: the model of the first of the fits."""
+        del fits
+        self.model_ = model
 
 
-class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
-    """A classifier of numbers by one method, with calibrated probabilities and an operating point.
-
-    A subclass sets the attributes of `MethodMixin`, writes ``__init__`` with the parameters of `_constraints` and its
-    own, and fits a model to rows in `_fit_rows`.
+class Fit(NamedTuple):
+    """Fitted parts with their calibration, and with a circuit once there is one.
 
     Attributes
     ----------
-    model_ : Part
-        The fitted model; `models_` is the list of it.
-    calibration_ : Calibration
-        How its scores become log-probabilities.
+    fitted : FittedParts
+    calibration : Calibration
+    held_out : OutOfFold or None
+        Calibrated out-of-fold scores, after the circuit; None where a circuit was stopped before it had any.
+    refinement : Refinement or None
+    circuit : VariationalClassifier or None
+        The circuit as an estimator.
+    """
+
+    fitted: FittedParts
+    calibration: Calibration
+    held_out: OutOfFold | None
+    refinement: Refinement | None = None
+    circuit: Any = None
+
+
+def calibrated(fitted: FittedParts, kind: CalibrationKind, data: TrainingTable) -> Fit:
+    """Calibrate fitted parts on their out-of-fold scores; rows of one group count as one draw."""
+    rows, raw = np.concatenate(fitted.folds), fitted.out_of_fold.scores
+    weights = None if data.weights is None else data.weights[rows] / data.weights[rows].mean()
+    calibration = fit_calibration(raw[rows], data.codes[rows], kind, part_of(data.groups, rows), weights)
+    held_out = OutOfFold(np.full(raw.shape, np.nan), np.full(len(raw), -1, dtype=np.intp))
+    held_out.scores[rows] = calibration.apply(raw[rows])
+    held_out.fold[rows] = np.repeat(np.arange(len(fitted.folds)), [len(fold) for fold in fitted.folds])
+    return Fit(fitted, calibration, held_out)
+
+
+class MethodClassifier(Recipe, ProbabilisticClassifier):
+    """A classifier of numbers by one method, with calibrated probabilities and an operating point.
+
+    A subclass sets the attributes of `Recipe`, writes ``__init__`` with the parameters of `_constraints` and its own,
+    and fits parts to rows in `_fit_rows`.
     """
 
     _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
@@ -142,9 +168,12 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         "random_state": allowed.SEED,
     }
     calibration: CalibrationKind | Literal["auto"]
-    cv: Any
     refit: bool
-    random_state: Any
+
+    @property
+    def calibration_(self) -> Calibration:
+        """How scores become log-probabilities."""
+        return self.model_.calibration
 
     @with_callbacks
     @one_blas_thread
@@ -168,72 +197,46 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         data = ordered_table(
             table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
         )
-        _check_factors(self, data)
+        self.check_factors(data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
-        fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
-        self.keep(fits, data)
-        self._novelty = fit_novelty(data.X, number_encodings(self), fits[0].model.method)
-        self._importances = None
-        keep_importances(self, data.X, fits[0].held_out, number_places(self))
+        fits = self.fit_parts(data, report)
+        fit = calibrated(fits[0], self.calibration_kind("auto"), data)
+        decision, curve = self._chosen_decision(data.codes, fit.held_out, data.groups, data.weights)
+        model = self._model_of_numbers(
+            data, fits[0].parts, decision, curve=curve, held_out=fit.held_out, method=self.method_name,
+            weights=fits[0].weights, biases=fits[0].biases, calibration=fit.calibration,
+        )  # fmt: skip
+        self.keep(model, fits)
         report.end()
         return self
 
-    def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
-        """Fit the model, on all rows or on the training part of the only split; groups are held out together."""
+    def fit_parts(self, data: TrainingTable, report: FitReport) -> list[FittedParts]:
+        """Fit the parts, on all rows or on the training part of the only split; groups are held out together."""
         seed, progress = self._seed(), report.fraction
         progress(0.0)
         if self.cv is None:
-            model, held_out, deltas = self._fit_rows(data, seed, progress)
-            folds = [np.flatnonzero(held_out.fold == number) for number in range(held_out.fold.max() + 1)]
-            return [described(model, data, held_out.scores, deltas, folds)]
+            return [self._fit_rows(data, seed, progress)]
         splits = data.splits(self, np.random.default_rng(seed))
         n_fits = len(splits) + bool(self.refit)
-        scores = np.full((len(data.codes), len(data.classes)), np.nan)
-        deltas = None
+        scores, features = np.full((len(data.codes), len(data.classes)), np.nan), None
         for number, (some, held) in enumerate(splits):
             train = in_own_order(data, some)
-            model, _, own = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
-            found = model.score(data.X[held], channels=True)
+            fitted = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
+            found, own = fitted.score(data.X[held], channels=True), fitted.out_of_fold.features
             scores[held] = found.scores
             if own is not None and found.features is not None:
-                deltas = np.full((len(data.codes), own.shape[1]), np.nan) if deltas is None else deltas
-                deltas[train], deltas[held] = own, found.features
-            model = renumbered(model, train)
+                features = np.full((len(data.codes), own.shape[1]), np.nan) if features is None else features
+                features[train], features[held] = own, found.features
+            fitted = fitted._replace(parts=tuple(renumbered(part, train) for part in fitted.parts))
         if self.refit:
-            model, _, deltas = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
-        return [described(model, data, scores, deltas, [held for _, held in splits])]
+            fitted = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
+            features = fitted.out_of_fold.features
+        out_of_fold = Scored(scores, features=features)
+        return [fitted._replace(out_of_fold=out_of_fold, folds=[held for _, held in splits])]
 
     @abstractmethod
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
-        """The model of these rows, its out-of-fold dissimilarities, and out-of-fold deltas if the method has any."""
-
-    def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
-        """Set the fitted attributes, the best model first."""
-        super().keep(fits, data)
-        self.classes_ = data.classes
-        if number_columns(self) is None:
-            self.n_features_in_ = data.X.shape[1]
-        self.model_: Part = self.models_[0]
-        self.calibration_ = fits[0].model.calibration
-        self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
-
-    def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose distances a SWAP test measures, for example `qmedoid.quantum.SamplerSwapTest`."""
-        check_is_fitted(self)
-        measured = copy.copy(self)
-        measured._backends = Backends(swap_test)
-        return measured
-
-    def table_model(self) -> Model:
-        """The fitted model as it is saved and scored without scikit-learn."""
-        check_is_fitted(self)
-        models = (HybridModel(self.models_[0], self.calibration_),)
-        return self._numbers_model(models, self.decision_, threshold=float(self.threshold_))
-
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        found = score_part(self.model_, read_numbers(self, X), self._backends, channels=False, threads=None)
-        return self.calibration_.apply(found.scores)
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> FittedParts:
+        """The parts of these rows, with out-of-fold scores."""
 
     def _seed(self) -> int:
         """The seed of the fit: `random_state` itself, or drawn from it where it is no number."""
@@ -241,101 +244,84 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
+    def _part_weights(self) -> dict[str, float]:
+        """Weights by the names of the parts."""
+        return dict(zip([part.name for part in self.model_.parts], self.model_.weights.tolist(), strict=True))
+
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
     return lambda done: progress((number + done) / n_fits)
 
 
-def _calibrated_fits(
-    method: Any, data: TrainingTable, report: FitReport, kind: Any, deltas: DeltaSettings, residual: bool = False
-) -> list[CalibratedMethod]:
-    """Fit a method and calibrate it: as asked for, else by its parameter, else by its default."""
-    kinds: tuple[Any, ...] = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
-    chosen = next(one for one in kinds if one != "auto")
-    return [
-        calibrated(
-            fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups, row_weights=data.weights
-        )
-        for fit in method.fit_method(data, report)
-    ]
+def fit_model(
+    owner: "MedoidClassifier", data: TrainingTable, splits: Splits | None, context: CallbackContext
+) -> tuple[Any, list[Fit], Array]:
+    """Fit the parts of a `MedoidClassifier`, calibrate them, and train circuits where its policy asks for them.
 
-
-def fit_hybrid(
-    owner: Any, data: TrainingTable, splits: Splits | None, context: CallbackContext
-) -> tuple[Any, list[CalibratedMethod], Array]:
-    """Fit the method of a `MedoidClassifier`, calibrate it, and train circuits where its policy asks for them.
-
-    With `splits`, a list of one (training rows, validation rows), it is calibrated on these instead of in folds.
-    Returns the fitted method, its hybrid models, the best first, and their quality on held-out rows.
+    With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
+    Returns the recipe, its fits, the best first, and their quality on held-out rows.
     """
+    from qmedoid.estimators._refiner import Refiner
+
     n_classes = len(data.classes)
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
     counts = np.bincount(draws, minlength=n_classes) if data.totals is None else data.totals
-    method = _fresh_method(owner, counts, splits)
-    for part in (method, owner.variational):
-        if getattr(part, "operating_point", None) is not None:
-            raise ParameterError(
-                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
-                f"operating_point=None to its {type(part).__name__}."
-            )
-    if isinstance(method, MethodClassifier) and getattr(method, "class_weight", None) is not None:
-        raise ParameterError(
-            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
-            f"class_weight=None to its {type(method).__name__}."
-        )
-    _check_factors(method, data)
-    policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
+    recipe = _prepared(owner, counts, splits)
+    recipe.check_factors(data)
+    policy: Any = recipe.auto_refine(counts) if owner.refine == "auto" else owner.refine
     if data.weights is not None and policy != "never":
         if owner.refine != "auto":
             refuse_factors(data.weights, "A circuit that refines decisions")
         policy = "never"
     few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
-    deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+    inputs, n_own = recipe.circuit_inputs(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+    residual = recipe.corrects_scores if owner.residual == "auto" else bool(owner.residual)
     refiner = None
     if policy != "never" or owner.variational is not None:
-        given = owner.variational
-        circuit = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
-        refiner = Refiner.of(owner, context, circuit, policy, method.refined_share, data, splits)
+        refiner = Refiner.of(owner, context, recipe, policy, inputs, residual, data, splits)
     if refiner is not None and policy != "never":
-        refiner.check(deltas, method.n_circuit_features(n_classes, deltas))
-    residual = method.corrects_scores if owner.residual == "auto" else bool(owner.residual)
-    report = FitReport(owner, functools.partial(context.subcontext, method.method_name))
-    fits = _calibrated_fits(method, data, report, owner.calibration, deltas, residual)
+        refiner.check(inputs.n_features(n_classes, n_own))
+    report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
+    kind = recipe.calibration_kind(owner.calibration)
+    fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]
     report.end()
     is_refined = refiner is not None and policy != "never" and is_time_for("the circuit")
     refined = [refiner.fit(fit) for fit in fits] if refiner is not None and is_refined else fits
     metric = owner.operating_point if isinstance(owner.operating_point, str) else None
-    # A circuit that was stopped before it had out-of-fold scores is as good as the method alone.
+    # A circuit that was stopped before it had out-of-fold scores is as good as the parts alone.
     held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]
     scores = np.array([out_of_fold_score(one, data.codes, metric) for one in held_out if one is not None])
     if any(one.circuit is not None for one in refined):
-        # A circuit may do more for the second model than for the first.
+        # A circuit may do more for the second candidate than for the first.
         order = np.argsort(-scores, kind="stable")
-        fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
-    method.keep(fits, data)
-    return method, refined, scores
+        refined, scores = [refined[place] for place in order], scores[order]
+    return recipe, refined, scores
 
 
-def _check_factors(method: MethodMixin, data: TrainingTable) -> None:
-    """Raise where weights of rows are other than copies, and the method cannot carry them."""
-    if not method.carries_factors:
-        refuse_factors(data.weights, type(method).__name__)
+def recipe_of(method: Any, counts: Codes) -> Any:
+    """A copy of the estimator of a method that was given, or that of its name for these rows per class."""
+    if isinstance(method, str):
+        return recipe_class(auto_method(counts) if method == "auto" else method)()
+    return clone(method)
 
 
-def auto_method(counts: Codes) -> str:
-    """The name that ``method="auto"`` stands for: the first method that suits these numbers of rows per class."""
-    return next(name for name in METHODS if estimator_class(name).suits(counts))
-
-
-def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
-    """A copy of the estimator that was given, or that of the name, with a seed; its parameters are checked."""
-    if isinstance(owner.method, str):
-        method = estimator_class(auto_method(counts) if owner.method == "auto" else owner.method)()
-    else:
-        method = clone(owner.method)
-    allowed.check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
+def _prepared(owner: "MedoidClassifier", counts: Codes, splits: Splits | None) -> Any:
+    """The recipe with a seed and the folds; its parameters, and those of the circuit, are checked."""
+    recipe = recipe_of(owner.method, counts)
+    allowed.check_parameters(type(recipe).__name__, recipe.get_params(deep=False), recipe._constraints)
+    for part in (recipe, owner.variational):
+        if getattr(part, "operating_point", None) is not None:
+            raise ParameterError(
+                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+                f"operating_point=None to its {type(part).__name__}."
+            )
+    if isinstance(recipe, MethodClassifier) and getattr(recipe, "class_weight", None) is not None:
+        raise ParameterError(
+            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
+            f"class_weight=None to its {type(recipe).__name__}."
+        )
     if splits is not None:
-        method.set_params(cv=splits, refit=False)
-    if method.random_state is None:
-        method.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
-    return method
+        recipe.set_params(cv=splits, refit=False)
+    if recipe.random_state is None:
+        recipe.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
+    return recipe

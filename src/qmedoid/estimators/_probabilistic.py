@@ -1,32 +1,31 @@
-"""What fitted classifiers share: probabilities, the decision at an operating point, and prior shift."""
+"""What classifiers with probabilities share: the decision at an operating point, and prior shift."""
 
 import copy
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._fitted import FittedClassifier
 from qmedoid.estimators._inputs import class_codes
-from qmedoid.estimators._number_columns import fit_numbers, number_columns
-from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.estimators._number_columns import fit_numbers
+from qmedoid.estimators._parameters import check_parameters
 from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.model.decision import Decision, PriorShift, asked_priors
-from qmedoid.model.operating_point import asked_rule, probability
-from qmedoid.model.training_summary import TrainingSummary
+from qmedoid.model.decision import Decision, asked_priors
+from qmedoid.model.operating_point import OperatingSummary, asked_rule, probability
+from qmedoid.model.training_summary import HeldOutCurve
 
 
-class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
+class ProbabilisticClassifier(FittedClassifier):
     """A classifier whose class scores have a softmax that is a probability, with an operating point if asked for.
 
     Attributes
@@ -39,37 +38,46 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         The class frequencies for which the probabilities were made, in the order of `classes_`.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]]
     operating_point: Any
-    classes_: npt.NDArray[Any]
     # Of two classes, whether the first in order is the positive one, whose code is 1.
     _is_reversed: bool = False
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        return tags
+    @property
+    def expected_(self) -> OperatingSummary | None:
+        """The operating point, with what to expect of it."""
+        return self.model_.decision.operating
+
+    @property
+    def threshold_(self) -> float:
+        """Probability of the positive one of two classes above which a record is called so."""
+        return probability(self.model_.decision.cut or 0.0)
+
+    @property
+    def class_priors_(self) -> Array:
+        """Class frequencies that the probabilities are made for, in the order of `classes_`."""
+        priors = self.model_.decision.priors
+        assert priors is not None, "a fit counts its classes"
+        return self._in_order(priors)
 
     @takes_collections
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C), in the order of `classes_`."""
-        scores = self._shifted_scores(X)
-        return self._in_order(self.decision_.probabilities(scores))
+        scores = self._decide(X).scores
+        return self._in_order(self.model_.decision.probabilities(scores))
 
     @takes_collections
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
-        scores = self._shifted_scores(X)
+        decided = self._decide(X)
         if len(self.classes_) > 2:
-            return scores
-        margins = self.decision_.margins(scores)
-        return -margins if self._is_reversed else margins
+            return decided.scores
+        return -decided.margins if self._is_reversed else decided.margins
 
     @takes_collections
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        scores = self._shifted_scores(X)
-        predicted: npt.NDArray[Any] = self._in_order(self.classes_)[self.decision_.codes(scores)]
+        codes = self._decide(X).codes
+        predicted: npt.NDArray[Any] = self._in_order(self.classes_)[codes]
         return predicted
 
     def prior_shift(self, new_prevalence: Any) -> Self:
@@ -93,7 +101,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(new_prevalence, Mapping | float | int):
             new_prevalence = self._in_order(asked_priors(new_prevalence, self.classes_.tolist()))
         shifted = copy.copy(self)
-        shifted._set_decision(self.decision_.at_priors(new_prevalence))
+        shifted.model_ = self.model_.at_priors(new_prevalence)
         return shifted
 
     def at_operating_point(self, operating_point: Any) -> Self:
@@ -112,7 +120,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         moved = copy.copy(self)
         moved.operating_point = operating_point
-        moved._set_decision(self.decision_.at_operating_point(operating_point, self._training.curve))
+        moved.model_ = self.model_.at_operating_point(operating_point)
         return moved
 
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
@@ -126,18 +134,10 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or data frame of shape (n, M)
             The more rows, the narrower the interval.
         """
-        scores = self._scores(X)
-        found = PriorShift.estimated(self.decision_.known_priors(), scores)
+        check_is_fitted(self)
+        found = self.model_.decision.estimated_priors(self._decide(X).scores)
         priors, low, high = (self._in_order(part) for part in (found.priors, found.low, found.high))
         return replace(found, priors=priors, low=low, high=high)
-
-    @abstractmethod
-    def _scores(self, X: Any) -> Array:
-        """Class scores of every row at the training priors, by code, shape (n, C); raise where it is not fitted."""
-
-    def _shifted_scores(self, X: Any) -> Array:
-        scores = self._scores(X)
-        return self.decision_.shifted_scores(scores)
 
     def _in_order(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of the classes (..., C) in the order of `classes_` from that of their codes, or the other way."""
@@ -167,7 +167,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             )
         return table, codes, weighted
 
-    def _set_cut(
+    def _chosen_decision(
         self,
         codes: Codes,
         held_out: OutOfFold | None,
@@ -175,8 +175,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         weights: Array | None = None,
         *,
         class_weights: Array | None = None,
-    ) -> None:
-        """Turn the operating point into log-odds by held-out rows, and keep what it did to them.
+    ) -> tuple[Decision, HeldOutCurve | None]:
+        """The decision at the operating point, which held-out rows turn into log-odds, and their curve.
 
         Rows of one group count as one draw, and each as much as its weight. Probabilities are for classes that are more
         frequent by `class_weights` than the rows are.
@@ -187,19 +187,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         own = None if weights is None else weights[rows]
         how = self.operating_point, self.classes_.tolist(), scores, codes[rows], together, own
         decision, curve = Decision.chosen(*how)
-        columns = number_columns(self)
-        n_missing = np.zeros(self.n_features_in_, dtype=np.intp) if columns is None else columns.n_missing
-        self._training = TrainingSummary.of_numbers(len(codes), n_missing, curve)
         labels = tuple(self._in_order(self.classes_).tolist())
-        priors = self._priors(codes, rows, class_weights, weights)
-        self._set_decision(replace(decision, classes=labels, priors=priors))
-
-    def _set_decision(self, decision: Decision) -> None:
-        """Keep a decision, and what users read of it."""
-        assert decision.priors is not None, "a fit counts its classes"
-        self.decision_, self.class_priors_ = decision, self._in_order(decision.priors)
-        self.expected_ = decision.operating
-        self.threshold_ = probability(decision.cut or 0.0)
+        return replace(decision, classes=labels, priors=self._priors(codes, rows, class_weights, weights)), curve
 
     def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None, weights: Array | None) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.

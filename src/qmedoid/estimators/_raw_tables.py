@@ -7,34 +7,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._encoding import Encoded, fit_encodings
+from qmedoid.estimators._fitted import plain_parameters
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._importances import ContributionsMixin, keep_importances
 from qmedoid.estimators._inputs import (
     check_finite,
     column_names,
 )
+from qmedoid.estimators._methods import Fit
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._row_order import validation_order
 from qmedoid.estimators._rows import left_out_note, left_out_warning, read_table
-from qmedoid.estimators._saving import SavingMixin, plain_parameters
 from qmedoid.estimators._weights import WeightedRows, weighted_rows
 from qmedoid.exceptions import DataError, warn
+from qmedoid.explain.effect import N_BINS, Effect, EffectTally, check_bins
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.part import LARGEST
+from qmedoid.methods.part import LARGEST, medoid_part
 from qmedoid.model.contract import Contract
-from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import asked_rule
-from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.difference import compare_columns
@@ -64,7 +63,7 @@ class RawRows(NamedTuple):
     tables: list[pa.Table]
 
 
-class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+class RawTableClassifier(ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
     class_weight: Any
@@ -78,27 +77,6 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
     max_levels: int
     random_state: Any
     held_out_scores_: Array
-
-    def table_model(self) -> Model:
-        """The fitted model with its contract, as it is saved and scored without scikit-learn."""
-        check_is_fitted(self)
-        self._refuse_measured()
-        return Model(
-            contract=self.contract_,
-            encodings=self.encodings_,
-            decision=self.decision_,
-            models=tuple(self.models_),
-            records=self._records,
-            parameters=plain_parameters(self),
-            metrics={
-                "held_out_scores": self.held_out_scores_.tolist(),
-                "threshold": float(self.threshold_),
-            },
-            novelty=self._novelty,
-            training=self._training,
-            seen=self._seen,
-            importances=self._importances,
-        )
 
     def _read_rows(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
         """Encode the rows of a fit; classes, contract, encodings and notes are kept."""
@@ -231,51 +209,84 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded, together, order, (places[rows], is_level)
 
-    def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
-        """Hold a fitted method with its hybrid models, the best first."""
-        best, given = models[0], rows.given
-        self.estimator_, self.method_ = method, method.method_name
-        self.notes_ += method._fit_notes
-        is_whole = rows.data.totals is None  # of a sample the cut is chosen later
-        if rows.data.weights is not None and is_whole:
+    def _keep(self, recipe: Any, fits: Sequence[Fit], scores: Array, rows: RawRows) -> None:
+        """Hold the model of the first of the fits."""
+        best, fitted, given, data = fits[0], fits[0].fitted, rows.given, rows.data
+        self.estimator_, self.held_out_scores_, self.variational_ = recipe, scores, best.circuit
+        self.notes_ += fitted.notes
+        is_whole = data.totals is None  # of a sample the cut is chosen later
+        if data.weights is not None and is_whole:
             self.notes_.append(_FACTORS)
-        pairs = zip(models, method.models_, strict=True)
-        self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
-        self.model_ = self.models_[0]
-        self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
-        self.variational_ = best.circuit
-        self._set_cut(rows.data.codes, best.held_out, rows.data.groups, rows.data.weights)
-        expected = self.expected_
+        decision, curve = self._chosen_decision(data.codes, best.held_out, data.groups, data.weights)
+        expected = decision.operating
         if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
-            self._note(seldom_note(list(self.decision_.classes), expected.counts))
-        drawn = None if is_whole else rows.data.weights
-        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method, drawn)
+            self._note(seldom_note(list(decision.classes), expected.counts))
+        part = medoid_part(fitted.parts)
+        assert part is not None, "a recipe fits medoids"
         known = given.table.select([column.name for column in self.contract_.columns])
-        self._records = tuple(tuple(plain_records(known, given.places(model.rows.numbers))) for model in method.models_)
-        self.medoid_records_ = list(self._records[0])
-        self._training = training_summary(given.table, self.contract_, self.encodings_, self._training.curve)
-        self._seen, self._importances = None, None
-        places = np.flatnonzero(np.isin(column_names(self), self.contract_.names))
-        keep_importances(self, rows.data.X, best.held_out, places)
-        self._seen = remember_rows(self.table_model(), rows.tables)
+        medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
+        model = Model(
+            contract=self.contract_, encodings=self.encodings_, decision=decision, method=recipe.method_name,
+            parts=fitted.parts, weights=fitted.weights, biases=fitted.biases, calibration=best.calibration,
+            refinement=best.refinement, records=tuple(plain_records(known, given.places(medoids))),
+            parameters=plain_parameters(self), metrics={"held_out_scores": scores.tolist()},
+            novelty=fit_novelty(rows.matrix, self.encodings_, part, None if is_whole else data.weights),
+            training=training_summary(given.table, self.contract_, self.encodings_, curve),
+        )  # fmt: skip
+        model = replace(model, importances=training_importances(model, data.X, best.held_out))
+        model = replace(model, seen=remember_rows(model, rows.tables))
+        self.model_ = data.as_given(model)
+        recipe.keep(self.model_, [fit.fitted for fit in fits])
+        recipe.classes_, recipe.n_features_in_ = data.classes, data.X.shape[1]
 
-    def _scores(self, X: Any) -> Array:
-        matrix = self._matrix(X)
-        return self.model_.decide(matrix, backends=self._backends)[0]
+    @property
+    def method_(self) -> str:
+        """The name of the method."""
+        return self.model_.method
 
-    def _matrix(self, X: Any) -> Array:
-        """The rows as numbers, shape (n, M)."""
+    @property
+    def refinement_(self) -> str:
+        """Which records the circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
+        return self.model_.policy
+
+    @property
+    def margin_(self) -> float:
+        """The largest calibrated margin, in log-odds, of records that the circuit decides; −∞ and ∞: none, all."""
+        return -np.inf if self.model_.refinement is None else self.model_.refinement.refine_below
+
+    @property
+    def medoid_records_(self) -> list[dict[str, Any]]:
+        """The medoids as rows of the training table."""
+        return [dict(record) for record in self.model_.records or ()]
+
+    def importances(self, X: Any) -> dict[str, float]:
+        """Mean absolute contribution of every column to the decisions about these rows, the largest first.
+
+        A contribution is what the column adds to the margin between the decided class and the runner-up, in log-odds:
+        those of an explanation, and exact for these rows. `feature_importances_` are the same of training rows.
+        """
         check_is_fitted(self)
+        tally, columns = ImportanceTally(self.model_), list(self._encoded(X).T)
+        tally.add(columns, self.model_.decide(columns))
+        return by_importance(self.model_.contract.names, tally.importances)
+
+    def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
+        """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
+        check_is_fitted(self)
+        tally = EffectTally(self.model_, column, toward)
+        check_bins(bins)
+        table = read_table(self, X, reset=False)
+        tally.add(table, list(self._encode(table).T))
+        return tally.report(bins)
+
+    def _encoded(self, X: Any) -> Array:
+        """The rows as numbers, shape (n, M)."""
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
         if plain and X.max() <= LARGEST and X.min() >= -LARGEST:
             # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
             array = validate_data(self, X, reset=False, ensure_all_finite=False)
             return np.ascontiguousarray(array[:, self._number_places])
         return self._encode(read_table(self, X, reset=False))
-
-    def _table_and_matrix(self, X: Any) -> tuple[pa.Table, Array]:
-        table = read_table(self, X, reset=False)
-        return table, self._encode(table)
 
     def _encode(self, table: pa.Table) -> Array:
         """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""

@@ -1,57 +1,78 @@
-"""The circuit that refines a method: training, policy, and whether it pays."""
+"""The circuit that refines a sum of parts: training, policy, and whether it pays (algorithm 20)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._folds import TrainingTable, splits_of_part
+from qmedoid.estimators._folds import Splits, TrainingTable, splits_of_part
 from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators._methods import Fit, Recipe
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
+from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.geometry.row_groups import part_of
+from qmedoid.geometry.channels import class_channels
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
+from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import tolerance
+from qmedoid.methods.part import FittedParts, KeptRows, Scored, medoid_part
 from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.model.refinement import CalibratedMethod, circuit_pays
+from qmedoid.methods.variational.training import TrainingData
+from qmedoid.model.refinement import (
+    CircuitInputs,
+    Refinement,
+    refinement_margins,
+    shared_out,
+    two_nearest,
+    two_nearest_scores,
+)
 from qmedoid.model.storage.checkpoints import CheckpointFolder
 
 if TYPE_CHECKING:
-    from qmedoid.estimators.variational import VariationalClassifier
+    from qmedoid.estimators.medoid import MedoidClassifier
+
+_BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Refiner:
-    """Trains circuits on the deltas of calibrated methods; callbacks receive the owner.
+    """Trains circuits on what calibrated parts say of the rows of a fit; callbacks receive the owner.
 
     Under the policy ``"auto"`` circuits decide that share of the records.
     """
 
-    owner: Any
+    owner: "MedoidClassifier"
     context: CallbackContext
-    settings: "VariationalClassifier"
+    settings: VariationalClassifier
     policy: str | float
     share: float
+    inputs: CircuitInputs
+    residual: bool
     data: TrainingTable
     entropy: list[int]
 
     @classmethod
     def of(
         cls,
-        owner: Any,
+        owner: "MedoidClassifier",
         context: CallbackContext,
-        settings: "VariationalClassifier",
+        recipe: Recipe,
         policy: str | float,
-        share: float,
+        inputs: CircuitInputs,
+        residual: bool,
         data: TrainingTable,
-        cv: Any,
+        cv: Splits | None,
     ) -> "Refiner":
         """As the parameters of a `MedoidClassifier` say; `cv` is given where there are validation rows."""
+        given = owner.variational
+        settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
         allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
         if settings.shots is not None:
             raise ParameterError(
@@ -65,37 +86,43 @@ class Refiner:
             settings.set_params(cv=cv)
         seed = owner.random_state if settings.random_state is None else settings.random_state
         entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
-        return cls(owner, context, settings, policy, share, data, entropy)
+        return cls(owner, context, settings, policy, recipe.refined_share, inputs, residual, data, entropy)
 
-    def check(self, deltas: DeltaSettings, n_deltas: int) -> None:
-        """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
+    def check(self, n_inputs: int) -> None:
+        """Raise for circuits that cannot take their inputs, or a folder that cannot be used, before any work."""
         n_classes = len(self.data.classes)
-        between_two = deltas.decides_between_two(n_classes)
+        between_two = self.inputs.decides_between_two(n_classes)
         if between_two and self.settings.class_weight is not None:
             raise ParameterError(
                 "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
                 "its VariationalClassifier, or deltas='pairs'."
             )
         for candidate in grid_candidates(self.settings)[1]:
-            candidate.circuit.network(n_deltas, 2 if between_two else n_classes)
+            candidate.circuit.network(n_inputs, 2 if between_two else n_classes)
         if self.settings.checkpoint is not None:
             CheckpointFolder(Path(self.settings.checkpoint))
 
-    def fit(self, method: CalibratedMethod) -> CalibratedMethod:
-        """The method with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
-        codes, classes = self.data.codes, self.data.classes
-        refine_below = self._refine_below(method)
-        data, rows = method.training_data(codes, loss_weights(self.settings.class_weight, codes, classes))
+    def fit(self, fit: Fit) -> Fit:
+        """The fit with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
+        codes, classes, fitted = self.data.codes, self.data.classes, fit.fitted
+        in_sample = fitted.score(self.data.X, channels=True)
+        found = held_out_scored(fitted, in_sample, self.inputs, self.data)
+        scores = fit.calibration.apply(found.scores)
+        refine_below = self._refine_below(
+            refinement_margins(fit.calibration.apply(in_sample.scores), fitted.rare_class)
+        )
+        class_weights = loss_weights(self.settings.class_weight, codes, classes)
+        data, rows = training_data(self.inputs, self.residual, found, scores, codes, class_weights)
         if len(np.unique(data.codes)) == 1:
             if self.policy != "auto":
                 warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
-            return method
+            return fit
         circuit = clone(self.settings)
         numbers = rows if self.data.row_numbers is None else self.data.row_numbers[rows]
         given, numbers = np.unique(numbers, return_inverse=True)
         n_given = len(codes) if self.data.n_given is None else self.data.n_given
         circuit.set_params(cv=splits_of_part(self.settings.cv, given, n_given))
-        between_two = method.model.deltas.decides_between_two(len(classes))
+        between_two = self.inputs.decides_between_two(len(classes))
         circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else classes
         part = TrainingTable(
             data.features, data.codes, circuit.classes_, part_of(self.data.groups, rows),
@@ -106,24 +133,123 @@ class Refiner:
         task.call_on_fit_task_begin(estimator=self.owner)
         trained, params, choice = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
         task.call_on_fit_task_end(estimator=self.owner)
-        circuit._keep(trained, params, choice, data.codes, self.entropy)
+        circuit.n_features_in_ = data.features.shape[1]
+        circuit._keep(trained, params, choice, part, self.entropy)
+        refinement = Refinement(trained.model, self.inputs, refine_below, self.residual, fitted.rare_class)
         held_out: OutOfFold | None = None
-        if choice is not None:
-            held_out = method.refined_held_out(choice.out_of_fold, rows, refine_below)
+        if choice is not None and fit.held_out is not None:
+            held_out = refined_held_out(fit.held_out, scores, refinement, choice.out_of_fold, rows)
         if self.policy == "auto" and (
             held_out is None
-            or method.held_out is None
-            or not circuit_pays(method.held_out, held_out, codes, self.data.groups)
+            or fit.held_out is None
+            or not circuit_pays(fit.held_out, held_out, codes, self.data.groups)
         ):
-            return method
-        model = replace(method.model, variational=trained.model, refine_below=refine_below)
-        return replace(method, model=model, circuit=circuit, held_out=held_out)
+            return fit
+        return fit._replace(refinement=refinement, circuit=circuit, held_out=held_out)
 
-    def _refine_below(self, method: CalibratedMethod) -> float:
+    def _refine_below(self, margins: Array) -> float:
         """The margin up to which the circuit decides."""
         if self.policy == "always":
             return float(np.inf)
         share = self.share if self.policy == "auto" else float(self.policy)
-        margins = method.model.refinement_margins(method.scores)
         # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
         return float(np.quantile(margins, share)) + tolerance(margins)
+
+
+def training_data(
+    inputs: CircuitInputs, residual: bool, found: Scored, scores: Array, codes: Codes, class_weights: Array
+) -> tuple[TrainingData, Codes]:
+    """What a circuit is trained on, from out-of-fold and calibrated scores of rows, and which rows that are.
+
+    A circuit that decides between the two nearest classes learns from the records that belong to one of them: code 1 is
+    the nearest, 0 the runner-up.
+    """
+    features = inputs.features(found, scores)
+    if not inputs.decides_between_two(scores.shape[1]):
+        return TrainingData(features, codes, class_weights, scores if residual else None), np.arange(len(codes))
+    best, second = two_nearest(scores)
+    rows = np.flatnonzero((codes == best) | (codes == second))
+    offset = two_nearest_scores(scores)[rows] if residual else None
+    return TrainingData(features[rows], (codes == best)[rows].astype(np.intp), np.ones(2), offset), rows
+
+
+def held_out_scored(fitted: FittedParts, in_sample: Scored, inputs: CircuitInputs, data: TrainingTable) -> Scored:
+    """Scores and channels of the training rows by models that were not fitted on the row, where a fold holds it out.
+
+    A row that is a medoid, or helped to choose one, lies nearer to its class than new rows do, and would tell the
+    circuit its label.
+    """
+    found = fitted.out_of_fold
+    scores = np.where(np.isfinite(found.scores), found.scores, in_sample.scores)
+    if found.distance is None:
+        # A circuit on features of the part itself is fed nothing else.
+        own, part = inputs.kind == "own", medoid_part(fitted.parts)
+        assert part is not None, "a recipe fits medoids"
+        channels = in_sample.channels if own else _channels_of_others(part.rows, data, in_sample)
+        found = found._replace(distance=channels[0], angle=channels[1])
+    return found._replace(scores=scores)
+
+
+def _channels_of_others(kept: KeptRows, data: TrainingTable, in_sample: Scored) -> tuple[Array, Array]:
+    """Channels of the training rows, those of a group that has a medoid to the medoids of other groups.
+
+    A class without another medoid keeps the nearest.
+    """
+    groups = np.arange(len(data.X)) if data.groups is None else data.groups
+    of_medoids = groups[kept.numbers]
+    rows = np.flatnonzero(np.isin(groups, of_medoids))
+    assert kept.to_points is not None, "medoids are points"
+    distance, angle = (one.copy() for one in in_sample.channels)
+    medoids = kept.to_points(data.X[kept.numbers])
+    for block in row_slices(len(rows), _BLOCK_ROWS):
+        some = rows[block]
+        tested = compact_swap_test(kept.to_points(data.X[some]), medoids)
+        to_others = np.where(groups[some][:, None] == of_medoids, np.inf, tested.distance)
+        others, _ = class_channels(to_others, tested.angle, kept.classes, len(data.classes))
+        has_other = np.isfinite(others.distance)
+        distance[some] = np.where(has_other, others.distance, distance[some])
+        angle[some] = np.where(has_other, others.angle, angle[some])
+    return distance, angle
+
+
+def refined_held_out(
+    before: OutOfFold, scores: Array, refinement: Refinement, circuit: OutOfFold, rows: Codes
+) -> OutOfFold:
+    """Out-of-fold scores after the refinement: the circuit's where the policy picks a row, else those before.
+
+    Parameters
+    ----------
+    before : OutOfFold
+    scores : ndarray of shape (n, C)
+        Calibrated scores by which records are picked.
+    refinement : Refinement
+    circuit : OutOfFold
+        Scores of the rows that the circuit was trained on.
+    rows : ndarray
+        Which rows of the table these are.
+    """
+    held_out = before.scores.copy()
+    by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
+    by_circuit[rows] = circuit.scores
+    # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
+    concerned = np.isin(np.arange(len(held_out)), rows) & refinement.picks(scores)
+    judged = (before.fold >= 0) & (~concerned | np.isfinite(by_circuit[:, 0]))
+    picked = np.flatnonzero(judged & concerned)
+    if refinement.inputs.decides_between_two(held_out.shape[1]):
+        held_out[picked] = shared_out(held_out[picked], scores[picked], by_circuit[picked])
+    else:
+        held_out[picked] = by_circuit[picked]
+    return OutOfFold(held_out, np.where(judged, before.fold, -1))
+
+
+def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
+    """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
+    rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
+    rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
+    if len(rows) < 2:
+        return False
+    own = np.arange(len(rows))
+    gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
+    together = part_of(groups, rows)
+    gain = draws_per_row(together) * group_sums(gain, together)
+    return bool(len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))

@@ -147,7 +147,7 @@ def compare(
     data = dataset_of(fitted, X, y)
     fitted.fit(data)
     seconds = time.perf_counter() - began
-    model = fitted.table_model()
+    model = fitted.model_
     classes, columns = model.decision.classes, model.contract.columns
     table, target = held_out_rows(fitted, X_test, y_test, "test")
     table, judged = cells.with_missing_values_out(table, columns), target.codes_in(classes)

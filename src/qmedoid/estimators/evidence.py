@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators._parameters import AUTO, Constraint, class_weights, whole
@@ -13,8 +13,7 @@ from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.part import Part
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import FittedParts, Scored
 
 
 class EvidenceClassifier(MethodClassifier):
@@ -53,7 +52,8 @@ class EvidenceClassifier(MethodClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : EvidencePart
+    model_ : Model
+        Its only part is an `EvidencePart`.
     calibration_ : Calibration
     regularization_ : float
         The λ that was chosen.
@@ -139,7 +139,7 @@ class EvidenceClassifier(MethodClassifier):
             n_terms=EvidenceSettings.n_terms if self.n_terms == "auto" else int(self.n_terms),
         )
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> FittedParts:
         fitted = fit_evidence(
             data.X,
             data.codes,
@@ -152,7 +152,6 @@ class EvidenceClassifier(MethodClassifier):
             data.weights,
         )
         self.regularization_, self.path_ = fitted.regularization, fitted.path
-        self._fit_notes = [] if fitted.note is None else [fitted.note]
         # Rows are left out one by one: one fold stands for all of them.
-        held_out = OutOfFold(fitted.out_of_fold, np.zeros(len(data.codes), dtype=np.intp))
-        return fitted.model, held_out, None
+        folds, notes = [np.arange(len(data.codes))], () if fitted.note is None else (fitted.note,)
+        return FittedParts.of_one(fitted.model, Scored(fitted.out_of_fold), folds, notes=notes)

@@ -1,6 +1,5 @@
 """The front door: raw tables in, a method first, and a variational circuit where it helps (algorithms 16 and 20)."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,24 +8,21 @@ import numpy.typing as npt
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
-from qmedoid.estimators._methods import MethodMixin, fit_hybrid
+from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
 from qmedoid.estimators._raw_tables import RawTableClassifier
 from qmedoid.estimators._rows import dataset_of, held_out_rows
 from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
-from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.methods.part import Backends
-from qmedoid.methods.registry import METHODS
-from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
@@ -122,8 +118,8 @@ class MedoidClassifier(RawTableClassifier):
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
         `circuit()`; None where the method decides everything.
-    model_ : HybridModel
-        The best model; `models_` holds one for each model of the method (several only of the nearest medoid).
+    model_ : Model
+        Everything that is learnt: parts, their weights, calibration, circuit, decision, contract and encodings.
     margin_ : float
         Records whose calibrated margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none,
         all.
@@ -134,9 +130,9 @@ class MedoidClassifier(RawTableClassifier):
     threshold_ : float
         Probability of the positive class above which a record is called so; 0.5 without an operating point.
     held_out_scores_ : ndarray
-        Quality of each of `models_` on held-out rows: the metric of the operating point (of more than two classes
-        without their biases), or the mean log-likelihood.
-        The same rows chose configuration, α and calibration, so on small tables it is more than new rows will show.
+        Quality of each candidate of the method (several only of the nearest medoid) on held-out rows: the metric of
+        the operating point (of more than two classes without their biases), or the mean log-likelihood. The same rows
+        chose configuration, α and calibration, so on small tables it is more than new rows will show.
     contract_ : Contract
         The columns with their kinds, and those that were left out.
     encodings_ : tuple of Encoding
@@ -216,10 +212,10 @@ class MedoidClassifier(RawTableClassifier):
     _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
         # A method may be added to the registry later on.
         "method": allowed.Constraint(
-            allowed.choice(("auto", *METHODS)).text,
-            lambda value: isinstance(value, str) and value in ("auto", *METHODS),
+            allowed.choice(("auto", *RECIPES)).text,
+            lambda value: isinstance(value, str) and value in ("auto", *RECIPES),
         )
-        | allowed.instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
+        | allowed.instance(Recipe, "the estimator of a method, such as EvidenceClassifier()"),
         "variational": allowed.NONE | allowed.instance(VariationalClassifier),
         "refine": allowed.choice(("auto", "always", "never")) | allowed.INNER_SHARE,
         "residual": allowed.FLAG | allowed.AUTO,
@@ -339,16 +335,21 @@ class MedoidClassifier(RawTableClassifier):
             )
         rows = self._read_rows(data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
-        method, models, self.held_out_scores_ = fit_hybrid(self, rows.data, rows.splits, context)
-        self._keep(method, models, rows)
+        recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
+        self._keep(recipe, fits, scores, rows)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    recipe_class = staticmethod(recipe_class)
+
+    def recipe(self, counts: Codes) -> Any:
+        """The estimator of the method, not fitted: of ``method="auto"`` the one for these numbers of rows per class."""
+        return recipe_of(self.method, counts)
 
     @takes_collections
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
-        matrix = self._matrix(X)
-        return np.where(self.model_.decide(matrix, backends=self._backends)[1], "circuit", self.method_)
+        return np.where(self._decide(X).by_circuit, "circuit", self.method_)
 
     @takes_collections
     def novelty(self, X: Any) -> Array:
@@ -357,7 +358,8 @@ class MedoidClassifier(RawTableClassifier):
         The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
         how far a value lies beyond the limits of its column. See `SavedModel.novelty_report` for a table as a whole.
         """
-        return record_novelty(self.table_model(), list(self._matrix(X).T))
+        check_is_fitted(self)
+        return record_novelty(self.model_, list(self._encoded(X).T))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows that are classified rightly; of Dask collections it is computed at once.
@@ -370,20 +372,3 @@ class MedoidClassifier(RawTableClassifier):
         meant = check_target(y, len(predicted))
         meant = meant if self.positive is None else meant_labels(meant, self.classes_)
         return float(np.average(predicted == meant, weights=sample_weight))
-
-    def measured_by(
-        self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None
-    ) -> Self:
-        """A copy with distances, the circuit, or both run by circuits instead of by closed form and simulator.
-
-        Parameters
-        ----------
-        swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`.
-        expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
-        """
-        check_is_fitted(self)
-        measured = copy.copy(self)
-        measured._backends = Backends(swap_test, expectations)
-        return measured

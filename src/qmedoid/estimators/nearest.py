@@ -1,61 +1,44 @@
 """The nearest-medoid method: distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._fit_report import FitReport
+from qmedoid.estimators._fitted import FittedClassifier
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._importances import keep_importances
-from qmedoid.estimators._inputs import (
-    check_target,
-    class_codes,
-    known_codes,
-    one_blas_thread,
-)
-from qmedoid.estimators._methods import MethodMixin, Refine, is_large_and_rare
-from qmedoid.estimators._number_columns import (
-    encoded_names,
-    fit_numbers,
-    number_cells,
-    number_columns,
-    number_encodings,
-    number_places,
-    read_numbers,
-)
+from qmedoid.estimators._inputs import check_target, class_codes, known_codes, one_blas_thread
+from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
+from qmedoid.estimators._number_columns import encoded_names, fit_numbers, number_cells, read_numbers
 from qmedoid.estimators._row_order import ordered_table, validation_order
-from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.channels import Channels, margins, predict_codes
-from qmedoid.geometry.groups import FeatureKind, Groups
-from qmedoid.geometry.overlap import AngleKind, SwapTestFunction
+from qmedoid.geometry.channels import Channels, DeltaKind
+from qmedoid.geometry.groups import Configuration, FeatureKind, Groups
+from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.nearest.fit import Best, Selected
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Selection
-from qmedoid.methods.part import Backends, Scored, score_part
+from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
-from qmedoid.model.novelty import fit_novelty
-from qmedoid.model.refinement import CalibratedMethod, FittedMethod
+from qmedoid.model.refinement import CircuitInputs
+from qmedoid.optimize.sweep import Sweep
 
 ENOUGH = 1_000
 """Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
 
 
-class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class NearestMedoidClassifier(Recipe, FittedClassifier):
     """Classify a record by its distance and angle to the nearest medoid, a real record, of each class.
 
     Columns are gathered into correlation groups; a search picks which columns of each group enter its feature; the
@@ -111,8 +94,10 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : NearestPart
-        The best model; `models_` holds the best `n_models`, best first.
+    model_ : Model
+        Its only part is the best `NearestPart`.
+    candidates_ : list of (NearestPart, Selected)
+        The best `n_models` with the record of their choice, best first.
     medoids_ : ndarray of shape (P, M)
         The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_`
         are their rows and classes.
@@ -201,11 +186,6 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     _constraints: ClassVar[Mapping[str, allowed.Constraint]] = SEARCH_CONSTRAINTS
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        return tags
-
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The method as printed: raw inputs, plain norms, the printed angle and class weights, one validation split.
@@ -263,9 +243,15 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             validation = held_out[order], held_codes[order]
         data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted, number_cells(self, table))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
-        self._keep(search_models(self, data, report, validation)[0], data)
-        self._importances = None
-        keep_importances(self, data.X, None, number_places(self))
+        fits = self.fit_parts(data, report, validation)
+        self.classes_, best = classes, fits[0]
+        # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
+        decision = Decision(tuple(classes.tolist()), 0.0 if len(classes) == 2 else None, probabilistic=False)
+        model = self._model_of_numbers(
+            data, best.parts, decision, method=self.method_name, weights=best.weights, biases=best.biases,
+            calibration=Calibration.plain(len(classes)),
+        )  # fmt: skip
+        self.keep(model, fits)
         report.end()
         return self
 
@@ -276,81 +262,90 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             return "always"
         return "auto" if counts.sum() >= ENOUGH else "never"
 
-    def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:
-        """Number of features of a circuit."""
-        return deltas.n_features(n_classes, self.use_angular)
+    def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:
+        """What a circuit reads: deltas, with those of the angle if the score has it."""
+        return CircuitInputs(kind, fused, bool(self.use_angular)), 0
 
-    def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
+    def fit_parts(
+        self, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
+    ) -> list[FittedParts]:
         """The best models, best first, with their channels of held-out rows."""
-        selected, folds = search_models(self, data, report)
+        selected, folds = search_models(self, data, report, validation)
         rows, fits = np.concatenate(folds), []
-        for model, chosen in selected:
-            measured = out_of_fold = model.score(data.X, channels=True)
-            if chosen.out_of_fold is not None:
-                channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
+        for part, chosen in selected:
+            found = part.score(data.X, channels=True)
+            if chosen.out_of_fold is not None and validation is None:
+                channels = Channels(found.channels.distance.copy(), found.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
-                out_of_fold = Scored(model.fuse(channels), measured.nearest, *channels)
-            fits.append(FittedMethod(model, measured, out_of_fold, folds, (model, chosen)))
+                found = Scored(part.fuse(channels), found.nearest, *channels)
+            details = data.as_given(part), chosen, data.X[part.medoid_rows]
+            fits.append(FittedParts.of_one(part, found, folds, details=details))
         return fits
 
-    def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
-        """Set the fitted attributes, the best model first."""
-        self._keep([fit.details for fit in fits], data)
+    def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
+        """Set the fitted attributes: the model of the first of the fits, and how it was found."""
+        super().keep(model, fits)
+        self.candidates_: list[tuple[NearestPart, Selected]] = [fit.details[:2] for fit in fits]
+        self.medoids_: Array = fits[0].details[2]
+
+    @property
+    def _part(self) -> NearestPart:
+        (part,) = self.model_.parts
+        assert isinstance(part, NearestPart), "it fits no other"
+        return part
+
+    @property
+    def alpha_(self) -> float:
+        """Weight of the distance in the score."""
+        return self._part.alpha
+
+    @property
+    def alpha_sweep_(self) -> Sweep:
+        """Validation macro-F1 along α."""
+        return self.candidates_[0][1].sweep
+
+    @property
+    def one_se_(self) -> Best | None:
+        """The best held-out macro-F1 and its standard error, where the one-standard-error rule chose."""
+        return self.candidates_[0][1].best
+
+    @property
+    def class_multipliers_(self) -> Array:
+        """Factor on each class's score."""
+        return self._part.multipliers
+
+    @property
+    def configuration_(self) -> Configuration:
+        """Columns of each anchor's subset, the anchor first."""
+        return self._part.configuration
+
+    @property
+    def medoid_indices_(self) -> Codes:
+        """Rows of the medoids."""
+        return self._part.medoid_rows
+
+    @property
+    def medoid_classes_(self) -> npt.NDArray[Any]:
+        """Classes of the medoids."""
+        classes: npt.NDArray[Any] = np.array(self.model_.decision.classes)[self._part.medoid_classes]
+        return classes
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""
         check_is_fitted(self)
-        table = read_numbers(self, X)
+        table = self._encoded(X)
         # Labels are found without scores, several times as fast.
-        is_measured = self._backends.swap_test is not None
-        codes = predict_codes(self._scored(table).scores) if is_measured else self.model_.labels(table)
+        is_alone = self.model_.backends == CLOSED_FORM and self.model_.refinement is None
+        codes = self._part.labels(table) if is_alone else self.model_.decide(table).codes
         predicted: npt.NDArray[Any] = self.classes_[codes]
         return predicted
 
     def decision_function(self, X: Any) -> Array:
         """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
-        check_is_fitted(self)
-        return margins(self._scored(read_numbers(self, X)).scores)
+        decided = self._decide(X)
+        return decided.margins if len(self.classes_) == 2 else decided.scores
 
     def channels(self, X: Any) -> Channels:
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""
         check_is_fitted(self)
-        return self._scored(read_numbers(self, X), channels=True).channels
-
-    def _scored(self, table: Array, *, channels: bool = False) -> Scored:
-        return score_part(self.model_, table, self._backends, channels=channels, threads=None)
-
-    def measured_by(self, swap_test: SwapTestFunction) -> Self:
-        """A copy whose overlaps a SWAP test measures, for example `qmedoid.quantum.SamplerSwapTest`."""
-        check_is_fitted(self)
-        measured = copy.copy(self)
-        measured._backends = Backends(swap_test)
-        return measured
-
-    def table_model(self) -> Model:
-        """The fitted model as it is saved and scored without scikit-learn; it has margins, and no probabilities."""
-        check_is_fitted(self)
-        plain = Calibration(1.0, np.zeros(len(self.classes_)))
-        models = tuple(HybridModel(model, plain) for model in self.models_)
-        # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
-        cut = 0.0 if len(self.classes_) == 2 else None
-        decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
-        return self._numbers_model(models, decision)
-
-    def _keep(self, selected: Sequence[tuple[NearestPart, Selected]], data: TrainingTable) -> None:
-        best, choice = selected[0]
-        self.classes_ = data.classes
-        if number_columns(self) is None:
-            self.n_features_in_ = data.X.shape[1]
-        self.models_: list[NearestPart] = [data.as_given(model) for model, _ in selected]
-        self.model_: NearestPart = self.models_[0]
-        self.alpha_ = best.alpha
-        self.alpha_sweep_ = choice.sweep
-        self.one_se_: Best | None = choice.best
-        self.class_multipliers_ = best.multipliers
-        self.configuration_ = best.configuration
-        self.medoid_indices_ = self.models_[0].medoid_rows
-        self.medoid_classes_ = self.classes_[best.medoid_classes]
-        self._medoid_tables = [data.X[model.medoid_rows] for model, _ in selected]
-        self.medoids_ = self._medoid_tables[0]
-        self._novelty = fit_novelty(data.X, number_encodings(self), best)
+        return self.model_.score(self._encoded(X), channels=True).channels

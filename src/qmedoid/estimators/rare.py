@@ -4,22 +4,23 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from qmedoid.arrays import Array, Codes
+import numpy as np
+
+from qmedoid.arrays import Codes
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.channels import DeltaKind
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
-from qmedoid.methods.part import Part
+from qmedoid.methods.part import FittedParts, Scored
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
-from qmedoid.methods.sum.model import SumModel
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.methods.weights import fit_sum
-from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import CircuitInputs
 
 # Progress when the prototypes are fitted.
 _RARE_SHARE = 0.6
@@ -61,8 +62,7 @@ class RareEventClassifier(MethodClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-    model_ : RarePart or SumModel
-        The sum where there are comparisons.
+    model_ : Model
     weights_ : dict of str to float
         Weights of the prototypes (``"rare"``) and of the comparisons by their names.
     calibration_ : Calibration
@@ -94,6 +94,7 @@ class RareEventClassifier(MethodClassifier):
 
     method_name = "rare"
     carries_factors = True
+    separates_rare = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
     refined_share = 0.005
 
@@ -149,9 +150,14 @@ class RareEventClassifier(MethodClassifier):
         """What ``refine="auto"`` means: held-out rows decide."""
         return "auto"
 
-    def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:  # noqa: ARG002
-        """Number of features of a circuit."""
-        return self._settings().n_circuit_features
+    def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:  # noqa: ARG002
+        """What a circuit reads: features of the prototypes."""
+        return CircuitInputs("own"), self._settings().n_circuit_features
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """Weights by the names of the parts."""
+        return self._part_weights()
 
     def _settings(self) -> RareSettings:
         """The settings of the fit; a study of further settings overrides this."""
@@ -159,7 +165,7 @@ class RareEventClassifier(MethodClassifier):
             n_rare=int(self.n_rare), n_common=int(self.n_common), n_hard=int(self.n_hard), n_folds=int(self.n_folds)
         )
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> FittedParts:
         if len(data.classes) != 2:
             raise ParameterError(
                 "Only binary classification is supported. The type of the target is multiclass: the rare-event method "
@@ -171,18 +177,20 @@ class RareEventClassifier(MethodClassifier):
         fitted = fit_rare(
             data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups, data.weights
         )
-        model, scores = self._with_comparisons(fitted, data, seed, progress, time.monotonic() - began)
+        found = self._with_comparisons(fitted, data, seed, progress, time.monotonic() - began)
         progress(1.0)
-        return model, OutOfFold(scores, fitted.fold), fitted.circuit_features
+        return found
 
     def _with_comparisons(
         self, fitted: FittedRare, data: TrainingTable, seed: int, progress: Progress, spent: float
-    ) -> tuple[Part, Array]:
-        """The model and its out-of-fold dissimilarities, with trees of comparisons if these make the rows likelier."""
-        self.weights_ = {fitted.model.name: 1.0}
+    ) -> FittedParts:
+        """The prototypes, with trees of comparisons if these make the rows likelier."""
+        folds = [np.flatnonzero(fitted.fold == number) for number in range(fitted.fold.max() + 1)]
+        out_of_fold = Scored(fitted.out_of_fold, features=fitted.circuit_features)
+        alone = FittedParts.of_one(fitted.model, out_of_fold, folds, rare_class=fitted.model.rare_class)
         # Without folds there is nothing to weigh by.
         if not self.comparisons or not fitted.fold.any():
-            return fitted.model, fitted.out_of_fold
+            return alone
         trees = part_in_time(
             "trees of comparisons", spent * (1.0 - _RARE_SHARE) / _RARE_SHARE,
             lambda report: fit_comparisons(
@@ -191,10 +199,11 @@ class RareEventClassifier(MethodClassifier):
             lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done),
         )  # fmt: skip
         if trees is None:
-            return fitted.model, fitted.out_of_fold
+            return alone
         total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups, data.weights)
         if total.weights[1] == 0:
-            return fitted.model, fitted.out_of_fold
-        model = SumModel(fitted.model, (trees.model,), total.weights, total.biases)
-        self.weights_ = dict(model.facts["numbers"]["weights"])
-        return model, total.scores
+            return alone
+        return alone._replace(
+            parts=(fitted.model, trees.model), weights=total.weights, biases=total.biases,
+            out_of_fold=out_of_fold._replace(scores=total.scores),
+        )  # fmt: skip

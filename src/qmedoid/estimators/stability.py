@@ -1,4 +1,4 @@
-"""How much of a fit would be another on other rows: refits on bootstrap samples, compared with the fit of all rows."""
+"""Stability of a fit under resampling: refits on bootstrap samples, compared with the fit of all rows."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ from qmedoid.tables.targets import meant_labels
 
 
 class Subject:
-    """A classifier and a table: what is fitted again and again, and what each fit is asked.
+    """A classifier and a table: its fits to all rows and to samples, and the groups and medoids of each fit.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Subject:
         return fresh.fit(self.part(rows), self.labels[rows], **groups)
 
     def together(self) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in all columns that are learnt from."""
+        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from."""
         if self._groups is not None:
             return self._groups
         return row_groups(self._table, self.strata) if self._data is None else self._data.together()
@@ -126,7 +126,7 @@ class Subject:
 
     def numbers(self, full: Any) -> Array:
         """The rows as numbers, standardized; columns that are the same everywhere are left out."""
-        matrix = self._table if self._data is None else full._matrix(self._table)
+        matrix = self._table if self._data is None else full._encoded(self._table)
         deviation = matrix.std(axis=0)
         varied = deviation > 0
         numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
@@ -146,10 +146,9 @@ class Subject:
 
 
 def part_of_medoids(fitted: Any) -> Part | None:
-    """The model of distances to real records inside a fitted classifier; None where it has none."""
-    model = getattr(fitted, "model_", None)
-    method = getattr(model, "method", model)
-    return method if isinstance(method, Part) else None
+    """The part of a fitted classifier that has medoids; None where it has none."""
+    found: Part | None = getattr(getattr(fitted, "model_", None), "medoid_part", None)
+    return found
 
 
 def codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:
@@ -188,7 +187,7 @@ def stability(
     random_state: Any = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> StabilityReport:
-    """Fit a classifier on all rows and again on samples of them, and tell what changes.
+    """Fit a classifier on all rows and again on samples of them, and compare them.
 
     Samples are drawn within each class, so that every class stays. Decisions are compared on rows that a refit did not
     have. Warnings of refits are not repeated.

@@ -20,9 +20,7 @@ from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
-from qmedoid.methods.part import Part
-from qmedoid.methods.sum.model import SumModel
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import FittedParts, Part, Scored
 from qmedoid.methods.weights import fit_sum
 
 LEAST_ROWS = 300
@@ -78,7 +76,7 @@ class SumClassifier(EvidenceClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : SumModel
+    model_ : Model
     calibration_ : Calibration
     regularization_, path_ : float, RidgePath
         λ of the evidence and its leave-one-out errors; see `EvidenceClassifier`.
@@ -144,11 +142,16 @@ class SumClassifier(EvidenceClassifier):
         """Whether ``method="auto"`` may choose this method: trees need some hundred rows."""
         return bool(counts.sum() >= LEAST_ROWS)
 
+    @property
+    def weights_(self) -> dict[str, float]:
+        """Weights by the names of the parts."""
+        return self._part_weights()
+
     def _settings(self) -> EvidenceSettings:
         """The settings of the evidence."""
         return replace(super()._settings(), multinomial=True)
 
-    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Part, OutOfFold, Array | None]:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> FittedParts:
         n_classes, X, codes = len(data.classes), data.X, data.codes
         began = time.monotonic()
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
@@ -158,7 +161,6 @@ class SumClassifier(EvidenceClassifier):
         )  # fmt: skip
         spent = time.monotonic() - began
         self.regularization_, self.path_ = evidence.regularization, evidence.path
-        self._fit_notes = [] if evidence.note is None else [f"{evidence.note}{_WIDE}"]
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
         if self.comparisons:
@@ -193,8 +195,9 @@ class SumClassifier(EvidenceClassifier):
                     fitted, model = learnt, replace(model, neighbors=None)
                     parts.append(rows[0].with_columns(order))
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
-        weights = fitted.weights[[0, *(1 + place for place in kept)]]
-        total = SumModel(model, tuple(parts[place] for place in kept), weights, fitted.biases)
-        self.weights_ = dict(total.facts["numbers"]["weights"])
         progress(1.0)
-        return total, OutOfFold(fitted.scores, np.zeros(len(codes), dtype=np.intp)), None
+        return FittedParts(
+            (model, *(parts[place] for place in kept)), fitted.weights[[0, *(1 + place for place in kept)]],
+            fitted.biases, Scored(fitted.scores), [np.arange(len(codes))],
+            notes=() if evidence.note is None else (f"{evidence.note}{_WIDE}",),
+        )  # fmt: skip

@@ -17,10 +17,10 @@ from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_p
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.exceptions import DataError
-from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
-from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import CircuitInputs
 
 
 class CorrelationGroups(TransformerMixin, BaseEstimator):
@@ -258,11 +258,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         check_table(self, X, reset=True, ensure_min_samples=2, allow_nan=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self._settings = DeltaSettings(self.kind, bool(self.fused))
         method: NearestMedoidClassifier = NearestMedoidClassifier() if self.method is None else clone(self.method)
         if method.random_state is None:
             method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
         self.estimator_ = method.fit(X, y)
+        self._inputs = CircuitInputs(self.kind, bool(self.fused), bool(method.use_angular))
         self.scaling_ = fit_standard(self._deltas(X))
         return self
 
@@ -278,10 +278,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         del input_features  # the deltas are named after classes, not after columns
         classes = [str(label) for label in self.estimator_.classes_.tolist()]
-        kind, fused = self._settings.kind, self._settings.fused
-        names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
-        return np.array(names, dtype=object)
+        return np.array(self._inputs.names(classes, 0), dtype=object)
 
     def _deltas(self, X: Any) -> Array:
-        model = self.estimator_.models_[0]
-        return self._settings.features(model, model.score(read_numbers(self.estimator_, X), channels=True))
+        return self._inputs.features(self.estimator_.model_.score(read_numbers(self.estimator_, X), channels=True))

@@ -1,32 +1,26 @@
 """The variational quantum classifier as an estimator (algorithms 14 to 18)."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import column_label, loss_weights, one_blas_thread
-from qmedoid.estimators._number_columns import (
-    encoded_names,
-    number_cells,
-    number_columns,
-    number_encodings,
-    read_numbers,
-)
+from qmedoid.estimators._number_columns import encoded_names, number_cells
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._row_order import ordered_table
-from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators._weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.methods.part import Backends
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import CLOSED_FORM
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
@@ -34,16 +28,17 @@ from qmedoid.methods.variational.selection import OutOfFold, Selection
 from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
-from qmedoid.model.model import Model
-from qmedoid.model.novelty import fit_novelty
-from qmedoid.model.operating_point import asked_rule
+from qmedoid.model.model import Decisions
+from qmedoid.model.operating_point import asked_rule, probability
 from qmedoid.optimize.minimizers import GAINS
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
+    from qmedoid.saved import SavedModel
 
-class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+
+class VariationalClassifier(ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
     Features are standardized, clipped and turned into rotation angles of a circuit with data re-uploading; its
@@ -113,7 +108,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : VariationalModel
+    model_ : Model
+        Its only part is the circuit, a `VariationalModel`.
     weights_ : ndarray of shape (2·L − 1, n) or (2·L, n)
         Trained rotations, layers of R_y and R_z alternately.
     input_scales_ : ndarray of shape (m,)
@@ -201,8 +197,6 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         self.checkpoint = checkpoint
         self.random_state = random_state
 
-    # Metrics of out-of-fold rows at the decision of the fit; None where none were held out, or another cut was set.
-    _out_of_fold: Mapping[str, Any] | None = None
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **TRAINING_CONSTRAINTS,
         "operating_point": OPERATING_POINT,
@@ -277,23 +271,24 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         plan = TrainingPlan.of(self, data, rows, entropy, out_of_fold=needed)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows.codes, entropy, rows.groups)
-        self._novelty = fit_novelty(rows.X, number_encodings(self))
+        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows, entropy)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def circuit(self, *, measure: bool = False) -> "QuantumCircuit":
         """The trained circuit in Qiskit; its free parameters ``x[j]`` are λ_j·a_j (extra ``quantum``).
 
-        `model_.encoded(features)` are the values of x for given records.
+        `model_.circuit.encoded(features)` are the values of x for given records.
         """
         check_is_fitted(self)
         from qmedoid.quantum import variational_circuit
 
-        model = self.model_
+        model = self._circuit
         return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
 
-    def measured_by(self, backend: ExpectationFunction) -> Self:
+    def measured_by(  # type: ignore[override]
+        self, backend: ExpectationFunction
+    ) -> Self:
         """The same fitted classifier with its circuit run by another backend than the simulator.
 
         Parameters
@@ -306,81 +301,88 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         VariationalClassifier
             A copy that predicts through `backend`; this one is left as it is.
         """
-        check_is_fitted(self)
-        measured = copy.copy(self)
-        measured._backends = Backends(expectations=backend)
-        return measured
+        return super().measured_by(expectations=backend)
 
-    def table_model(self) -> Model:
-        """The fitted model as it is saved and scored without scikit-learn."""
-        check_is_fitted(self)
-        self._refuse_measured()
+    @property
+    def weights_(self) -> Array:
+        """Trained rotations, layers of R_y and R_z alternately."""
+        return self._circuit.parameters.rotations
+
+    @property
+    def input_scales_(self) -> Array:
+        """Factors on the angles of the features."""
+        return self._circuit.parameters.scales
+
+    @property
+    def readout_weights_(self) -> Array:
+        """Trained weights of the read-out."""
+        return self._circuit.parameters.readout
+
+    @property
+    def _circuit(self) -> VariationalModel:
+        circuit = self.model_.circuit
+        assert circuit is not None, "it is the only part"
+        return circuit
+
+    def to_saved(self) -> "SavedModel":
+        """The fitted model as `qmedoid.load` would return it after `save`; see `MedoidClassifier.to_saved`."""
         if self.shots is not None:
             raise ModelError(
                 f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
                 "exactly: call set_params(shots=None) first."
             )
-        metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
-        if self._out_of_fold is not None:
-            metrics["out_of_fold"] = self._out_of_fold
-        return self._numbers_model((self.model_,), self.decision_, **metrics)
+        return super().to_saved()
 
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        table = read_numbers(self, X)
-        backend = self._backends.expectations
-        if self.shots is None or backend is not None:
-            return self.model_.scores(table, backend=backend)
-        return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
+    def _decide(self, X: Any) -> Decisions:
+        if self.shots is None or self.model_.backends != CLOSED_FORM:
+            return super()._decide(X)
+        table = self._encoded(X)
+        rng = np.random.default_rng(self._shot_entropy)
+        scores = self._circuit.sampled_scores(table, shots=self.shots, rng=rng)
+        return Decisions(*self.model_.decision.decide(scores), np.ones(len(table), dtype=np.bool_), None)
 
     def _keep(
         self,
         trained: Trained,
         params: dict[str, Any],
         choice: Selection | None,
-        codes: Codes,
+        rows: TrainingTable,
         entropy: list[int],
-        groups: Codes | None = None,
     ) -> None:
         """Hold what a training leaves."""
-        self._hold_circuit(trained.model)
         self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
         self.seed_losses_ = trained.seed_losses
         self.loss_curve_ = trained.minima[trained.best].losses
-        if number_columns(self) is None:
-            self.n_features_in_ = trained.model.network.ansatz.n_inputs
-        class_weights = loss_weights(self.class_weight, codes, self.classes_)
-        self._set_cut(codes, None if choice is None else choice.out_of_fold, groups, class_weights=class_weights)
-        if choice is not None:
-            self._out_of_fold = self._figures(choice.out_of_fold, codes)
+        class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
+        held_out = None if choice is None else choice.out_of_fold
+        decision, curve = self._chosen_decision(rows.codes, held_out, rows.groups, class_weights=class_weights)
+        threshold = probability(decision.cut or 0.0)
+        metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": threshold}
+        if held_out is not None:
+            metrics["out_of_fold"] = _figures(decision, held_out, rows.codes)
+        n_classes = len(self.classes_)
+        self.model_ = self._model_of_numbers(
+            rows, (trained.model,), decision, curve=curve, method=trained.model.name, weights=np.ones(1),
+            biases=np.zeros(n_classes), calibration=Calibration.plain(n_classes), metrics=metrics,
+        )  # fmt: skip
         self._shot_entropy = [*entropy, 1]
 
-    def _set_decision(self, decision: Decision) -> None:
-        """Keep a decision; figures of another one are dropped."""
-        super()._set_decision(decision)
-        self._out_of_fold = None
 
-    def _figures(self, found: OutOfFold, codes: Codes) -> dict[str, Any]:
-        """Metrics of the out-of-fold rows as they are decided, fit for JSON (algorithm 19)."""
-        rows, n_classes = found.judged, len(self.classes_)
-        counts = None if self.expected_ is None else self.expected_.counts
-        if counts is not None:
-            confusion = np.array([[counts.tn, counts.fp], [counts.fn, counts.tp]], dtype=np.float64)
-        else:
-            confusion = confusion_matrix(codes[rows], self.decision_.codes(found.scores[rows]), n_classes)
-        metrics = ClassMetrics(confusion)
-        return {
-            "rows": len(rows),
-            "accuracy": metrics.accuracy,
-            "macro_f1": metrics.macro_f1,
-            "confusion": confusion.astype(int).tolist(),
-        }
-
-    def _hold_circuit(self, circuit: VariationalModel) -> None:
-        """Decide by this circuit, and show its parameters; figures of another one are dropped."""
-        self._out_of_fold = None
-        self.model_: VariationalModel = circuit
-        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in circuit.parameters)
+def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, Any]:
+    """Metrics of the out-of-fold rows as they are decided, fit for JSON (algorithm 19)."""
+    rows = found.judged
+    counts = None if decision.operating is None else decision.operating.counts
+    if counts is not None:
+        confusion = np.array([[counts.tn, counts.fp], [counts.fn, counts.tp]], dtype=np.float64)
+    else:
+        confusion = confusion_matrix(codes[rows], decision.codes(found.scores[rows]), len(decision.classes))
+    metrics = ClassMetrics(confusion)
+    return {
+        "rows": len(rows),
+        "accuracy": metrics.accuracy,
+        "macro_f1": metrics.macro_f1,
+        "confusion": confusion.astype(int).tolist(),
+    }
 
 
 def warn_constant(features: Array, names: Any) -> None:

@@ -212,14 +212,14 @@ def _largest_first(parts: list[Part]) -> list[Part]:
 
 def _medoids(model: Model, why: DecisionParts, first: tuple[int, int]) -> list[dict[str, Any]]:
     """The nearest medoid of each class, those of the predicted class and of the next one first."""
-    method = model.method
-    assert method is not None, "explain() refuses models without medoids"
-    records = model.records[0] if model.records else ()
+    medoids = model.medoids
+    assert medoids is not None, "explain() refuses models without medoids"
+    records = model.records or ()
     order = sorted(range(len(model.decision.classes)), key=lambda code: (code != first[0], code != first[1], code))
     return [
         {
             "class": model.decision.classes[code],
-            "training_row": int(method.rows.numbers[why.nearest[code]]),
+            "training_row": int(medoids.numbers[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
             "record": dict(records[why.nearest[code]]) if records else None,
@@ -284,10 +284,10 @@ class NearestRows:
         n_shown: int = N_SHOWN,
         skip: int | None = None,
     ) -> None:
-        method = model.method
-        if method is None:
+        part = model.medoid_part
+        if part is None:
             raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
-        self._model, self._method, self._n_shown, self._skip = model, method, n_shown, skip
+        self._model, self._part, self._n_shown, self._skip = model, part, n_shown, skip
         self._at = self._places(encode_batch(record, model.contract, model.encodings))
         self._report, contributions = report, {one["name"]: one["contribution"] for one in report["columns"]}
         self._similar = SimilarRows(model, record, contributions)
@@ -334,14 +334,14 @@ class NearestRows:
             {"difference": far, "row": row, "class": label, "record": cells}
             for _, (far, row, label, cells) in sorted(self._of_class.items())
         ]
-        known = {"distance": self._method.rows.space, "rows": self._rows, "nearest": nearest}
+        known = {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest}
         return {"known": known, "similar": self._similar.compared(self._report, similar)}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
 
     def _places(self, columns: Sequence[Array]) -> Array:
-        return self._method.rows.usable_points(np.column_stack(columns).astype(np.float64), self._method.columns)
+        return self._part.rows.usable_points(np.column_stack(columns).astype(np.float64), self._part.columns)
 
 
 def _similar_medoids(model: Model, record: pa.Table, report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -349,17 +349,16 @@ def _similar_medoids(model: Model, record: pa.Table, report: Mapping[str, Any]) 
 
     They are the nearest ones where the model keeps no cells of its medoids.
     """
-    method = model.method
-    records = model.records[0] if model.records else ()
+    medoids, records = model.medoids, model.records or ()
     measure = SimilarRows(model, record, {one["name"]: one["contribution"] for one in report["columns"]})
-    if method is None or not records:
+    if medoids is None or not records:
         return measure.compared(report, [{**one, "difference": None} for one in report["medoids"]])
     differences, found = measure.of_records(records), []
     for code, label in enumerate(model.decision.classes):
-        of_class = np.flatnonzero(method.rows.classes == code)
+        of_class = np.flatnonzero(medoids.classes == code)
         if len(of_class):
             place = int(of_class[differences[of_class].argmin()])
-            row, cells = int(method.rows.numbers[place]), dict(records[place])
+            row, cells = int(medoids.numbers[place]), dict(records[place])
             found.append(
                 {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
             )

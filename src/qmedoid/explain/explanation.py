@@ -10,6 +10,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from qmedoid._version import __version__
+from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import (
     ContributingRowDict,
     ContributionDict,
@@ -21,7 +22,7 @@ from qmedoid.explain.documents import (
     RowTotalDict,
     SimilarRowDict,
 )
-from qmedoid.explain.flips import check_fixed, nearest_flips
+from qmedoid.explain.flips import nearest_flips
 from qmedoid.explain.sentences import change_texts, reasons, sentences, similar_text, term_text, toward_text
 from qmedoid.markup import charts
 from qmedoid.markup.html import element
@@ -29,6 +30,7 @@ from qmedoid.markup.page import picture_file, render
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
+from qmedoid.spelling import did_you_mean
 
 TOP = 10
 """Columns, groups and rows that are shown one by one."""
@@ -88,7 +90,10 @@ class Explanation(Mapping[str, Any]):
         sha256: str | None = None,
         difference: Collection[str] = (),
     ) -> None:
-        check_fixed(model, fixed)
+        names = model.contract.names
+        for name in fixed:
+            if name not in names:
+                raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
         self._report, self._model, self._record = dict(report), model, record
         self._top, self._fixed, self._sha256 = top, tuple(fixed), sha256
         self._difference = tuple(difference)

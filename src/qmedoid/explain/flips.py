@@ -13,12 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.model.contract import Column, Dates, Levels, split_spelling
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.model import Model
-from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
 from qmedoid.tables.encode import encode_batch, encode_column
@@ -171,12 +169,12 @@ def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()
     """
     search = _FlipSearch(model, with_missing_values_out(record, model.contract.columns))
     columns = [place for place in model.layout.used if model.contract.names[place] not in fixed]
-    if len(columns) > MOST_COLUMNS and model.method is not None:
+    if len(columns) > MOST_COLUMNS and model.medoids is not None:
         # Those that contribute most.
         other = model.decision.runners_up(search.decided.scores, search.decided.codes)
         added = np.abs(column_contributions(model, search.encoded, search.decided.codes, other)[0])
         columns = sorted(columns, key=lambda place: -added[place])[:MOST_COLUMNS]
-    work = _WORK // max(64, 0 if model.method is None else len(model.method.rows.numbers))
+    work = _WORK // max(64, 0 if model.medoids is None else len(model.medoids.numbers))
     most = min(_MOST_CELLS, max(_FEWEST, work // max(1, len(columns))))
     choices = [one for place in columns if (one := _choices(search, place, most)) is not None]
     if not choices:
@@ -185,14 +183,6 @@ def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()
     singles = _singles(search, choices, turned)
     pairs = _paired(search, list(zip(choices, against, strict=True)), singles[0]["size"] if singles else math.inf)
     return sorted([*singles, *pairs], key=_by_size)
-
-
-def check_fixed(model: Model, fixed: Collection[str]) -> None:
-    """Refuse names that are no columns of the contract."""
-    names = model.contract.names
-    for name in fixed:
-        if name not in names:
-            raise ParameterError(f"There is no column {name!r} that could be fixed.{did_you_mean(name, names)}")
 
 
 def _by_size(flip: FlipDict) -> tuple[float, int, list[str]]:
@@ -335,7 +325,7 @@ def _choices(search: _FlipSearch, place: int, most: int) -> CellChoices | None:
         return None
     low, high = float(known[0]), float(known[-1])
     # Values from the smallest to the largest that is known, even steps among them.
-    landmarks = np.zeros(0) if model.method is None else model.method.landmarks(first)
+    landmarks = np.concatenate([part.landmarks(first) for part in model.parts])
     inner = landmarks[(landmarks > low) & (landmarks < high)]
     values: Array = np.unique(np.concatenate([known, inner, np.linspace(low, high, min(_EVEN_STEPS, most))]))
     if len(values) > most:

@@ -3,7 +3,7 @@
 "use strict";
 const qmedoid = (() => {
   const LARGEST = 1e150, TIE = 1e-9, SAME_PLACE = 1e-24, EPSILON = 1e-12, MOST_VISITS = 16;
-  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 2;
+  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 3;
   const SQUARE = 0, DISTANCE = 1;
   const KINDS = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const TRUE = ["true", "t", "yes", "y", "1", "1.0"], FALSE = ["false", "f", "no", "n", "0", "0.0"];
@@ -228,7 +228,7 @@ const qmedoid = (() => {
 
   // ---- evidence ----------------------------------------------------------------------------------------------------
 
-  function evidenceModel(given, nClasses) {
+  function evidencePart(given, nClasses) {
     const { rank, linear, terms, groups, medoids } = given;
     const nOutputs = given.intercepts.length;
     const scale = (row) => ({
@@ -337,7 +337,7 @@ const qmedoid = (() => {
 
   // ---- rare events -------------------------------------------------------------------------------------------------
 
-  function rareModel(given) {
+  function rarePart(given) {
     const { outer, inner, rare, common, hard, metrics, counts, floor } = given;
     const nColumns = rare[0].length, typical = common.filter((_, i) => !hard[i]);
     const scale = (row) => Array.from(row, (x, f) => {
@@ -443,7 +443,7 @@ const qmedoid = (() => {
     return { measure, contributions };
   }
 
-  // ---- parts of a sum ----------------------------------------------------------------------------------------------
+  // ---- trees of comparisons, and neighbors -------------------------------------------------------------------------
 
   function treesPart(given, nClasses) {
     const nTrees = given.outputs.length, nOutputs = given.intercepts.length;
@@ -459,11 +459,11 @@ const qmedoid = (() => {
         }
       }
     }
-    function scores(row) {
+    function measure(row) {
       const outputs = new Array(nOutputs).fill(0);
       walk(row, (t, node, child) => { if (child >= TREE_NODES) outputs[given.outputs[t]] += given.values[t][child]; });
       outputs.forEach((one, k) => { outputs[k] = given.intercepts[k] + one; });
-      return nClasses === 2 ? [outputs[0] / 2, outputs[0] / -2] : outputs.map((one) => -one);
+      return { scores: nClasses === 2 ? [outputs[0] / 2, outputs[0] / -2] : outputs.map((one) => -one) };
     }
     function contributions(row, winner, other) {
       const columns = new Array(row.length).fill(0);
@@ -475,7 +475,7 @@ const qmedoid = (() => {
       });
       return { columns, terms: { intercept } };
     }
-    return { scores, contributions };
+    return { measure, contributions };
   }
 
   function neighborsPart(given) {
@@ -499,23 +499,23 @@ const qmedoid = (() => {
       const total = weights.reduce((sum, one) => sum + one, 0);
       return near.map((one, i) => ({ place: one.place, share: weights[i] / total }));
     }
-    function scores(row) {
+    function measure(row) {
       const found = new Array(given.votes[0].length).fill(0);
       for (const { place: own, share } of shares(row))
         given.votes[own].forEach((vote, c) => { found[c] -= share * vote; });
-      return found;
+      return { scores: found };
     }
     function contributions(row, winner, other) {
       const neighbors = shares(row).reduce(
         (sum, { place: own, share }) => sum + share * (given.votes[own][winner] - given.votes[own][other]), 0);
       return { columns: new Array(row.length).fill(0), terms: { neighbors } };
     }
-    return { scores, contributions };
+    return { measure, contributions };
   }
 
   // ---- nearest medoid ----------------------------------------------------------------------------------------------
 
-  function nearestModel(given, nClasses) {
+  function nearestPart(given, nClasses) {
     const norm = (vector) => Math.sqrt(vector.reduce((sum, one) => sum + one * one, 0));
     const sum = (vector) => vector.reduce((total, one) => total + one, 0);
     const scaledRow = (row) => Array.from(row, (x, f) => (x - given.input.center[f]) / given.input.scale[f]);
@@ -557,10 +557,10 @@ const qmedoid = (() => {
   function load(document) {
     if (document.format !== FORMAT) throw new Error(`This reads models of format ${FORMAT}, not ${document.format}.`);
     const model = unpackAll(document), nClasses = model.classes.length, decision = model.decision;
-    const makers = { evidence: evidenceModel, rare: rareModel, nearest: nearestModel };
-    const parts = { comparisons: treesPart, neighbors: neighborsPart };
-    const base = makers[model.base.type](model.base, nClasses);
-    const added = model.parts.map((part) => parts[part.type](part, nClasses));
+    const makers = {
+      evidence: evidencePart, rare: rarePart, nearest: nearestPart, comparisons: treesPart, neighbors: neighborsPart,
+    };
+    const parts = model.parts.map((part) => makers[part.type](part, nClasses));
     const encoders = model.columns.map(encoder);
     const source = model.columns.flatMap((column, place) => new Array(column.outputs).fill(place));
     const last = (values) => values.reduce((best, one, i) => (one > values[best] ? i : best), 0);
@@ -586,9 +586,9 @@ const qmedoid = (() => {
     }
 
     function decide(row) {
-      const { scores: ofBase, nearest: found } = base.measure(row);
-      const fused = ofBase.map((one, c) => model.weights[0] * one - model.biases[c]);
-      added.forEach((part, j) => part.scores(row).forEach((one, c) => { fused[c] += model.weights[j + 1] * one; }));
+      const fused = Array.from(model.biases, (bias) => -bias), measured = parts.map((part) => part.measure(row));
+      measured.forEach((part, j) => part.scores.forEach((one, c) => { fused[c] += model.weights[j] * one; }));
+      const found = measured.find((part) => part.nearest).nearest;
       const plain = calibrated(fused);
       const scores = decision.shift === null ? plain : plain.map((one, c) => one + decision.shift[c]);
       const biased = decision.biases === null ? scores : scores.map((one, c) => one + decision.biases[c]);
@@ -629,9 +629,9 @@ const qmedoid = (() => {
       const { row, issues } = encode(record), decided = decide(row);
       const [winner, other] = nClasses === 2 ? [1, 0] : [decided.code, decided.other];
       const found = { ...result(decided, issues), toward: model.classes[winner], against: model.classes[other] };
-      if (base.contributions === null) return { ...found, columns: null, terms: null };
+      if (parts.some((part) => part.contributions === null)) return { ...found, columns: null, terms: null };
       const slope = model.calibration.slope, columns = new Array(model.columns.length).fill(0), terms = {};
-      [base, ...added].forEach((part, j) => {
+      parts.forEach((part, j) => {
         const own = part.contributions(row, winner, other), factor = slope * model.weights[j];
         own.columns.forEach((one, f) => { columns[source[f]] += factor * one; });
         for (const [name, one] of Object.entries(own.terms)) terms[name] = (terms[name] || 0) + factor * one;

@@ -1,7 +1,6 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
 import base64
-from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -9,42 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid._version import __version__
-from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import FlatModel
+from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart, Neighbors
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart
-from qmedoid.methods.part import Part
 from qmedoid.methods.rare.part import RarePart
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
+from qmedoid.model.model import Model
 
-# Little-endian types from small to large; the last holds every number of a model.
-_TYPES = ("u1", "i2", "i4", "f4", "f8")
-
-
-def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
-    """An array as type, shape and base64 text; its values come back exactly, the sign of a zero aside."""
-    given = np.ascontiguousarray(array, dtype=np.float64)
-    kind = next(name for name in _TYPES if _holds(given, name))
-    text = base64.b64encode(given.astype("<" + kind if kind != "u1" else kind).tobytes()).decode("ascii")
-    return {"type": kind, "shape": list(given.shape), "data": text}
-
-
-def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
-    if kind == "f8":
-        return True
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kind != "f4" and not np.isfinite(values).all():
-            return False
-        back = values.astype(kind).astype(np.float64)
-    return bool(np.array_equal(back, values, equal_nan=True))
-
-
-FORMAT = 2
+FORMAT = 3
 """Of the JSON; `engine.js` reads this one."""
 
 
@@ -53,49 +29,51 @@ def engine() -> str:
     return files("qmedoid.export").joinpath("engine.js").read_text(encoding="utf-8")
 
 
-def javascript_file(flat: FlatModel) -> bytes:
-    """`as_javascript` as bytes of a file."""
-    return as_javascript(flat).encode()
-
-
-def as_javascript(flat: FlatModel) -> str:
+def javascript_file(model: Model, sha256: str | None = None) -> bytes:
     """A model as one file: `require` it in Node, or load it by a script tag as the global name ``model``."""
     lines = [
-        f"// A model of qmedoid {__version__}, SHA-256 {flat.sha256 or 'not known'}.",
+        f"// A model of qmedoid {__version__}, SHA-256 {sha256 or 'not known'}.",
         '// const { score } = require("./model.js"); score({ "column": 1.5, ... }).probabilities',
         engine().rstrip(),
         # Parsed, for within a literal the name __proto__ would be no cell of a record.
-        f"const model = qmedoid.load(JSON.parse({script_json(script_json(as_document(flat)))}));",
+        f"const model = qmedoid.load(JSON.parse({script_json(script_json(as_document(model, sha256)))}));",
         'if (typeof module !== "undefined") module.exports = model;',
     ]
-    return "\n".join(lines) + "\n"
+    return ("\n".join(lines) + "\n").encode()
 
 
-def as_document(flat: FlatModel) -> dict[str, Any]:
-    """A model as plain values, fit for JSON."""
-    table, method = flat.table, flat.base
-    used = set(table.layout.used)
-    columns = zip(table.contract.columns, table.encodings, strict=True)
+def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
+    """A model as plain values, fit for JSON.
+
+    Raises
+    ------
+    ModelError
+        JavaScript cannot express it.
+    """
+    check_exported(model)
+    medoids = model.medoids
+    assert medoids is not None, "only a circuit has none"
+    used = set(model.layout.used)
+    columns = zip(model.contract.columns, model.encodings, strict=True)
     return {
         "format": FORMAT,
         "version": __version__,
-        "sha256": flat.sha256,
-        "target": table.contract.target,
-        "classes": list(table.decision.classes),
+        "sha256": sha256,
+        "target": model.contract.target,
+        "classes": list(model.decision.classes),
         "columns": [_column(column, encoding, place in used) for place, (column, encoding) in enumerate(columns)],
-        "base": _part(method),
-        "parts": [_part(part) for part in flat.parts],
-        "weights": packed(flat.weights),
-        "biases": packed(flat.biases),
+        "parts": [{"type": part.name, **part_writer("js", part)(part)} for part in model.parts],
+        "weights": packed(model.weights),
+        "biases": packed(model.biases),
         "calibration": {
-            "slope": flat.calibration.slope,
-            **{name: packed(getattr(flat.calibration, name)) for name in ("biases", "knots", "heights")},
+            "slope": model.calibration.slope,
+            **{name: packed(getattr(model.calibration, name)) for name in ("biases", "knots", "heights")},
         },
-        "decision": _decision(table.decision),
+        "decision": _decision(model.decision),
         "medoids": {
-            "rows": method.rows.numbers.tolist(),
-            "classes": method.rows.classes.tolist(),
-            "records": None if not table.records else [dict(one) for one in table.records[0]],
+            "rows": medoids.numbers.tolist(),
+            "classes": medoids.classes.tolist(),
+            "records": None if not model.records else [dict(one) for one in model.records],
         },
     }
 
@@ -132,17 +110,44 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
-    if type(part) not in _PARTS:
-        raise ModelError(f"The method {part.name!r} cannot be written in JavaScript.")
-    return {"type": part.name, **_PARTS[type(part)](part)}
+# Little-endian types from small to large; the last holds every number of a model.
+_TYPES = ("u1", "i2", "i4", "f4", "f8")
 
 
-def _evidence(model: EvidencePart) -> dict[str, Any]:
+def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
+    """An array as type, shape and base64 text; its values come back exactly, the sign of a zero aside."""
+    given = np.ascontiguousarray(array, dtype=np.float64)
+    kind = next(name for name in _TYPES if _holds(given, name))
+    text = base64.b64encode(given.astype("<" + kind if kind != "u1" else kind).tobytes()).decode("ascii")
+    return {"type": kind, "shape": list(given.shape), "data": text}
+
+
+def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
+    if kind == "f8":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind != "f4" and not np.isfinite(values).all():
+            return False
+        back = values.astype(kind).astype(np.float64)
+    return bool(np.array_equal(back, values, equal_nan=True))
+
+
+def rank_scaling(given: RankScaling) -> dict[str, Any]:
+    """Knots and scores of every column."""
+    return {name: packed(getattr(given, name)) for name in ("offsets", "values", "scores")}
+
+
+def scaling(given: Scaling) -> dict[str, Any]:
+    """Centers and scales of the columns."""
+    return {"center": packed(given.center), "scale": packed(given.scale)}
+
+
+def evidence(model: EvidencePart) -> dict[str, Any]:
+    """Evidence and its neighbor term."""
     terms = model.terms
     return {
-        "rank": _rank(model.rank_scaling),
-        "linear": _scaling(model.linear_scaling),
+        "rank": rank_scaling(model.rank_scaling),
+        "linear": scaling(model.linear_scaling),
         "medoids": packed(model.medoids),
         "medoidClasses": model.medoid_classes.tolist(),
         "columnWeights": packed(model.column_weights),
@@ -168,12 +173,46 @@ def _neighbor_term(neighbors: Neighbors) -> dict[str, Any]:
     }
 
 
-def _rare(model: RarePart) -> dict[str, Any]:
+def nearest(model: NearestPart) -> dict[str, Any]:
+    """The nearest medoid."""
+    return {
+        "input": scaling(model.input_scaling),
+        "subsets": [list(subset) for subset in model.configuration],
+        "weights": [packed(weights) for weights in model.weights],
+        "signed": model.signed,
+        "feature": scaling(model.feature_scaling),
+        "medoids": packed(model.medoids),
+        "medoidClasses": model.medoid_classes.tolist(),
+        "multipliers": packed(model.multipliers),
+        "alpha": model.alpha,
+        "angular": model.use_angular,
+        "angle": model.angle,
+    }
+
+
+def neighbors(model: NeighborsPart) -> dict[str, Any]:
+    """Neighbors."""
+    cells = None
+    if model.cells is not None:
+        cells = {"centers": packed(model.cells.centers), "members": packed(model.cells.members)}
+    return {
+        "records": packed(model.records),
+        "votes": packed(model.votes),
+        "rank": rank_scaling(model.rank_scaling),
+        "columnWeights": packed(model.column_weights),
+        "length": model.length,
+        "nearest": model.n_nearest,
+        "cells": cells,
+    }
+
+
+def rare(model: RarePart) -> dict[str, Any]:
+    """Prototypes of rare events."""
     geometry = model.geometry
     inner = geometry.scaling.inner
     return {
-        "outer": _scaling(geometry.scaling.outer),
-        "inner": None if inner is None else _scaling(inner),
+        "outer": scaling(geometry.scaling.outer),
+        "inner": None if inner is None else scaling(inner),
         **{name: packed(getattr(geometry, name)) for name in ("rare", "common", "hard", "metrics")},
         "counts": list(geometry.counts),
         "length": geometry.length,
@@ -184,23 +223,8 @@ def _rare(model: RarePart) -> dict[str, Any]:
     }
 
 
-def _nearest(model: NearestPart) -> dict[str, Any]:
-    return {
-        "input": _scaling(model.input_scaling),
-        "subsets": [list(subset) for subset in model.configuration],
-        "weights": [packed(weights) for weights in model.weights],
-        "signed": model.signed,
-        "feature": _scaling(model.feature_scaling),
-        "medoids": packed(model.medoids),
-        "medoidClasses": model.medoid_classes.tolist(),
-        "multipliers": packed(model.multipliers),
-        "alpha": model.alpha,
-        "angular": model.use_angular,
-        "angle": model.angle,
-    }
-
-
-def _comparisons(model: ComparisonsPart) -> dict[str, Any]:
+def comparisons(model: ComparisonsPart) -> dict[str, Any]:
+    """Trees of comparisons."""
     thresholds = np.where(model.node_columns >= 0, model.trees.thresholds, 0.0)
     return {
         "columns": packed(model.node_columns),
@@ -209,35 +233,3 @@ def _comparisons(model: ComparisonsPart) -> dict[str, Any]:
         "outputs": packed(model.outputs),
         "intercepts": packed(model.intercepts),
     }
-
-
-def _neighbors(model: NeighborsPart) -> dict[str, Any]:
-    cells = None
-    if model.cells is not None:
-        cells = {"centers": packed(model.cells.centers), "members": packed(model.cells.members)}
-    return {
-        "records": packed(model.records),
-        "votes": packed(model.votes),
-        "rank": _rank(model.rank_scaling),
-        "columnWeights": packed(model.column_weights),
-        "length": model.length,
-        "nearest": model.n_nearest,
-        "cells": cells,
-    }
-
-
-def _rank(scaling: RankScaling) -> dict[str, Any]:
-    return {name: packed(getattr(scaling, name)) for name in ("offsets", "values", "scores")}
-
-
-def _scaling(scaling: Scaling) -> dict[str, Any]:
-    return {"center": packed(scaling.center), "scale": packed(scaling.scale)}
-
-
-_PARTS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
-    EvidencePart: _evidence,
-    RarePart: _rare,
-    NearestPart: _nearest,
-    ComparisonsPart: _comparisons,
-    NeighborsPart: _neighbors,
-}

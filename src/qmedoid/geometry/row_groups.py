@@ -154,7 +154,7 @@ def equal_rows_note(groups: Codes) -> str | None:
     if n_copies < max(1, _WORTH_A_NOTE * len(groups)):
         return None
     return (
-        f"{n_copies:,} of {len(groups):,} rows are equal to an earlier row in all columns that are learnt from: equal "
+        f"{n_copies:,} of {len(groups):,} rows are equal to an earlier row in all columns that are learned from: equal "
         "rows are left out together, and count as one in the intervals of expected figures"
     )
 

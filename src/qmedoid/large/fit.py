@@ -59,7 +59,6 @@ from qmedoid.large.split import (
     width_of,
 )
 from qmedoid.methods.calibration import CalibrationKind
-from qmedoid.methods.registry import estimator_class
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
@@ -209,7 +208,7 @@ class _Fit:
 
     def _rare_texts(self) -> frozenset[str]:
         """Labels of the rare class, where the method is about one; none otherwise."""
-        method, sides = self.owner.method, self.counted.sides(self.owner.positive)
+        sides = self.counted.sides(self.owner.positive)
         if not all(sides.values()):
             classes = sorted(set(self.counted.classes.values()))
             shown, hint = some_of([*map(repr, classes)], 10), did_you_mean(str(self.owner.positive), classes)
@@ -220,18 +219,14 @@ class _Fit:
         if len(sides) != 2:
             return frozenset()
         counts = np.array(list(sides.values()))
-        rare = estimator_class("rare")
-        is_asked = method == "rare" or isinstance(method, rare)
-        if not (is_asked or (method == "auto" and rare.suits(counts))):
+        if not self.owner.recipe(counts).separates_rare:
             return frozenset()
         rare_side = min(sides, key=lambda side: sides[side])
         return frozenset(text for text, side in self.counted.side_of(self.owner.positive).items() if side == rare_side)
 
     def _kind(self) -> CalibrationKind:
-        method = self.owner.method
-        kinds = (self.owner.calibration, getattr(method, "calibration", "auto"))
-        default = "logistic" if method == "nearest" else getattr(method, "default_calibration", "curve")
-        return cast("CalibrationKind", next((kind for kind in kinds if kind != "auto"), default))
+        counts = np.array(list(self.counted.sides(self.owner.positive).values()))
+        return cast("CalibrationKind", self.owner.recipe(counts).calibration_kind(self.owner.calibration))
 
     def _split(self, table: pa.Table, columns: tuple[Column, ...]) -> RowSplit:
         settings, time, last = self.settings, None, np.inf
@@ -378,7 +373,7 @@ def _fit_in_passes(
         fitted.fit(sampled)
         if names is not None:
             del fitted.feature_names_in_
-        return fitted.table_model(), []
+        return fitted.model_, []
 
     found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=memory, seed=seed)
     _adopt(fitted, found.model)
@@ -389,15 +384,7 @@ def _fit_in_passes(
 
 def _adopt(fitted: Any, model: Model) -> None:
     """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
-    fitted.models_ = list(model.models)
-    fitted.model_ = fitted.models_[0]
-    fitted.contract_, fitted._training = model.contract, model.training
-    fitted._set_decision(model.decision)
-    if model.importances is not None:
-        before = fitted._importances
-        fitted._importances = model.importances
-        shares = np.divide(model.importances, before, out=np.ones_like(before), where=before > 0)
-        fitted.feature_importances_[fitted.feature_importances_ > 0] *= shares[before > 0]
+    fitted.model_, fitted.contract_ = model, model.contract
 
 
 def _rows_of(table: pa.Table, names: list[str] | None) -> Any:

@@ -16,7 +16,6 @@ from qmedoid.exceptions import QMedoidWarning
 from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
 from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import TRAIN, RowSplit, read_cells
-from qmedoid.methods.registry import estimator_class
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
@@ -149,11 +148,11 @@ def _pilot(
     rows = np.sort(np.concatenate(chosen))
     target = Target(settings.target, np.array([0, 1]), is_rare[rows].astype(np.intp))
     data = replace(sample_of(training.take(pa.array(rows)), runner.facts, settings, kinds), target=target)
-    evidence = estimator_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0)
+    evidence = owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0)
     pilot = type(owner)(method=evidence, refine="never", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
-        made: Model = pilot.fit(data).table_model()
+        made: Model = pilot.fit(data).model_
     return made
 
 

@@ -19,7 +19,6 @@ from qmedoid.large.split import TEST, TRAIN, RowSplit, moments
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
 from qmedoid.tables import cells
@@ -284,8 +283,7 @@ def calibrate_judged(
 
     Returns the model with notes on what all rows of the table hold.
     """
-    best, labels = model.best, list(model.decision.classes)
-    assert isinstance(best, HybridModel), "a fit of a table is no circuit alone"
+    labels = list(model.decision.classes)
     counts = np.bincount(rows.codes, minlength=len(labels))
     check_calibrating(dict(zip(labels, counts.tolist(), strict=True)))
     draws = numbered(rows.draws)
@@ -293,11 +291,9 @@ def calibrate_judged(
     calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
     chosen, curve = Decision.chosen(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
     decision = replace(chosen, priors=counts / counts.sum())
-    again = best.with_last_calibration(calibration)
-    importances = None if model.importances is None else model.importances * (again.slope / best.slope)
     columns, notes = _counted_columns(model, found)
     contract, training = replace(model.contract, columns=columns), _training(model, found, curve)
-    made = replace(model, models=(again, *model.models[1:]), decision=decision, importances=importances)
+    made = model.recalibrated(calibration, decision, curve)
     return replace(made, contract=contract, training=training), notes
 
 
@@ -313,9 +309,7 @@ def check_calibrating(counts: Mapping[Any, int]) -> None:
 
 def judged_report(model: Model, rows: JudgedRows, found: Summary) -> dict[str, Any]:
     """Figures of all rows that were held out, as of `qmedoid.tables.evaluating.labeled_report`."""
-    best = model.best
-    assert isinstance(best, HybridModel), "a fit of a table is no circuit alone"
-    codes, scores, margins = model.decision.decide(best.last_calibration.apply(-rows.scores))
+    codes, scores, margins = model.decision.decide(model.last_calibration.apply(-rows.scores))
     decided = Decisions(codes, scores, margins, rows.by_circuit, None)
     report = labeled_report(model, rows.codes, decided, rows.hashes)
     left_out = found.counts.get("left out", {})

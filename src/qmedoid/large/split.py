@@ -1,6 +1,6 @@
 """Which rows train, which calibrate, and which are held out: by chance, from the content of each row.
 
-Rows that are equal in all columns that are learnt from, or rows of one group, have one chance and go to one part: none
+Rows that are equal in all columns that are learned from, or rows of one group, have one chance and go to one part: none
 is judged by a model that has seen its twin. In a coarse table, such as one of three columns of two values each, equal
 rows are no twins, and each has a chance of its own (see `qmedoid.geometry.row_groups`). In an order of time the latest
 rows are held out.
@@ -34,7 +34,7 @@ class RowSplit:
     Attributes
     ----------
     columns : tuple of Column
-        Drafts of the columns that are learnt from.
+        Drafts of the columns that are learned from.
     test, calibrate : float
         Shares of the rows.
     seed : int

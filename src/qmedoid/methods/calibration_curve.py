@@ -30,6 +30,11 @@ class Calibration:
     knots: Annotated[Array, Values("J", largest=MODERATE, order="rises")] = field(default_factory=lambda: np.zeros(0))
     heights: Annotated[Array, Values("J", largest=MODERATE)] = field(default_factory=lambda: np.zeros(0))
 
+    @classmethod
+    def plain(cls, n_classes: int) -> "Calibration":
+        """The calibration that only turns the sign: the smallest dissimilarity is the largest score."""
+        return cls(1.0, np.zeros(n_classes))
+
     def validate(self) -> None:
         """Refuse a stored curve that turns the order of the scores."""
         if not (np.diff(self.heights) > -np.diff(self.knots)).all():

@@ -1,7 +1,7 @@
 """What a part of a model is: statements about real training rows, with dissimilarities that add to those of others."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypedDict
 
@@ -140,6 +140,11 @@ class Part(ABC):
     def facts(self) -> PartFacts:
         """What it says of itself."""
 
+    @property
+    def n_features(self) -> int:
+        """Number of features of its own that a circuit may read."""
+        return 0
+
     @abstractmethod
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
         """Score records in closed form; `channels` also gives what a circuit may read."""
@@ -194,6 +199,76 @@ def score_part(part: Part, X: Table, backends: Backends, *, channels: bool, thre
     """Score records by a part, in closed form or by the backend that measures it."""
     backend = getattr(backends, part.backend)
     return part.score(X, channels=channels, threads=threads) if backend is None else part.score_measured(X, backend)
+
+
+def medoid_part(parts: Sequence[Part]) -> Part | None:
+    """The first part that has medoids."""
+    return next((part for part in parts if part.rows.points is not None), None)
+
+
+def score_sum(
+    parts: Sequence[Part],
+    weights: Array,
+    biases: Array,
+    X: Table,
+    *,
+    backends: Backends = CLOSED_FORM,
+    reads_features: bool = False,
+    channels: bool = False,
+    threads: int | None = None,
+) -> Scored:
+    """The weighted sum of parts minus biases (C,), with what the part with medoids found.
+
+    Nothing is measured for a part that weighs nothing, unless a circuit reads its features.
+    """
+    base, found, total = medoid_part(parts), Scored(np.zeros((0, 0))), -biases
+    for part, weight in zip(parts, weights.tolist(), strict=True):
+        if weight > 0 or part is base:
+            how = backends if weight > 0 or reads_features else CLOSED_FORM
+            scored = score_part(part, X, how, channels=channels and part is base, threads=threads)
+            total = total + weight * scored.scores
+            found = scored if part is base else found
+    return found._replace(scores=total)
+
+
+class FittedParts(NamedTuple):
+    """A weighted sum of J parts that were fitted together, with its out-of-fold scores.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    weights : ndarray of shape (J,)
+    biases : ndarray of shape (C,)
+    out_of_fold : Scored
+        Of the training rows: `scores`, NaN for rows that no fold held out; `features` of a part that has its own; and
+        channels, where a fit has them out of fold.
+    folds : sequence of ndarray
+        The rows that each fold held out.
+    rare_class : int or None
+        The class that is rare, where the fit is about one.
+    notes : tuple of str
+        What the fit limited.
+    details : object
+        What its estimator shows of the fit.
+    """
+
+    parts: tuple[Part, ...]
+    weights: Array
+    biases: Array
+    out_of_fold: Scored
+    folds: Sequence[Codes]
+    rare_class: int | None = None
+    notes: tuple[str, ...] = ()
+    details: Any = None
+
+    @classmethod
+    def of_one(cls, part: Part, out_of_fold: Scored, folds: Sequence[Codes], **about: Any) -> "FittedParts":
+        """One part as it is."""
+        return cls((part,), np.ones(1), np.zeros(out_of_fold.scores.shape[1]), out_of_fold, folds, **about)
+
+    def score(self, X: Table, *, channels: bool = False) -> Scored:
+        """Scores of records by the sum."""
+        return score_sum(self.parts, self.weights, self.biases, X, channels=channels)
 
 
 def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:

@@ -310,8 +310,8 @@ class Decision:
 
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
-        known = self.known_priors()
-        return PriorShift.estimated(known if self.shift is None else self.shift.priors, scores)
+        at_training = scores if self.shift is None else scores - self.shift.log_ratios
+        return PriorShift.estimated(self.known_priors(), at_training)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.contributions import GroupContribution, RowContribution
-from qmedoid.methods.part import Part, refuse_overflow
-from qmedoid.model.hybrid import HybridModel
+from qmedoid.methods.part import CLOSED_FORM, refuse_overflow
 from qmedoid.model.model import Model
 
 # Records that are explained at a time.
@@ -72,14 +71,13 @@ class DecisionParts:
     angles: Array
 
 
-def explained_by(model: Model) -> tuple[Part, HybridModel]:
-    """The method that decisions are explained by, and the model that calibrates it; raise where there is none."""
-    if model.method is None or not isinstance(model.best, HybridModel):
+def check_explained(model: Model) -> None:
+    """Raise for a circuit alone, whose decisions are no sums."""
+    if model.medoids is None:
         raise ModelError(
             "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
             "MedoidClassifier or NearestMedoidClassifier instead."
         )
-    return model.method, model.best
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -96,13 +94,13 @@ def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winn
     winners, others : ndarray of shape (n,)
         Class codes.
     """
-    method, best = explained_by(model)
+    check_explained(model)
     starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
     added = np.empty((len(others), len(model.encodings)))
     for rows in row_slices(added, _BLOCK_ROWS):
         part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
-        by_number = method.column_contributions(part, winners[rows], others[rows])
-        added[rows] = best.slope * np.add.reduceat(by_number, starts, axis=1)
+        by_number = model.column_contributions(part, winners[rows], others[rows])
+        added[rows] = model.slope * np.add.reduceat(by_number, starts, axis=1)
     refuse_overflow(added)
     return added
 
@@ -113,19 +111,19 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
 
     With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
     """
-    method, best = explained_by(model)
+    check_explained(model)
     decided = model.decide(columns)
-    found = method.score(columns, channels=True)
-    assert found.nearest is not None, "a method has medoids"
+    found = replace(model, backends=CLOSED_FORM).score(columns, channels=True)
+    assert found.nearest is not None, "there are medoids"
     scores, winner = decided.scores[0], int(decided.codes[0])
     winner, other = pair or (winner, int(model.decision.runners_up(decided.scores, decided.codes)[0]))
-    calibration = best.calibration
+    calibration, refinement = model.calibration, model.refinement
     calibrated = calibration.apply(found.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
-    last = best.recalibration
+    last = None if refinement is None else refinement.recalibration
     # In units of the last scores: a calibration after the circuit stretches all that comes before it.
     stretch = 1.0 if last is None else last.slope
-    shares = method.contributions(row, winner, other).times(best.slope)
+    shares = model.contributions(row, winner, other).times(model.slope)
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
@@ -134,8 +132,9 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
     added = calibration.biases + calibration.curve_part(found.scores)[0]
     constant = {"prevalence": prevalence, "calibration": stretch * _ahead(calibration.biases, winner, other)}
     moved = 0.0
-    if last is not None:
-        refined = -replace(best, recalibration=None).decide(columns, backends=model.backends)[0]
+    if refinement is not None and last is not None:
+        before = replace(model, refinement=replace(refinement, recalibration=None))
+        refined = -before.class_scores(model.score(columns, channels=True))[0]
         moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
         constant["recalibration"] = _ahead(last.biases, winner, other)
     circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.arrays import Array, row_slices
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
-from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 
 MOST_ROWS = 1000
@@ -32,7 +33,7 @@ class ImportanceTally:
     """The mean absolute contribution of every column to decisions, gathered batch by batch."""
 
     def __init__(self, model: Model) -> None:
-        explained_by(model)
+        check_explained(model)
         self._model, self._sums, self.rows = model, np.zeros(len(model.encodings)), 0
 
     def add(self, columns: Sequence[Array], decided: Decisions) -> None:
@@ -65,19 +66,20 @@ def by_importance(names: Sequence[str], importances: Array) -> Importances:
     return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
 
 
-def training_importances(model: Model, X: Array, scores: Array, judged: Codes) -> Array | None:
-    """Importances by a sample of the training rows X (n, M), of which `judged` have out-of-fold scores (n, C).
+def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> Array | None:
+    """Importances by a sample of the training rows X (n, M), of those that have calibrated out-of-fold scores, if any.
 
     None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up. The
     contributions to the margin between them are those of the model, which has seen the rows: fits keep out-of-fold
     scores of whole parts, leave-one-out ones of the evidence in closed form, and no weights that belong to them.
     """
-    if model.method is None:
+    if model.medoids is None:
         return None
-    rows = judged if len(judged) else np.arange(len(X))
+    judged = held_out is not None and len(held_out.judged) > 0
+    rows = held_out.judged if held_out is not None and judged else np.arange(len(X))
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-    found = scores[rows] if len(judged) else model.decide(list(X[rows].T)).scores
+    found = held_out.scores[rows] if held_out is not None and judged else model.decide(list(X[rows].T)).scores
     codes = model.decision.codes(found)
     added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
     importances: Array = np.abs(added).mean(axis=0)

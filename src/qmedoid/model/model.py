@@ -1,30 +1,49 @@
-"""The model of a raw table: contract, encodings, hybrid model and decision."""
+r"""The fitted model: a contract with encodings, a weighted sum of parts, a calibration, a refinement and a decision.
+
+.. math:: S_c(x) = \sum_j w_j\,S^{(j)}_c(x) - b_c, \qquad w \ge 0
+
+Every part is a sum of statements about real training rows, and so is their sum: contributions add up exactly.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import lt
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import CLOSED_FORM, Backends, Part, refuse_overflow
+from qmedoid.methods.contributions import Contributions
+from qmedoid.methods.part import (
+    CLOSED_FORM,
+    Backends,
+    KeptRows,
+    Part,
+    PartFacts,
+    Scored,
+    medoid_part,
+    refuse_overflow,
+    score_part,
+    score_sum,
+)
+from qmedoid.methods.registry import PARTS, part_class
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import HybridModel, decider, n_deltas, use_angular
 from qmedoid.model.novelty import Novelty
-from qmedoid.model.training_summary import SeenRows, TrainingSummary
-from qmedoid.schema import MODERATE, RefusedError, Unstored, Values
+from qmedoid.model.refinement import Refinement
+from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
+from qmedoid.schema import MODERATE, RefusedError, Tagged, Unstored, Values
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
 # The encoding that columns of each kind have: what applies one relies on it.
 ENCODING_OF: dict[Kind, type[Encoding]] = {"number": Numbers, "boolean": Numbers, "date": Dates, "category": Levels}
+_SUM = "a weighted sum of the parts named below: statements about medoids and other rows"
 
 
 class Decisions(NamedTuple):
@@ -53,19 +72,18 @@ class Decisions(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Encoded columns of a model, M of them, and which columns the best model reads.
+    """Encoded columns of a model, M of them, and which columns it reads.
 
     Attributes
     ----------
     names : tuple of str
         Of the encoded columns.
     used : tuple of int
-        Columns of the contract that the best model reads.
+        Columns of the contract that the model reads.
     is_read : ndarray of shape (M,)
         For every encoded column, whether it is of one of these.
     checked : frozenset of int
-        Columns of the contract whose bad values `Model.decide` is sure to refuse: they need not be looked for
-        first.
+        Columns of the contract whose bad values `Model.decide` is sure to refuse: they need not be looked for first.
     """
 
     names: tuple[str, ...]
@@ -76,7 +94,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Models that decide about one kind of table.
+    """A model that decides about one kind of table, with J parts and C classes.
 
     Attributes
     ----------
@@ -84,11 +102,21 @@ class Model:
     encodings : tuple of Encoding
         One for each column of the contract.
     decision : Decision
-        How the scores of the best model become decisions.
-    models : tuple of HybridModel or VariationalModel
-        The best first; they read the encoded columns.
-    records : tuple of tuple of Record, or None
-        For each model its medoids as rows of the training table; None where they were not kept.
+        How class scores become decisions.
+    method : str
+        The name of the method that made it, which is said to decide.
+    parts : tuple of Part
+        They read the encoded columns; the first one that has medoids gives the nearest of them.
+    weights : ndarray of shape (J,)
+        w; a part of weight 0 only gives medoids, or features for the circuit.
+    biases : ndarray of shape (C,)
+        b.
+    calibration : Calibration
+        Of the sum.
+    refinement : Refinement or None
+        The circuit that decides some records, or all of them, after the calibration.
+    records : tuple of Record, or None
+        The medoids as rows of the training table; None where they were not kept.
     parameters, metrics : mapping
         How the model was made, and what it showed, for the reader; fit for JSON.
     seen : SeenRows or None
@@ -109,8 +137,15 @@ class Model:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    models: Annotated[tuple[HybridModel | VariationalModel, ...], {"M": "encodings.outputs", "C": "decision.classes"}]
-    records: Annotated[tuple[tuple[Record, ...], ...] | None, Unstored()] = None
+    method: Annotated[str, "[a-z]{1,40}"]
+    parts: Annotated[
+        tuple[Annotated[Part, Tagged(part_class, PARTS)], ...], {"M": "encodings.outputs", "C": "decision.classes"}
+    ]
+    weights: Annotated[Array, Values("n_parts", least=0, most=MODERATE)]
+    biases: Annotated[Array, Values("n_biases", largest=MODERATE)]
+    calibration: Annotated[Calibration, {"C": "decision.classes"}]
+    refinement: Refinement | None = None
+    records: Annotated[tuple[Record, ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
@@ -121,7 +156,7 @@ class Model:
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
     def validate(self) -> None:
-        """Refuse a stored model whose encodings, models and summary are not those of its columns and classes."""
+        """Refuse a stored model whose encodings, parts and summary are not those of its columns and classes."""
         if [type(encoding) for encoding in self.encodings] != [ENCODING_OF[one.kind] for one in self.contract.columns]:
             raise RefusedError("encodings must be one for each column of the contract, as its kind asks for")
         for number, encoding in enumerate(self.encodings):
@@ -129,26 +164,9 @@ class Model:
             levels = encoding.levels if isinstance(encoding, Levels) else ()
             if len(encoding.outputs) < 1 or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:])):
                 raise RefusedError(f"encodings.{number} must have outputs, or parts, each once; levels must ascend")
-        if not self.models:
-            raise RefusedError("models is empty")
+        self._validate_parts()
         if self.importances is not None and len(self.importances) != len(self.encodings):
             raise RefusedError(f"importances must be {len(self.encodings)} numbers, one for each column")
-        shape = sum(len(encoding.outputs) for encoding in self.encodings), len(self.decision.classes)
-        for number, model in enumerate(self.models):
-            circuit: VariationalModel | None = None if isinstance(model, HybridModel) else model
-            expected = shape
-            if isinstance(model, HybridModel):
-                if len(np.unique(model.method.rows.classes)) != shape[1]:
-                    raise RefusedError(f"models.{number}.method must be for the {shape[1]} classes")
-                if model.variational is None and model.refine_below == np.inf:
-                    raise RefusedError(
-                        f"models.{number}.refine_below leaves all records to a circuit, and there is none"
-                    )
-                circuit, expected = model.variational, _circuit_shape(model) if model.variational else shape
-            if isinstance(circuit, VariationalModel):
-                network = circuit.network
-                if (network.ansatz.n_inputs, network.readout.n_classes) != expected:
-                    raise RefusedError(f"models.{number} must have a circuit for (inputs, classes) {expected}")
         if self.training is not None:
             sizes = [
                 len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
@@ -156,34 +174,230 @@ class Model:
             ]
             if [len(counts) for counts in self.training.levels] != sizes:
                 raise RefusedError("training.levels must count the levels of each column")
-            if self.training.curve is not None and shape[1] != 2:
+            if self.training.curve is not None and self.n_classes != 2:
                 raise RefusedError("training.curve belongs to two classes")
 
-    @property
-    def best(self) -> HybridModel | VariationalModel:
-        """The model that decides."""
-        return self.models[0]
+    def _validate_parts(self) -> None:
+        n_classes, circuit, refinement = self.n_classes, self.circuit, self.refinement
+        lengths = len(self.parts), n_classes, n_classes
+        if (len(self.weights), len(self.biases), len(self.calibration.biases)) != lengths:
+            raise RefusedError(f"weights must be one for each of {lengths[0]} parts, and biases one for each class")
+        if self.medoids is None and (circuit is None or refinement is not None):
+            raise RefusedError("parts must have one with medoids, or be a circuit")
+        if self.medoids is not None and len(np.unique(self.medoids.classes)) != n_classes:
+            raise RefusedError(f"parts must have medoids of the {n_classes} classes")
+        if circuit is not None:
+            n_inputs, n_outputs = len(self.source), n_classes
+            if refinement is not None and self.medoid_part is not None:
+                n_inputs = refinement.inputs.n_features(n_classes, self.medoid_part.n_features)
+                n_outputs = 2 if refinement.inputs.decides_between_two(n_classes) else n_classes
+            network = circuit.network
+            if (network.ansatz.n_inputs, network.readout.n_classes) != (n_inputs, n_outputs):
+                raise RefusedError(f"the circuit must have (inputs, classes) {(n_inputs, n_outputs)}")
 
     @property
-    def method(self) -> Part | None:
-        """The method of the best model; None for a circuit alone."""
-        return self.best.method if isinstance(self.best, HybridModel) else None
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.decision.classes)
+
+    @cached_property
+    def medoid_part(self) -> Part | None:
+        """The part that gives the nearest medoids; None for a circuit alone."""
+        return medoid_part(self.parts)
 
     @property
-    def n_neighbors(self) -> int:
-        """Number of training rows that the method keeps in addition to its medoids."""
-        return 0 if self.method is None else len(self.method.rows.neighbors)
+    def medoids(self) -> KeptRows | None:
+        """The medoids; None for a circuit alone."""
+        return None if self.medoid_part is None else self.medoid_part.rows
+
+    @cached_property
+    def neighbors(self) -> Array:
+        """Encoded training rows that are kept in addition to medoids: those of the part that has most, shape (N, M)."""
+        return max((part.rows.neighbors for part in self.parts), key=len)
+
+    @cached_property
+    def circuit(self) -> VariationalModel | None:
+        """The trained circuit, which refines decisions or is the only part; None where there is none."""
+        if self.refinement is not None:
+            return self.refinement.circuit
+        return cast("VariationalModel | None", next((p for p in self.parts if p.backend == "expectations"), None))
 
     @property
-    def refinement(self) -> str:
+    def policy(self) -> str:
         """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
-        return self.best.refinement if isinstance(self.best, HybridModel) else "always"
+        if self.refinement is not None:
+            return self.refinement.policy
+        return "none" if self.circuit is None else "always"
 
     @property
     def deciders(self) -> tuple[str, str]:
         """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
-        method = self.method
-        return "circuit" if method is None else decider(method), "circuit"
+        return self.method, "circuit"
+
+    @cached_property
+    def _is_one(self) -> bool:
+        """Whether the scores are those of one part as it is."""
+        return len(self.parts) == 1 and self.weights[0] == 1.0 and not self.biases.any()
+
+    @property
+    def facts(self) -> PartFacts:
+        """Facts about the parts together, with their weights; groups are those of the part with medoids."""
+        facts = [part.facts for part in self.parts]
+        if self._is_one:
+            return facts[0]
+        weights = dict(zip([part.name for part in self.parts], self.weights.tolist(), strict=True))
+        words = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
+        numbers = {part.name: one["numbers"] for part, one in zip(self.parts[1:], facts[1:], strict=True)}
+        return {
+            "description": _SUM,
+            "groups": facts[0]["groups"] if self.medoid_part is None else self.medoid_part.facts["groups"],
+            "kept": (
+                f"The parts of the sum and their weights: {words}.",
+                *(one for part in facts for one in part["kept"]),
+            ),
+            "vector_length": max(1, *(part["vector_length"] for part in facts)),
+            "numbers": {**facts[0]["numbers"], **numbers, "weights": weights},
+        }
+
+    @cached_property
+    def source(self) -> Codes:
+        """The column of the contract that each encoded column is of, shape (M,)."""
+        return np.repeat(np.arange(len(self.encodings)), [len(encoding.outputs) for encoding in self.encodings])
+
+    @cached_property
+    def columns(self) -> Codes:
+        """Encoded columns that the parts read, rising."""
+        return np.unique(np.concatenate([part.columns for part in self.parts]))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The encoded columns, and which columns the model reads."""
+        pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
+        names = tuple(column.name + output for column, outputs in pairs for output in outputs)
+        used = tuple(np.unique(self.source[self.columns]).tolist())
+        checked: frozenset[int] = frozenset()
+        if self.medoid_part is not None:
+            first, columns = np.cumsum([0, *(len(outputs) for _, outputs in pairs)]), self.medoid_part.columns
+            checked = frozenset(place for place in used if first[place] in columns)
+        return Layout(names, used, np.isin(self.source, used), checked)
+
+    # --- scores and decisions ---------------------------------------------------------------------------------------
+
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """The weighted sum of the parts, with what the part with medoids found; measured where there are backends."""
+        if self._is_one:
+            return score_part(self.parts[0], X, self.backends, channels=channels, threads=threads)
+        return score_sum(
+            self.parts, self.weights, self.biases, X, backends=self.backends, channels=channels, threads=threads,
+            reads_features=self.refinement is not None and self.refinement.inputs.kind == "own",
+        )  # fmt: skip
+
+    def class_scores(self, found: Scored, picked: Flags | None = None) -> tuple[Array, Flags]:
+        """Class scores (n, C) at the training priors, and which records the circuit decided."""
+        scores = self.calibration.apply(found.scores)
+        if self.refinement is None:
+            return scores, np.full(len(scores), self.circuit is not None)
+        return self.refinement.apply(scores, found, picked, self.backends.expectations)
+
+    def decide(
+        self, columns: Sequence[npt.NDArray[Any]] | Array, *, threads: int | None = None, picked: Flags | None = None
+    ) -> Decisions:
+        """Decide about records from their encoded columns; what the model does not read may be anything.
+
+        Records that are `picked` go to the circuit; without it those that the refinement picks.
+
+        Raises
+        ------
+        ModelError
+            Scores are not finite, because the model holds numbers whose products overflow.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = self.score(columns, channels=self.refinement is not None, threads=threads)
+            scores, by_circuit = self.class_scores(found, picked)
+            codes, scores, margins = self.decision.decide(scores)
+        refuse_overflow(scores, margins)
+        return Decisions(codes, scores, margins, by_circuit, found.nearest)
+
+    # --- contributions ----------------------------------------------------------------------------------------------
+
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Contributions to the difference of two classes' sums, for one encoded row of shape (1, M)."""
+        parts = zip(self.parts, self.weights.tolist(), strict=True)
+        first, *rest = [part.contributions(row, winner, other).times(weight) for part, weight in parts]
+        for one in rest:
+            first = first.plus(one)
+        if self.biases.any():
+            bias = float(self.biases[winner] - self.biases[other])
+            first = replace(first, terms={**first.terms, "intercept": first.terms.get("intercept", 0.0) + bias})
+        return first
+
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+        total = np.zeros(X.shape)
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            total += weight * part.column_contributions(X, winners, others)
+        return total
+
+    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
+        """Columns of each of the groups of all parts, and what it adds for many rows, shape (n, G)."""
+        groups, added = list[tuple[int, ...]](), list[Array]()
+        for part, weight in zip(self.parts, self.weights.tolist(), strict=True):
+            columns, amounts = part.group_contributions(X, winners, others)
+            groups += columns
+            added.append(weight * amounts)
+        return tuple(groups), np.hstack(added)
+
+    # --- other calibrations and cuts --------------------------------------------------------------------------------
+
+    @property
+    def slope(self) -> float:
+        """What the sums are stretched by, before and after the circuit."""
+        after = None if self.refinement is None else self.refinement.recalibration
+        return self.calibration.slope * (1.0 if after is None else after.slope)
+
+    @property
+    def last_calibration(self) -> Calibration:
+        """The calibration that class scores come from; that of a circuit which nobody recalibrated changes nothing."""
+        if self.refinement is None:
+            return self.calibration
+        return self.refinement.recalibration or Calibration.plain(self.n_classes)
+
+    def with_last_calibration(self, calibration: Calibration) -> "Model":
+        """A copy with another last calibration."""
+        if self.refinement is None:
+            return replace(self, calibration=calibration)
+        return replace(self, refinement=replace(self.refinement, recalibration=calibration))
+
+    def before_calibration(self) -> "Model":
+        """A copy whose scores are those that the last calibration is fitted to, the largest first.
+
+        Raises
+        ------
+        ModelError
+            The scores are no probabilities, or the model is a circuit alone.
+        """
+        if not self.decision.probabilistic or self.medoids is None:
+            what = "a circuit alone" if self.medoids is None else "without probabilities"
+            raise ModelError(
+                f"This model is {what}: it has no calibration that new labels could replace. Fit a MedoidClassifier."
+            )
+        plain = self.with_last_calibration(Calibration.plain(self.n_classes))
+        return replace(plain, decision=Decision(self.decision.classes))
+
+    def recalibrated(self, calibration: Calibration, decision: Decision, curve: HeldOutCurve | None) -> "Model":
+        """A copy with another last calibration, decision and held-out curve.
+
+        Contributions are stretched as the scores are; importances keep the pairs of classes of the training rows.
+        """
+        again = self.with_last_calibration(calibration)
+        importances = None if self.importances is None else self.importances * (again.slope / self.slope)
+        training = None if self.training is None else replace(self.training, curve=curve)
+        return replace(again, decision=decision, importances=importances, training=training)
+
+    def at_priors(self, new_prevalence: Any) -> "Model":
+        """A copy for other class priors; see `Decision.at_priors`. It has no figures of the cut of the fit."""
+        kept = {name: value for name, value in self.metrics.items() if name not in ("threshold", "out_of_fold")}
+        return replace(self, decision=self.decision.at_priors(new_prevalence), metrics=kept)
 
     def at_operating_point(self, operating_point: Any) -> "Model":
         """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.
@@ -193,73 +407,3 @@ class Model:
         curve = None if self.training is None else self.training.curve
         kept = {name: value for name, value in self.metrics.items() if name == "training_rows"}
         return replace(self, decision=self.decision.at_operating_point(operating_point, curve), metrics=kept)
-
-    @cached_property
-    def source(self) -> Codes:
-        """The column of the contract that each encoded column is of, shape (M,)."""
-        return np.repeat(np.arange(len(self.encodings)), [len(encoding.outputs) for encoding in self.encodings])
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The encoded columns, and which columns the best model reads."""
-        pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
-        names = tuple(column.name + output for column, outputs in pairs for output in outputs)
-        widths, method, source = [len(outputs) for _, outputs in pairs], self.method, self.source
-        used = tuple(np.unique(source if method is None else source[method.columns]).tolist())
-        checked: frozenset[int] = frozenset()
-        if method is not None:
-            first, columns = np.cumsum([0, *widths]), getattr(method, "base", method).columns
-            checked = frozenset(place for place in used if first[place] in columns)
-        return Layout(names, used, np.isin(source, used), checked)
-
-    def before_calibration(self) -> "Model":
-        """A copy whose scores are those that the last calibration of the best model is fitted to, the largest first.
-
-        Raises
-        ------
-        ModelError
-            The scores are no probabilities, or the model is a circuit alone.
-        """
-        best = self.best
-        if not self.decision.probabilistic or not isinstance(best, HybridModel):
-            what = "a circuit alone" if isinstance(best, VariationalModel) else "without probabilities"
-            raise ModelError(
-                f"This model is {what}: it has no calibration that new labels could replace. Fit a MedoidClassifier."
-            )
-        plain = best.with_last_calibration(Calibration(1.0, np.zeros(len(self.decision.classes))))
-        return replace(self, models=(plain, *self.models[1:]), decision=Decision(self.decision.classes))
-
-    def decide(
-        self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None, picked: Flags | None = None
-    ) -> Decisions:
-        """Decide about records from their encoded columns; what the best model does not read may be anything.
-
-        Records that are `picked` go to the circuit; without it those that the policy of the model picks.
-
-        Raises
-        ------
-        ModelError
-            Scores are not finite, because the model holds numbers whose products overflow.
-        """
-        model = self.best
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if isinstance(model, HybridModel):
-                scores, by_circuit, nearest = model.decide(
-                    columns, backends=self.backends, picked=picked, threads=threads
-                )
-            else:
-                features = np.column_stack(columns)
-                scores = model.scores(features, backend=self.backends.expectations, threads=threads)
-                by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
-            codes, scores, margins = self.decision.decide(scores)
-        refuse_overflow(scores, margins)
-        return Decisions(codes, scores, margins, by_circuit, nearest)
-
-
-def _circuit_shape(model: HybridModel) -> tuple[int, int]:
-    """Inputs and classes of the circuit of a model; counted, not listed, as a file may name very many classes."""
-    n_classes, own = len(model.calibration.biases), n_deltas(model.method)
-    n_outputs = 2 if model.deltas.decides_between_two(n_classes) else n_classes
-    n_pairs = n_outputs * (n_outputs - 1) // 2
-    n_inputs = n_pairs * (1 + use_angular(model.method) + model.deltas.fused) if own is None else own
-    return n_inputs, n_outputs

@@ -88,7 +88,7 @@ class Novelty:
         """The edges of the column that is at a place in `binned`."""
         return self.edges[self.offsets[place] : self.offsets[place + 1]]
 
-    def counted(self, columns: Columns, read: Flags, method: Part | None) -> tuple[Codes, int]:
+    def counted(self, columns: Columns, read: Flags, part: Part | None) -> tuple[Codes, int]:
         """How many rows lie in each bin, as `counts` has it, 0 in columns that are not read; and how many are far."""
         found = np.zeros(len(self.counts), dtype=np.intp)
         for place, column in enumerate(self.binned):
@@ -97,9 +97,9 @@ class Novelty:
                 bins = np.searchsorted(edges, columns[column], side="right")
                 start = self.offsets[place] + place
                 found[start : start + len(edges) + 1] = np.bincount(bins, minlength=len(edges) + 1)
-        if self.far is None or method is None:
+        if self.far is None or part is None:
             return found, 0
-        return found, int((nearest_distances(method, columns, threads=1) > self.far.distance).sum())
+        return found, int((nearest_distances(part, columns, threads=1) > self.far.distance).sum())
 
     def outside(self, columns: Columns, read: Flags) -> dict[int, Flags]:
         """For the places in `limited` where a value is beyond the limits, which rows these are."""
@@ -119,7 +119,7 @@ class Novelty:
         held: Array = np.minimum(excess, FARTHEST)
         return held
 
-    def of_records(self, columns: Columns, read: Flags, method: Part | None, threads: int | None = None) -> Array:
+    def of_records(self, columns: Columns, read: Flags, part: Part | None, threads: int | None = None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
         .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}
@@ -129,16 +129,16 @@ class Novelty:
         middle of the limits, in halves of their width. `FARTHEST` is the most.
         """
         novelty = np.zeros(len(columns[0]))
-        if method is not None and self.far is not None:
-            novelty = nearest_distances(method, columns, threads) / self.far.distance
+        if part is not None and self.far is not None:
+            novelty = nearest_distances(part, columns, threads) / self.far.distance
         for place, rows in self.outside(columns, read).items():
             novelty[rows] = np.maximum(novelty[rows], self.excess(place, columns[self.limited[place]][rows]))
         return np.minimum(novelty, FARTHEST)
 
 
-def nearest_distances(method: Part, X: Table, threads: int | None = None) -> Array:
+def nearest_distances(part: Part, X: Table, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = method.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
+    distances: Array = part.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
     return distances
 
 
@@ -184,7 +184,7 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
 def fit_novelty(
     X: Array,
     encodings: Sequence[Encoding] | None = None,
-    method: Part | None = None,
+    part: Part | None = None,
     stands_for: Array | None = None,
 ) -> Novelty:
     """Summarize training rows.
@@ -195,8 +195,8 @@ def fit_novelty(
         Encoded columns of the training rows.
     encodings : sequence of Encoding, optional
         They say what to keep of each; all columns are numbers by default.
-    method : Method, optional
-        The model whose medoids distances are measured to.
+    part : Part, optional
+        The part whose medoids distances are measured to.
     stands_for : ndarray of shape (n,), optional
         How many rows of the table each row stands for, where the rows are a sample of it at different rates.
     """
@@ -217,7 +217,7 @@ def fit_novelty(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
         edges=edges,
         counts=counts,
-        far=None if method is None else _far(X, method, stands_for),
+        far=None if part is None else _far(X, part, stands_for),
     )
 
 
@@ -291,13 +291,13 @@ def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, method: Part, stands_for: Array | None) -> Far | None:
+def _far(X: Array, part: Part, stands_for: Array | None) -> Far | None:
     """Distances of rows that are not medoids, to their nearest medoid."""
-    others = np.setdiff1d(np.arange(len(X)), method.rows.numbers)
+    others = np.setdiff1d(np.arange(len(X)), part.rows.numbers)
     others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     if len(others) < _FEWEST_MEASURED:
         return None
-    distances = nearest_distances(method, X[others])
+    distances = nearest_distances(part, X[others])
     distance = float(np.quantile(distances, FAR))
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
 

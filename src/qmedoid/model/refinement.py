@@ -1,144 +1,151 @@
-"""From a fitted method to a hybrid model: calibration, training data of the circuit, whether it pays (algorithm 20)."""
+"""The circuit that decides some records after the calibration, or corrects their scores (algorithm 20)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.channels import delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.calibration import CalibrationKind, fit_calibration
-from qmedoid.methods.part import Part, Scored
-from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.methods.variational.training import TrainingData
-from qmedoid.model.hybrid import (
-    DeltaSettings,
-    HybridModel,
-    shared_out,
-)
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Scored
+from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
+from qmedoid.schema import Values
 
 
-@dataclass(frozen=True, eq=False)
-class FittedMethod:
-    """A fitted method and its out-of-fold predictions.
+@dataclass(frozen=True)
+class CircuitInputs:
+    """What a refining circuit reads of a record.
 
     Attributes
     ----------
-    model : Part
-    measured : Scored
-        Of the training rows, by the model.
-    out_of_fold : Scored
-        The same; rows that a fold held out are measured by a model that was not fitted on them.
-    folds : sequence of ndarray
-        The rows that each fold held out.
-    details : object
-        What the estimator of the method shows of this fit.
+    kind : {"pairs", "nearest", "own"}
+        Deltas of all pairs of classes, deltas of the two nearest, or the features of a part that has its own.
+    fused, angular : bool
+        Whether there are deltas of the score, and of the angle.
     """
 
-    model: Part
-    measured: Scored
-    out_of_fold: Scored
-    folds: Sequence[Codes]
-    details: Any = None
+    kind: Literal["pairs", "nearest", "own"] = "pairs"
+    fused: bool = False
+    angular: bool = True
 
+    def decides_between_two(self, n_classes: int) -> bool:
+        """Whether the circuit only decides between a record's two nearest classes."""
+        return self.kind == "nearest" and n_classes > 2
 
-@dataclass(frozen=True, eq=False)
-class CalibratedMethod:
-    """A calibrated method with its out-of-fold predictions, and with a circuit once there is one.
+    def n_features(self, n_classes: int, n_own: int) -> int:
+        """Number of inputs; counted, not listed, as a file may name very many classes."""
+        n = 2 if self.decides_between_two(n_classes) else n_classes
+        return n_own if self.kind == "own" else n * (n - 1) // 2 * (1 + self.angular + self.fused)
 
-    Attributes
-    ----------
-    model : HybridModel
-    scores : ndarray of shape (n, C)
-        Calibrated scores of the training rows by the final model.
-    out_of_fold : ndarray of shape (n, C)
-        The same by models that were not fitted on the row, where a fold holds it out. A row that is a medoid, or
-        helped to choose one, lies nearer to its class than new rows do, and would tell the circuit its label.
-    measured : Scored
-        Of the training rows, out-of-fold in the same way.
-    held_out : OutOfFold or None
-        Out-of-fold scores of `model`; None where a circuit was stopped before it had any.
-    circuit : VariationalClassifier or None
-        The circuit as an estimator.
-    details : object
-        As of `FittedMethod`.
-    """
+    def names(self, classes: list[str], n_own: int) -> list[str]:
+        """Names of the inputs."""
+        if self.kind == "own":
+            return [f"delta[{number}]" for number in range(n_own)]
+        return delta_names(classes, kind=self.kind, angular=self.angular, fused=self.fused)
 
-    model: HybridModel
-    scores: Array
-    out_of_fold: Array
-    measured: Scored
-    held_out: OutOfFold | None
-    circuit: Any = None
-    details: Any = None
-
-    def training_data(self, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
-        """What the circuit is trained on, and which rows that are: see `HybridModel.training_data`."""
-        return self.model.training_data(self.measured, self.out_of_fold, codes, class_weights)
-
-    def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
-        """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.
-
-        Parameters
-        ----------
-        circuit : OutOfFold
-            Scores of the rows that the circuit was trained on.
-        rows : ndarray
-            Which rows of the table these are.
-        """
-        assert self.held_out is not None, "a method has out-of-fold scores"
-        held_out = self.held_out.scores.copy()
-        by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
-        by_circuit[rows] = circuit.scores
-        # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
-        concerned = np.isin(np.arange(len(held_out)), rows) & (
-            self.model.refinement_margins(self.out_of_fold) <= refine_below
+    def features(self, found: Scored, scores: Array | None = None) -> Array:
+        """The inputs, shape (n, m); class scores, if given, say which two classes are nearest."""
+        if self.kind == "own":
+            assert found.features is not None, "the part has features of its own"
+            return found.features
+        ranking = None if scores is None else -scores
+        return delta_features(
+            found.channels, found.scores, kind=self.kind, angular=self.angular, fused=self.fused, ranking=ranking
         )
-        judged = (self.held_out.fold >= 0) & (~concerned | np.isfinite(by_circuit[:, 0]))
-        fold = np.where(judged, self.held_out.fold, -1)
-        picked = np.flatnonzero(judged & concerned)
-        if self.model.deltas.decides_between_two(held_out.shape[1]):
-            held_out[picked] = shared_out(held_out[picked], self.out_of_fold[picked], by_circuit[picked])
-        else:
-            held_out[picked] = by_circuit[picked]
-        return OutOfFold(held_out, fold)
 
 
-def calibrated(
-    fitted: FittedMethod,
-    codes: Codes,
-    *,
-    kind: CalibrationKind,
-    deltas: DeltaSettings | None = None,
-    residual: bool = False,
-    groups: Codes | None = None,
-    row_weights: Array | None = None,
-) -> CalibratedMethod:
-    """Calibrate a method on its out-of-fold scores; rows of one group count as one draw."""
-    deltas = deltas or DeltaSettings()
-    rows = np.concatenate(fitted.folds)
-    raw = fitted.out_of_fold.scores
-    weights = None if row_weights is None else row_weights[rows] / row_weights[rows].mean()
-    calibration = fit_calibration(raw[rows], codes[rows], kind, part_of(groups, rows), weights)
-    scores = calibration.apply(raw)
-    held_out = OutOfFold(np.full(raw.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
-    held_out.scores[rows] = scores[rows]
-    held_out.fold[rows] = np.repeat(np.arange(len(fitted.folds)), [len(fold) for fold in fitted.folds])
-    model = HybridModel(fitted.model, calibration, deltas, residual=residual)
-    in_sample = calibration.apply(fitted.measured.scores)
-    return CalibratedMethod(model, in_sample, scores, fitted.out_of_fold, held_out, details=fitted.details)
+@dataclass(frozen=True)
+class Refinement:
+    """A trained circuit, and which records it decides.
+
+    Attributes
+    ----------
+    circuit : VariationalModel
+    inputs : CircuitInputs
+    refine_below : float
+        Records whose margin of calibrated scores is at most this are decided by the circuit; ∞ is all.
+    residual : bool
+        Whether the circuit corrects the calibrated scores instead of replacing them.
+    margin_of : int or None
+        The class by how far whose score is above the other's records are picked, the lowest margins first, with its
+        sign changed: the rare class. None picks by the best score minus the second.
+    recalibration : Calibration or None
+        Of the scores after the circuit, fitted to new labels: the circuit keeps the scores that it was trained on.
+    """
+
+    circuit: VariationalModel
+    inputs: CircuitInputs = CircuitInputs()
+    refine_below: Annotated[float, Values(infinite=True)] = np.inf
+    residual: bool = False
+    margin_of: Annotated[int | None, Values(most=1)] = None
+    recalibration: Calibration | None = None
+
+    @property
+    def policy(self) -> Literal["selective", "always"]:
+        """Which records the circuit decides."""
+        return "always" if self.refine_below == np.inf else "selective"
+
+    def picks(self, scores: Array) -> Flags:
+        """Which records the circuit decides, from calibrated scores."""
+        return refinement_margins(scores, self.margin_of) <= self.refine_below
+
+    def apply(
+        self, scores: Array, found: Scored, picked: Flags | None = None, backend: ExpectationFunction | None = None
+    ) -> tuple[Array, Flags]:
+        """Class scores (n, C) from calibrated ones, and the records that the circuit decided: `picked`, if given."""
+        picked = self.picks(scores) if picked is None else picked
+        rows = np.flatnonzero(picked)
+        if len(rows):
+            scores[rows] = self.refined(scores[rows], self.inputs.features(found.take(rows), scores[rows]), backend)
+        return (scores if self.recalibration is None else self.recalibration.apply(-scores)), picked
+
+    def refined(self, scores: Array, features: Array, backend: ExpectationFunction | None = None) -> Array:
+        """Scores by the circuit, from calibrated scores and its inputs."""
+        if not self.inputs.decides_between_two(scores.shape[1]):
+            return self.circuit.scores(features, scores if self.residual else None, backend=backend)
+        offset = two_nearest_scores(scores) if self.residual else None
+        return shared_out(scores, scores, self.circuit.scores(features, offset, backend=backend))
 
 
-def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
-    """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
-    rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
-    rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
-    if len(rows) < 2:
-        return False
-    own = np.arange(len(rows))
-    gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
-    together = part_of(groups, rows)
-    gain = draws_per_row(together) * group_sums(gain, together)
-    return bool(len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+def refinement_margins(scores: Array, margin_of: int | None = None) -> Array:
+    """Margins of calibrated scores, shape (n,), by which a circuit is given records, the smallest first."""
+    if margin_of is not None:
+        return np.asarray(scores[:, 1 - margin_of] - scores[:, margin_of])
+    ranked = np.sort(scores, axis=1)
+    return np.asarray(ranked[:, -1] - ranked[:, -2])
+
+
+def two_nearest(scores: Array) -> tuple[Codes, Codes]:
+    """The best class and the runner-up of every record, by the highest scores; of equal ones the first.
+
+    The margin is between these. A calibration with biases may rank other classes first than the parts do.
+    """
+    return nearest_two(-scores)
+
+
+def two_nearest_scores(scores: Array) -> Array:
+    """Class scores of the runner-up and of the best, shape (n, 2)."""
+    best, second = two_nearest(scores)
+    rows = np.arange(len(scores))
+    return np.column_stack([scores[rows, second], scores[rows, best]])
+
+
+def shared_out(scores: Array, ranking: Array, between_two: Array) -> Array:
+    """Scores where the probability of the two classes that rank highest is shared out anew.
+
+    Parameters
+    ----------
+    scores, ranking : ndarray of shape (n, C)
+        Class scores, and those whose two highest are the classes.
+    between_two : ndarray of shape (n, 2)
+        New scores of the runner-up and of the best.
+    """
+    best, second = two_nearest(ranking)
+    rows = np.arange(len(scores))
+    log_p = log_softmax(scores)
+    both = np.logaddexp(log_p[rows, best], log_p[rows, second])
+    shares = log_softmax(between_two)
+    log_p[rows, second], log_p[rows, best] = both + shares[:, 0], both + shares[:, 1]
+    return log_p

@@ -16,15 +16,15 @@ _VIEW = "notebook/model.html"
 
 def model_view(model: Model, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()) -> str:
     """What a model is, what to expect of it, which columns matter, and the parameters that were set."""
-    decision, method, names = model.decision, model.method, model.contract.names
+    decision, medoids, names = model.decision, model.medoids, model.contract.names
     labels, contract, used = [str(one)[:80] for one in decision.classes], model.contract, set(model.layout.used)
     classes = ", ".join(labels[:_CLASSES]) + (f" and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else "")
     facts = [
         ("target", contract.target),
         ("classes", classes),
-        ("decided by", model.deciders[0]),
-        ("medoids", None if method is None else f"{len(method.rows.numbers):,} training rows"),
-        ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
+        ("decided by", model.method),
+        ("medoids", None if medoids is None else f"{len(medoids.numbers):,} training rows"),
+        ("neighbors", f"{len(model.neighbors):,} further training rows" if len(model.neighbors) else None),
         ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
         ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),
         *([] if decision.operating is None else _operating_facts(decision.operating, labels[1])),

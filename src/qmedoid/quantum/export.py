@@ -35,14 +35,13 @@ from qiskit import QuantumCircuit, qasm3, qpy
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
-from qmedoid.geometry.channels import delta_names
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.part import LARGEST, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
-from qmedoid.model.hybrid import HybridModel, n_deltas, two_nearest, two_nearest_scores, use_angular
 from qmedoid.model.model import Model
+from qmedoid.model.refinement import two_nearest, two_nearest_scores
 from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.documents import (
@@ -139,13 +138,12 @@ def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel
     """The trained circuit, if that is asked for; None for one of a record and a medoid."""
     if which not in WHICH:
         raise ParameterError(f"The circuit must be one of {', '.join(map(repr, WHICH))}. Got {which!r} instead.")
-    best = model.best
-    trained = best if isinstance(best, VariationalModel) else best.variational
+    trained = model.circuit
     if which == "variational" and medoid is not None:
         raise ParameterError("A medoid is for the SWAP test: leave it out, or ask for 'swap-test' or 'interference'.")
     if which == "variational" and trained is None:
         raise ParameterError(
-            f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test "
+            f"This model has no trained circuit, {model.method} decides: use --which swap-test "
             "(which='swap-test'), or fit with --refine always (refine='always')."
         )
     if which in ("swap-test", "interference") or medoid is not None:
@@ -158,7 +156,7 @@ def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel
 
 def _trained_description(model: Model, trained: VariationalModel, record: Sequence[Array] | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
-    best, decision, parts, angle_map = model.best, model.decision, trained.parameters, trained.angle_map
+    refinement, decision, parts, angle_map = model.refinement, model.decision, trained.parameters, trained.angle_map
     inputs: TrainedCircuitInputsDict = {
         "names": _input_names(model),
         "center": angle_map.center.tolist(),
@@ -187,20 +185,21 @@ def _trained_description(model: Model, trained: VariationalModel, record: Sequen
         },
         "expected": None,
     }
-    if isinstance(best, HybridModel):
-        description["recalibration"] = None if best.recalibration is None else _curve(best.recalibration)
+    if refinement is not None:
+        again, most = refinement.recalibration, refinement.refine_below
+        description["recalibration"] = None if again is None else _curve(again)
         description["method"] = {
-            "name": model.deciders[0],
-            "residual": best.residual,
-            "between_two": best.deltas.decides_between_two(len(decision.classes)),
-            "refine_below": None if best.refine_below == np.inf else max(float(best.refine_below), -LARGEST),
-            "calibration": _curve(best.calibration),
+            "name": model.method,
+            "residual": refinement.residual,
+            "between_two": refinement.inputs.decides_between_two(len(decision.classes)),
+            "refine_below": None if most == np.inf else max(float(most), -LARGEST),
+            "calibration": _curve(model.calibration),
             "scores": None,
             "decides": None,
         }
     if record is not None:
         model.decide(record)  # it refuses what leaves the range of a double
-        features, scores = _record_values(best, trained, record, description)
+        features, scores = _record_values(model, trained, record, description)
         inputs["features"], inputs["angles"] = features[0].tolist(), trained.encoded(features)[0].tolist()
         codes, shifted, _ = decision.decide(scores)
         description["expected"] = {
@@ -216,7 +215,7 @@ def _trained_description(model: Model, trained: VariationalModel, record: Sequen
 
 
 def _record_values(
-    best: HybridModel | VariationalModel,
+    model: Model,
     trained: VariationalModel,
     record: Sequence[Array],
     description: TrainedStepsDict,
@@ -225,43 +224,40 @@ def _record_values(
 
     The scores are by the circuit, whether or not the policy leaves the record to it.
     """
-    if isinstance(best, VariationalModel):
+    refinement = model.refinement
+    if refinement is None:
         features = np.column_stack(list(record)).astype(np.float64)
         return features, trained.scores(features)
-    found = best.method.score(record, channels=True)
-    calibrated = best.calibration.apply(found.scores)
-    features = best.deltas.features(best.method, found, calibrated)
-    between_two = best.deltas.decides_between_two(calibrated.shape[1])
-    if best.residual:
+    found = model.score(record, channels=True)
+    calibrated = model.calibration.apply(found.scores)
+    features = refinement.inputs.features(found, calibrated)
+    between_two = refinement.inputs.decides_between_two(calibrated.shape[1])
+    if refinement.residual:
         corrected = two_nearest_scores(calibrated) if between_two else calibrated
         description["offset"] = corrected[0].tolist()
     if between_two:
         (nearest,), (second,) = two_nearest(calibrated)
         description["between"] = {"second": int(second), "best": int(nearest), "scores": calibrated[0].tolist()}
-    decides = bool(best.picks(calibrated)[0])
+    decides = bool(refinement.picks(calibrated)[0])
     about = description["method"]
     assert about is not None, "a hybrid has a method"
     about |= {"scores": found.scores[0].tolist(), "decides": decides}
     if not decides:
         name = about["name"]
         warn(
-            f"The circuit does not decide this record, {name} does: its margin is above {best.refine_below:.4g}. What "
-            "is written is what the circuit would say."
+            f"The circuit does not decide this record, {name} does: its margin is above {refinement.refine_below:.4g}. "
+            "What is written is what the circuit would say."
         )
-    refined = best.refined(calibrated, features)
-    return features, refined if best.recalibration is None else best.recalibration.apply(-refined)
+    again, refined = refinement.recalibration, refinement.refined(calibrated, features)
+    return features, refined if again is None else again.apply(-refined)
 
 
 def _input_names(model: Model) -> list[str]:
     """Names of the features that enter the circuit."""
-    best = model.best
-    if isinstance(best, VariationalModel):
+    refinement, part = model.refinement, model.medoid_part
+    if refinement is None or part is None:
         return list(model.layout.names)
-    own = n_deltas(best.method)
-    if own is not None:
-        return [f"delta[{number}]" for number in range(own)]
-    classes = [str(label) for label in model.decision.classes]
-    return delta_names(classes, kind=best.deltas.kind, angular=use_angular(best.method), fused=best.deltas.fused)
+    return refinement.inputs.names([str(label) for label in model.decision.classes], part.n_features)
 
 
 def _curve(calibration: Calibration) -> CalibrationCurveDict:
@@ -284,14 +280,14 @@ def _pair_circuit(
     model: Model, kind: str, record: Sequence[Array] | None, medoid: int | None
 ) -> tuple[QuantumCircuit, PairStepsDict]:
     """The circuit of a record and a medoid, or of any two vectors, and its description."""
-    method, form = model.method, form_named("interference" if kind == "interference" else "compact_swap")
-    if method is None:
+    part, form = model.medoid_part, form_named("interference" if kind == "interference" else "compact_swap")
+    if part is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
     overlap: PairCircuitOverlapDict = {"at_zero": form.at_zero, "slope": form.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        length = method.facts["vector_length"]
+        length = model.facts["vector_length"]
         return form.template(length), {
             "n_features": length,
             "overlap": overlap,
@@ -301,14 +297,14 @@ def _pair_circuit(
             "medoid": None,
             "expected": None,
         }
-    x, y, compared = _compared(model, method, record, medoid)
+    x, y, compared = _compared(model, part, record, medoid)
     angles: list[float] = form.angles(x, y).tolist()
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
     found = compact_swap_test(x, y)
     return form.template(len(x)).assign_parameters(angles), {
         "n_features": len(x),
         "overlap": overlap,
-        "space": method.rows.space,
+        "space": part.rows.space,
         "angles": angles,
         "norms": {"record": of_record, "medoid": of_medoid},
         "medoid": compared,
@@ -317,10 +313,10 @@ def _pair_circuit(
 
 
 def _compared(
-    model: Model, method: Part, record: Sequence[Array], medoid: int | None
+    model: Model, part: Part, record: Sequence[Array], medoid: int | None
 ) -> tuple[Array, Array, TrainingRowDict]:
     """The vectors of the record and of a medoid, and what the medoid is."""
-    medoids, classes = method.rows, model.decision.classes
+    medoids, classes = part.rows, model.decision.classes
     rows = medoids.numbers
     nearest = model.decide(record).nearest
     if medoid is None:
@@ -336,7 +332,7 @@ def _compared(
             f"Training row {medoid} is no medoid of this model: there are {some_of([str(row) for row in rows], 9)}."
         )
     place = int(places[0])
-    x = medoids.usable_points(np.column_stack(list(record)).astype(np.float64), method.columns)[0]
+    x = medoids.usable_points(np.column_stack(list(record)).astype(np.float64), part.columns)[0]
     assert medoids.points is not None, "medoids are points"
     y = np.asarray(medoids.points[place], dtype=np.float64)
     for vector, name in ((x, "The record"), (y, f"The medoid of training row {medoid}")):
@@ -351,9 +347,9 @@ def _compared(
 def circuit_files(model: Model) -> dict[str, bytes]:
     """The circuits of a model for other tools, with open angles: files of QPY and OpenQASM 3 by name."""
     contents: dict[str, bytes] = {}
-    if not isinstance(model.best, HybridModel) or model.best.variational is not None:
+    if model.circuit is not None:
         contents |= _both(export_circuit(model, "variational"), "circuit")
-    if model.method is not None:
+    if model.medoids is not None:
         contents |= _both(export_circuit(model, "swap-test"), "swap_test")
     return contents
 

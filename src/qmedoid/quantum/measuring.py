@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
-from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
+from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.model.model import Model
 from qmedoid.quantum.devices.device import as_device
 from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
@@ -42,8 +42,8 @@ def plan_measurement(
     device = as_device(backend, n_qubits=n_qubits, seed=seed)
     columns = [np.asarray(column) for column in columns]
     n_records, decision = len(columns[0]) if columns else 0, model.decision
-    on_device = chosen.refine == "device" and model.refinement != "none"
-    if model.method is None and not on_device:
+    on_device = chosen.refine == "device" and model.policy != "none"
+    if model.medoids is None and not on_device:
         raise ModelError(
             "This model is a circuit alone, without distances, and refine='simulated' leaves nothing to measure: take "
             "refine='device'."
@@ -62,7 +62,7 @@ def plan_measurement(
     if picked is not None and picked.any():
         trained = _trained_circuit(model, np.flatnonzero(picked))
     plan = make_plan(decide, n_records, device, chosen, classes=decision.classes, trained=trained)
-    if model.refinement == "none" or on_device:
+    if model.policy == "none" or on_device:
         return plan
     note = (
         "The trained circuit that refines decisions is simulated exactly, with measured distances as its input: only "
@@ -73,7 +73,7 @@ def plan_measurement(
 
 def _trained_circuit(model: Model, rows: Codes) -> TrainedCircuit:
     """The trained circuit of a model for the records that it decides."""
-    circuit = model.best if isinstance(model.best, VariationalModel) else model.best.variational
+    circuit = model.circuit
     assert circuit is not None, "a circuit decides records"
     readout, parameters = circuit.network.readout, circuit.parameters
     strings = readout.as_dict(parameters.readout).get("observables")

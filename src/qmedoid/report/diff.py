@@ -15,7 +15,6 @@ from qmedoid.explain.explaining import by_column
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.explanation import explain
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Model
 from qmedoid.report.documents import (
     ChangedColumnDict,
@@ -166,15 +165,16 @@ def _columns(old: Model, new: Model) -> DiffColumnsDict:
 
 def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
-    with_cells = all(model.records and model.records[0] for model in (old, new))
+    with_cells = bool(old.records) and bool(new.records)
     by_key: list[dict[str, list[Any]]] = []
     for model in (old, new):
         by_key.append({})
-        for place, row in enumerate([] if model.method is None else model.method.rows.numbers.tolist()):
-            label = str(model.decision.classes[model.method.rows.classes[place]]) if model.method is not None else ""
+        medoids = model.medoids
+        for place, row in enumerate([] if medoids is None else medoids.numbers.tolist()):
+            label = "" if medoids is None else str(model.decision.classes[medoids.classes[place]])
             one = {"training_row": row, "class": label}
             if with_cells and model.records:
-                one["record"] = dict(model.records[0][place])
+                one["record"] = dict(model.records[place])
             key = repr((label, sorted(one["record"].items()) if with_cells else row))
             by_key[-1].setdefault(key, []).append(one)
     counts = [Counter({key: len(found) for key, found in one.items()}) for one in by_key]
@@ -195,7 +195,7 @@ def _groups(old: Model, new: Model) -> DiffGroupsDict:
     """Groups by the names of their encoded columns, whatever their order."""
     named = []
     for model in (old, new):
-        groups = () if model.method is None else model.method.facts["groups"]
+        groups = model.facts["groups"]
         named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
     added, removed = ([list(group) for group in _beyond(*pair)] for pair in (named, named[::-1]))
     return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
@@ -203,7 +203,7 @@ def _groups(old: Model, new: Model) -> DiffGroupsDict:
 
 def _facts(model: Model) -> dict[str, Any]:
     """A model as nested plain values."""
-    decision, method, best = model.decision, model.method, model.best
+    decision, medoids, refinement = model.decision, model.medoids, model.refinement
     labels = [str(label) for label in decision.classes]
     operating: dict[str, Any] = {} if decision.operating is None else {**decision.operating.as_dict()}
     for figure in ("alert_rate", "precision", "recall"):
@@ -215,20 +215,20 @@ def _facts(model: Model) -> dict[str, Any]:
         return None if values is None else dict(zip(labels, np.asarray(values).tolist(), strict=True))
 
     calibrations = {}
-    if isinstance(best, HybridModel):
-        for name, one in (("calibration", best.calibration), ("recalibration", best.recalibration)):
+    if medoids is not None:
+        again = None if refinement is None else refinement.recalibration
+        for name, one in (("calibration", model.calibration), ("recalibration", again)):
             if one is not None:
                 curve = {"knots": one.knots.tolist(), "heights": one.heights.tolist()}
                 calibrations[name] = {"slope": one.slope, "biases": by_class(one.biases), **curve}
     return {
-        "method": {"name": model.deciders[0], **({} if method is None else method.facts["numbers"])},
-        "refinement": model.refinement,
-        "refine_below": best.refine_below if isinstance(best, HybridModel) and best.variational is not None else None,
+        "method": {"name": model.method, **model.facts["numbers"]},
+        "refinement": model.policy,
+        "refine_below": None if refinement is None else refinement.refine_below,
         "target": model.contract.target,
         "classes": labels,
-        "medoids": 0 if method is None else len(method.rows.numbers),
-        "neighbors": model.n_neighbors,
-        "models": len(model.models),
+        "medoids": 0 if medoids is None else len(medoids.numbers),
+        "neighbors": len(model.neighbors),
         **calibrations,
         "priors": by_class(decision.priors),
         "expected_priors": by_class(decision.expected_priors),

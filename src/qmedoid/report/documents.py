@@ -43,7 +43,6 @@ class ReportColumnDict(TypedDict):
     read: Annotated[bool, "Whether decisions depend on it."]
     encoding: Annotated[str, "What it becomes."]
     missing: Annotated[float | None, "Share of the training rows in which it is missing."]
-    n_levels: Annotated[int | None, "Levels of a category."]
     importance: Annotated[float | None, "Mean absolute contribution; null where decisions are no sums over columns."]
 
 
@@ -59,7 +58,6 @@ class ReportFigureDict(TypedDict):
     low: Annotated[float | None, "Lower bound of its interval; null where there is none."]
     high: Annotated[float | None, "Upper bound."]
     text: Annotated[str, "Value and interval as text."]
-    value_text: Annotated[str, "The value as 'qmedoid evaluate' prints it."]
 
 
 class ReportFiguresDict(TypedDict):
@@ -178,7 +176,6 @@ class ReportTableDict(TypedDict):
     rows: Annotated[int, "Its rows."]
     target: Annotated[str | None, "Column of the classes; null where it has none."]
     labeled: Annotated[int, "Rows with a class of the model."]
-    unknown_labels: Annotated[int, "Rows with another label."]
     called: Annotated[list[CalledDict], "How often each class is called, among the rows that are counted."]
     drift: Annotated[dict[str, Any] | None, "The alert rate compared with what was expected, for two classes."]
     seen: Annotated[dict[str, Any] | None, "Rows that were seen in fitting, among those that could be checked."]

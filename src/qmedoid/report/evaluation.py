@@ -36,13 +36,10 @@ from qmedoid.report.documents import (
 )
 from qmedoid.report.reading import Looked
 from qmedoid.tables.evaluating import SEEN, labeled_report
-from qmedoid.tables.targets import UNKNOWN
 
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
 _SMALLEST = float(np.finfo(np.float64).eps)
-# Figures of an operating point that have an interval each.
-_OF_CUT = ("alert_rate", "precision", "recall")
 HeldOut = tuple[Flags, Array, bool, Counts]
 
 
@@ -80,7 +77,13 @@ def evaluated(
         is_new = None if report["seen"] is None else bool(report["left_out"]["seen"] or not report["seen"]["rows"])
         n, confusion, stops = len(codes), report["confusion"], "rows of the table"
         on, about = _about_table(report)
-        figures = _table_figures(report, decision, codes, margins, scores)
+        ranks = (codes == 1, margins) if len(labels) == 2 else (None, None)
+        intervals = _intervals(confusion, None, *ranks)
+        if decision.probabilistic:
+            of_true = decision.probabilities(scores)[np.arange(n), codes]
+            intervals["log_loss"] = mean_interval(-np.log(np.maximum(of_true, _SMALLEST)))
+        # Where no circuit decides there is nothing to say of it.
+        figures = _figures({key: one for key, one in report.items() if key != "by_circuit" or one}, intervals)
         curve = _calibration(report, decision, codes, scores)
         if len(labels) == 2 and decision.probabilistic:
             ranked = codes == 1, scores[:, 1] - scores[:, 0], False
@@ -90,9 +93,13 @@ def evaluated(
         on = f"{n:,} training rows, each decided by a fit that had not seen it (out-of-fold)"
         about = f"{on}, at the present cut."
         at_cut = at_counts(decision, decision.cut or 0.0, held_out[3], is_held_out=True)
-        figures = _held_out_figures(at_cut, *held_out[:2])
+        intervals = {name: one for name, one in _intervals(confusion, at_cut, *held_out[:2]).items() if one is not None}
+        values: dict[str, float | None] = {name: None if one is None else one.value for name, one in intervals.items()}
+        if at_cut.prevalence is None:
+            values["f1"] = 2 * tp / (2 * tp + fn + fp) if tp + fn + fp else None
+        figures = _figures({"precision": None, "recall": None, **values}, intervals)
     elif isinstance(stored, Mapping) and "confusion" in stored:
-        n, confusion, figures = stored["rows"], stored["confusion"], _figures(stored, len(labels), {})
+        n, confusion, figures = stored["rows"], stored["confusion"], _figures(stored, _intervals(stored["confusion"]))
         on = f"{n:,} rows that the fit held out"
         about = f"{on}, from the model file."
     else:
@@ -145,75 +152,44 @@ def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
     return on, about if words is None else f"{about} {words[0].upper()}{words[1:]}"
 
 
-def _figure(name: str, value: float | None, interval: Interval | None) -> ReportFigureDict:
-    """A figure as the page shows it; `value_text` is what ``qmedoid evaluate`` prints."""
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    text = figure_text(value)
-    if interval is not None and value is not None:
-        text += f" (95 % {figure_text(interval.low)} to {figure_text(interval.high)})"
-    return {
-        "key": name,
-        "name": FIGURE_NAMES.get(name, name),
-        "value": value,
-        "low": low,
-        "high": high,
-        "text": text,
-        "value_text": figure_text(value),
-    }
+def _figures(report: Mapping[str, Any], intervals: Mapping[str, Interval | None]) -> list[ReportFigureDict]:
+    """The figures of a report as the page shows them, with their intervals."""
+    found = list[ReportFigureDict]()
+    for key, name in FIGURE_NAMES.items():
+        if key in report:
+            value, interval, text = report[key], intervals.get(key), figure_text(report[key])
+            low, high = (None, None) if interval is None else (interval.low, interval.high)
+            if value is not None and interval is not None:
+                text += f" (95 % {figure_text(low)} to {figure_text(high)})"
+            found.append({"key": key, "name": name, "value": value, "low": low, "high": high, "text": text})
+    return found
 
 
-def _table_figures(
-    report: Mapping[str, Any], decision: Decision, codes: Codes, margins: Array, scores: Array
-) -> list[ReportFigureDict]:
-    """The figures of `decision_report` over rows with classes, with intervals."""
-    found = dict[str, Interval | None]()
-    if decision.probabilistic:
-        of_true = decision.probabilities(scores)[np.arange(len(codes)), codes]
-        found["log_loss"] = mean_interval(-np.log(np.maximum(of_true, _SMALLEST)))
-    if len(decision.classes) == 2:
-        found["roc_auc"] = roc_auc_interval(codes == 1, margins)
-        found["pr_auc"] = pr_auc_interval(codes == 1, margins)
-    # Where no circuit decides there is nothing to say of it.
-    known = {name: one for name, one in report.items() if name != "by_circuit" or one}
-    return _figures(known, len(decision.classes), found)
+def _intervals(
+    confusion: list[list[int]],
+    summary: OperatingSummary | None = None,
+    positive: Flags | None = None,
+    log_odds: Array | None = None,
+) -> dict[str, Interval | None]:
+    """Intervals of the figures that follow from counts, and of the areas where rows are ranked.
 
-
-def _figures(
-    report: Mapping[str, Any], n_classes: int, intervals: Mapping[str, Interval | None]
-) -> list[ReportFigureDict]:
-    """The figures of a report, with intervals: these and those that follow from its counts."""
-    confusion = np.array(report["confusion"], dtype=np.float64)
-    n = float(confusion.sum())
-    found: dict[str, Interval | None] = {
-        "accuracy": share_interval(float(np.trace(confusion)), n),
-        "macro_f1": macro_f1_interval(confusion),
-        **intervals,
-    }
-    if n_classes == 2:
-        (tn, fp), (fn, tp) = confusion.astype(int).tolist()
-        counts = OperatingSummary("likeliest", None, 0.0, Counts(tp, fp, fn, tn))
-        found["prevalence"] = share_interval(tp + fn, n)
-        found |= {name: getattr(counts, name) for name in _OF_CUT}
-    return [_figure(name, report[name], found.get(name)) for name in FIGURE_NAMES if name in report]
-
-
-def _held_out_figures(summary: OperatingSummary, positive: Flags, log_odds: Array) -> list[ReportFigureDict]:
-    """The figures of two classes on held-out rows, from their curve."""
-    tp, fp, fn, tn = summary.counts or (0, 0, 0, 0)
-    found: dict[str, Interval | None] = {name: getattr(summary, name) for name in _OF_CUT}
-    values: dict[str, float | None] = {}
-    if summary.prevalence is None:
-        per_row, n = summary.draws_per_row, tp + fp + fn + tn
-        values["accuracy"], values["prevalence"] = (tp + tn) / max(n, 1), (tp + fn) / max(n, 1)
-        values["f1"] = 2 * tp / (2 * tp + fn + fp) if tp + fn + fp else None
-        found["accuracy"] = share_interval(per_row * (tp + tn), per_row * n)
-        found["prevalence"] = share_interval(per_row * (tp + fn), per_row * n)
-        found["f1"] = None
-        found["macro_f1"] = macro_f1_interval([[tn, fp], [fn, tp]])
-        found["pr_auc"] = pr_auc_interval(positive, log_odds)
-    found["roc_auc"] = roc_auc_interval(positive, log_odds)
-    values = {name: None if one is None else one.value for name, one in found.items()} | values
-    return [_figure(name, values[name], found[name]) for name in FIGURE_NAMES if name in found]
+    Counts of held-out rows have a summary: with draws per row, and perhaps another prevalence, at which most figures
+    have no meaning.
+    """
+    counts, per_row = np.array(confusion, dtype=np.float64), 1.0 if summary is None else summary.draws_per_row
+    n, found = per_row * float(counts.sum()), dict[str, Interval | None]()
+    if summary is None or summary.prevalence is None:
+        found["accuracy"] = share_interval(per_row * float(np.trace(counts)), n)
+        found["macro_f1"] = macro_f1_interval(counts)
+    if len(confusion) == 2:
+        (tn, fp), (fn, tp) = confusion
+        found["prevalence"] = share_interval(per_row * (tp + fn), n) if "accuracy" in found else None
+        summary = summary or OperatingSummary("likeliest", None, 0.0, Counts(tp, fp, fn, tn))
+        found |= {name: getattr(summary, name) for name in ("alert_rate", "precision", "recall")}
+    if positive is not None and log_odds is not None:
+        found["roc_auc"] = roc_auc_interval(positive, log_odds)
+        found["pr_auc"] = pr_auc_interval(positive, log_odds) if "accuracy" in found else None
+    return found
 
 
 def _calibration(
@@ -256,7 +232,6 @@ def _table(model: Model, looked: Looked, *, all_rows: bool) -> ReportTableDict:
         "rows": looked.rows,
         "target": looked.target,
         "labeled": int(labeled.sum()),
-        "unknown_labels": int((looked.codes == UNKNOWN).sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
         "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},

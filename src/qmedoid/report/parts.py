@@ -13,9 +13,8 @@ from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import shortened
-from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
-from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.explanation import column_contributions
 from qmedoid.model.importance import class_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.report.documents import (
@@ -53,9 +52,9 @@ def describe(model: Model, looked: Sample | None, *, with_rows: bool) -> tuple[A
 
     Contributions are those of some rows of a table, else of the medoids, where the model holds them as rows.
     """
-    rows = None if model.method is None else medoid_sample(model) if looked is None else looked
+    rows = None if model.medoids is None else medoid_sample(model) if looked is None else looked
     importance, left_out = model.importances, model.contract.left_out
-    if looked is not None and model.method is not None:
+    if looked is not None and model.medoids is not None:
         few = looked.first(MOST_ROWS)
         decided = model.decide(few.encoded)
         others = model.decision.runners_up(decided.scores, decided.codes)
@@ -76,10 +75,10 @@ def describe(model: Model, looked: Sample | None, *, with_rows: bool) -> tuple[A
 
 def medoid_rows(model: Model) -> ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
-    method = model.method
-    if method is None or not model.records or not model.records[0]:
+    medoids, records = model.medoids, model.records
+    if medoids is None or not records:
         return None
-    records, codes = model.records[0], method.rows.classes
+    codes = medoids.classes
     # Class by class in turn.
     turn = np.zeros(len(codes), dtype=np.intp)
     for code in np.unique(codes):
@@ -88,21 +87,21 @@ def medoid_rows(model: Model) -> ReportMedoidsDict | None:
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
     rows: list[ReportMedoidDict] = [
         {
-            "training_row": int(method.rows.numbers[place]),
-            "class": str(model.decision.classes[method.rows.classes[place]]),
+            "training_row": int(medoids.numbers[place]),
+            "class": str(model.decision.classes[medoids.classes[place]]),
             "cells": [cell_text(records[place].get(name)) for name in names],
         }
         for place in shown
         if place < len(records)
     ]
-    return {"columns": names, "rows": rows, "n_medoids": len(method.rows.numbers)}
+    return {"columns": names, "rows": rows, "n_medoids": len(medoids.numbers)}
 
 
 def medoid_sample(model: Model) -> Sample | None:
     """The medoids as rows of the training table; None where the model was saved without them."""
-    if not model.records or not model.records[0]:
+    if not model.records:
         return None
-    table = pa.table({column.name: _column(column, model.records[0]) for column in model.contract.columns})
+    table = pa.table({column.name: _column(column, model.records) for column in model.contract.columns})
     plain = replace(model.contract, columns=tuple(replace(one, spelling="") for one in model.contract.columns))
     encoded = [
         np.asarray(one, dtype=np.float64) for one in encode_batch(table, plain, model.encodings, issues=Issues())
@@ -130,12 +129,12 @@ def plain_cells(model: Model, records: Sequence[Record]) -> list[dict[str, Any]]
 
 def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
     """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
-    method = model.method
+    medoids = model.medoids
     names = {place: model.contract.names[place] for place in model.layout.used}
-    if with_rows and method is not None and model.records and model.records[0]:
+    if with_rows and medoids is not None and model.records:
         code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(method.rows.classes == code))
-        (record,) = plain_cells(model, model.records[0][first : first + 1])
+        first = int(np.argmax(medoids.classes == code))
+        (record,) = plain_cells(model, model.records[first : first + 1])
         return {name: record.get(name) for name in names.values()}
     return {name: _fill(model, place) for place, name in names.items()}
 
@@ -165,14 +164,12 @@ def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
     listed = list[ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
-        n_levels = len(encoding.levels) if isinstance(encoding, Levels) else None
         listed.append({
             "name": column.name,
             "kind": column.kind,
             "read": place in used,
             "encoding": _encoding_words(column, encoding),
             "missing": None if shares is None else float(shares[place]),
-            "n_levels": 2 if column.kind == "boolean" else n_levels,
             "importance": None if importance is None else float(importance[place]),
         })  # fmt: skip
     return listed
@@ -230,14 +227,14 @@ def together(model: Model, rows: Sample | None) -> list[PairDict]:
 
     Groups of evidence and paths of trees that look at the same columns count together.
     """
-    if rows is None or model.method is None or not len(rows.table):
+    if rows is None or model.medoids is None or not len(rows.table):
         return []
     few, names = rows.first(GROUP_ROWS), model.contract.names
     decided = model.decide(few.encoded)
     others = model.decision.runners_up(decided.scores, decided.codes)
     X = np.column_stack(few.encoded).astype(np.float64)
-    groups, added = model.method.group_contributions(X, decided.codes, others)
-    slope = explained_by(model)[1].slope
+    groups, added = model.group_contributions(X, decided.codes, others)
+    slope = model.slope
     sums: dict[tuple[int, ...], Array] = {}
     for place, columns in enumerate(groups):
         found = tuple(sorted(set(model.source[list(columns)].tolist())))
@@ -257,15 +254,14 @@ MOST_STEPS = 500
 
 def _circuit(model: Model) -> ReportCircuitDict | None:
     """The circuit of the best model; None where it has none."""
-    best = model.best
-    circuit = best if isinstance(best, VariationalModel) else best.variational
-    if not isinstance(circuit, VariationalModel):
+    circuit = model.circuit
+    if circuit is None:
         return None
     ansatz = circuit.network.ansatz
     decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
     about = [
         f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        decides.get(model.refinement, "It takes part in decisions."),
+        decides.get(model.policy, "It takes part in decisions."),
     ]
     drawn, loss, kept = None, None, model.metrics.get("loss_curve")
     try:

@@ -184,7 +184,7 @@ def _reasons(
 
     Contributions point toward the positive class, or of more than two classes toward the one that was called.
     """
-    if model.method is None:
+    if model.medoids is None:
         return None
     rows = sample.rows[places]
     called = looked.decided.codes[rows]

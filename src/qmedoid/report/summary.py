@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.export.flat import flattened
 from qmedoid.export.javascript import as_document, engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
@@ -129,25 +128,21 @@ def summarize(
 
 
 def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDict:
-    decision, method, training = model.decision, model.method, model.training
-    weights: Mapping[str, float] = {"circuit": 1.0}
-    decided_by = "a trained quantum circuit, simulated exactly"
-    if method is not None:
-        facts = method.facts
-        weights, decided_by = facts["numbers"].get("weights") or {method.name: 1.0}, facts["description"]
-        if model.refinement == "selective":
-            decided_by += "; records with a narrow margin by a small trained quantum circuit, simulated exactly"
-        elif model.refinement == "always":
-            decided_by = "a trained quantum circuit on distances to medoids"
+    decision, medoids, training = model.decision, model.medoids, model.training
+    decided_by = model.facts["description"]
+    if model.policy == "selective":
+        decided_by += "; records with a narrow margin by a small trained quantum circuit, simulated exactly"
+    elif model.refinement is not None:
+        decided_by = "a trained quantum circuit on distances to medoids"
     return {
         "target": model.contract.target,
         "classes": list(decision.classes),
         "positive": decision.classes[1] if len(decision.classes) == 2 else None,
         "probabilistic": decision.probabilistic,
         "decided_by": decided_by,
-        "parts": dict(weights),
-        "n_medoids": 0 if method is None else len(method.rows.numbers),
-        "n_neighbors": model.n_neighbors,
+        "parts": dict(zip([part.name for part in model.parts], model.weights.tolist(), strict=True)),
+        "n_medoids": 0 if medoids is None else len(medoids.numbers),
+        "n_neighbors": len(model.neighbors),
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
         "threshold": None if decision.operating is None else decision.operating.threshold,
@@ -160,18 +155,18 @@ def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDi
 
 def _holds(model: Model, settings: ReportSettings) -> str:
     """Which rows of the training table a page holds, in sentences."""
-    method = model.method
+    medoids = model.medoids
     if not settings.rows:
         return "This page holds no rows of the training table: they were left out (--no-rows)."
     said = "This page holds no row of the training table as it was there: the model was saved without them."
-    if model.records and model.records[0]:
-        n_raw = len(model.records[0])
+    if model.records:
+        n_raw = len(model.records)
         said = f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."
-    if settings.live and method is not None:
-        further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
+    if settings.live and medoids is not None:
+        further = f" and {len(model.neighbors):,} further rows" if len(model.neighbors) else ""
         said += (
             f" Where the page has its live model, it holds the numbers that the model compares with, of "
-            f"{len(method.rows.numbers):,} medoids{further}: values of columns can be computed back."
+            f"{len(medoids.numbers):,} medoids{further}: values of columns can be computed back."
         )
     return f"{said} Whoever can read the page can read them."
 
@@ -183,7 +178,7 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: M
     if not settings.rows:
         return {"absent": "The live model was left out, as it holds rows of the training table (--no-rows)."}
     try:
-        document = as_document(flattened(model, sha256))
+        document = as_document(model, sha256)
     except ModelError as error:
         return {"absent": str(error)}
     if len(document["medoids"]["records"] or ()) > MOST_MEDOIDS:

@@ -213,7 +213,7 @@ class _Check:
         return table, sorted(counted, key=lambda one: (-one["rows"], str(one["class"])))
 
     def duplicates(self, hashes: npt.NDArray[np.uint64], groups: list[list[str]]) -> CheckDuplicatesDict:
-        """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
+        """Equal rows and equal columns among those that are learned from; rows of one hash are taken as equal."""
         _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
         repeated, contrary = len(places) - len(counts), 0
         if self.codes is not None and repeated:

@@ -26,7 +26,7 @@ from qmedoid.tables.targets import Target, check_classes, class_labels
 
 # Rows among which the names of the columns are looked for, below a title.
 _TITLES = 5
-# What is done with the columns that are not learnt from, and the reason that a model gives for leaving them out.
+# What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
 _USES = {
     "times": ("orders", "it orders the rows in time"),
     "groups": ("groups", "it says which rows belong together"),
@@ -52,7 +52,7 @@ class DatasetSettings:
     missing : mapping
         Values that are read as missing, by column.
     groups, weights, times : str or None
-        Columns that keep rows together, weigh them and order them; none of them is learnt from.
+        Columns that keep rows together, weigh them and order them; none of them is learned from.
     takes_numbers : bool
         Whether many numbers in the target are classes all the same.
     """
@@ -77,7 +77,7 @@ class DatasetSettings:
                 continue
             if roles.get(name) in ("category", "keep"):
                 raise ParameterError(
-                    f"Column {name!r} {does} the rows and is not learnt from, but has the role {roles[name]!r}: leave "
+                    f"Column {name!r} {does} the rows and is not learned from, but has the role {roles[name]!r}: leave "
                     "one out."
                 )
             roles[name] = "ignore"
@@ -242,7 +242,7 @@ class Dataset:
         return cells.cell_ranks(self.table, self.kinds.columns)[0]
 
     def together(self) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in all columns that are learnt from.
+        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from.
 
         None where every row is a group.
         """

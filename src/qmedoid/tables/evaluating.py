@@ -6,6 +6,7 @@ Labeled rows for a new calibration are collected here as well.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -216,11 +217,8 @@ def estimate_in_file(
     priors = model.decision.expected_priors
     assert priors is not None, "a model without priors cannot be shifted"
 
-    def count(parts: Iterator[Decisions]) -> Array:
-        histogram = NO_LOG_ODDS
-        for decided in parts:
-            histogram = log_odds_histogram(decided.scores[:, 1] - decided.scores[:, 0], histogram)
-        return histogram
+    def count(parts: Iterator[Array]) -> Array:
+        return reduce(lambda before, log_odds: log_odds_histogram(log_odds, before), parts, NO_LOG_ODDS)
 
     how = "to estimate the prevalence", "or give the prevalence as a number"
     histogram = _first_pass(model, where, settings, on_progress, count, *how)
@@ -244,11 +242,11 @@ def top_in_file(
     """
     model.decision.check_cuttable()
 
-    def find(parts: Iterator[Decisions]) -> tuple[float, int]:
+    def find(parts: Iterator[Array]) -> tuple[float, int]:
         highest, rows = np.zeros(0), 0
-        for decided in parts:
-            rows += len(decided.codes)
-            highest = np.concatenate([highest, decided.scores[:, 1] - decided.scores[:, 0]])
+        for log_odds in parts:
+            rows += len(log_odds)
+            highest = np.concatenate([highest, log_odds])
             # One more than the count, as the cut lies between two scores.
             if len(highest) > 2 * count + 1:
                 highest = np.partition(highest, -count - 1)[-count - 1 :]
@@ -263,17 +261,22 @@ def _first_pass(
     where: str,
     settings: ScoreSettings,
     on_progress: OnProgress | None,
-    gather: Callable[[Iterator[Decisions]], T],
+    gather: Callable[[Iterator[Array]], T],
     why: str,
     instead: str,
 ) -> T:
-    """What is gathered from all decisions about a table, which is read once more afterwards."""
+    """What is gathered from the log-odds of all rows of a table, which is read once more afterwards."""
     with TableReading(model, where, replace(settings, bad_rows=None)) as table:
         if not table.can_repeat:
             raise ParameterError(
                 f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
             )
-        return table.in_kind(lambda: gather(part.decided for part, _ in table.decided(on_progress=on_progress)))
+
+        def run() -> T:
+            scores = (part.decided.scores for part, _ in table.decided(on_progress=on_progress))
+            return gather(each[:, 1] - each[:, 0] for each in scores)
+
+        return table.in_kind(run)
 
 
 MOST_ROWS = 250_000

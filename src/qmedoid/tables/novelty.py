@@ -142,7 +142,7 @@ class NoveltyTally:
             part = [np.ascontiguousarray(column[some], dtype=np.float64) for column in columns]
             if not len(part[0]):
                 return 0
-            bins, far = novelty.counted(part, model.layout.is_read, model.method)
+            bins, far = novelty.counted(part, model.layout.is_read, model.medoid_part)
             return np.concatenate([[len(part[0]), far], bins])
 
         if self.rows < _SHORT:
@@ -217,7 +217,7 @@ class NoveltyTally:
                 name = model.layout.names[novelty.binned[place]]
                 found["shifted"].append(_shift(name, novelty.bin_edges(place), share, expected, moved))
         found["shifted"].sort(key=lambda one: -one["moved"])
-        if novelty.far is not None and model.method is not None:
+        if novelty.far is not None and model.medoids is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
             change = share_change(far, rows, novelty.far.beyond, novelty.far.n_rows, width=width)
             found["far_share"], found["far_expected"] = far / rows, novelty.far.beyond / novelty.far.n_rows
@@ -248,7 +248,7 @@ def record_novelty(model: Model, columns: Columns, *, threads: int | None = None
     novelty = model.novelty
     if novelty is None:
         return np.full(len(columns[0]), np.nan)
-    return novelty.of_records(columns, model.layout.is_read, model.method, threads)
+    return novelty.of_records(columns, model.layout.is_read, model.medoid_part, threads)
 
 
 def _deviates(here: Codes, before: Codes) -> float:

@@ -24,7 +24,7 @@ from qmedoid.metrics.texts import (
     shortened,
 )
 from qmedoid.model.contract import Column
-from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import probability
 from qmedoid.spelling import did_you_mean, printable
@@ -55,7 +55,7 @@ class DecidedRows(NamedTuple):
     def none(cls, model: Model, n_rows: int = 0, bad: pa.Array | None = None) -> "DecidedRows":
         """No row that could be decided about."""
         n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
-        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
+        nearest = None if model.medoids is None else np.zeros((0, n_classes), dtype=np.intp)
         decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
         return cls(n_rows, pa.table({}), [], decided, bad)
 
@@ -76,7 +76,7 @@ class ResultColumns:
         if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
         if "reasons" in settings.add or "sentence" in settings.add:
-            explained_by(model)
+            check_explained(model)
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
         self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
@@ -85,7 +85,7 @@ class ResultColumns:
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in their order."""
         classes = self.model.decision.classes
-        medoids = () if self.model.method is None else tuple(f"nearest_medoid_{label}" for label in classes)
+        medoids = () if self.model.medoids is None else tuple(f"nearest_medoid_{label}" for label in classes)
         added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
         more = (name for one in self.add for name in added.get(one, (one,)))
         return ("prediction", "score", "margin", *medoids, "decided_by", *more)
@@ -133,7 +133,7 @@ class ResultColumns:
 
     def _of_decisions(self, part: DecidedRows) -> dict[str, pa.Array]:
         """The columns of decided rows, by name, without those that say where a row stands."""
-        decision, method, decided = self.model.decision, self.model.method, part.decided
+        decision, medoids, decided = self.model.decision, self.model.medoids, part.decided
         classes = decision.classes
         if not decision.probabilistic:
             scores = decided.margins
@@ -142,31 +142,23 @@ class ResultColumns:
         else:
             scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
-        if method is not None and decided.nearest is not None:
-            columns += [method.rows.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
+        if medoids is not None and decided.nearest is not None:
+            columns += [medoids.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
+        known = self.model, part.records, part.encoded, decided
         if "reasons" in self.add:
-            columns.append(self._reasons(part, self.n_reasons))
+            columns.append(reason_texts(*known, self.n_reasons))
         if "sentence" in self.add:
-            columns.append(self._sentences(part))
+            reasons = reason_texts(*known, min(self.n_reasons, MOST_IN_SENTENCE))
+            columns.append(sentence_texts(self.model, decided, reasons))
         if "novelty" in self.add:
             n_rows = len(decided.codes)
             columns.append(record_novelty(self.model, part.encoded, threads=1) if n_rows else np.zeros(0))
         names = [name for name in self.names if name not in ("source", "row", "flag")]
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
         return dict(zip(names, arrays, strict=True))
-
-    def _reasons(self, part: DecidedRows, count: int) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return reason_texts(self.model, part.records, part.encoded, part.decided, count)
-
-    def _sentences(self, part: DecidedRows) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
     def nothing(self, schema: pa.Schema) -> pa.RecordBatch:
         """The results of no rows of a table, whose carried columns are checked: each is there, and hides no result."""
@@ -212,6 +204,8 @@ def reason_texts(
     n_reasons : int
         Columns that are named at most.
     """
+    if not len(decided.codes):
+        return pa.array([], pa.string())
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
     ordered = [model.contract.columns[place] for place in by_name]

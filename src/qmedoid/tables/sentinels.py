@@ -47,7 +47,7 @@ class Sentinel(NamedTuple):
 
 
 class Sentinels(NamedTuple):
-    """What was found in a column of a kind, of so many rows that are not missing."""
+    """What was found in a column of a kind, and its rows that are not missing."""
 
     kind: Kind
     found: tuple[Sentinel, ...]

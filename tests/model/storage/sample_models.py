@@ -13,16 +13,15 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
-from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.model import Network, VariationalModel
 from qmedoid.methods.variational.readout import Readout, make_readout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.hybrid import DeltaSettings, HybridModel, n_deltas, use_angular
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
 
 COLUMNS = (
@@ -33,7 +32,7 @@ COLUMNS = (
     Column("Größe", "category", levels=("L", "M", "S\x00", "ü", "日本")),
     Column("shop", "category", missing=True, is_open=True),
 )
-PAIRS = DeltaSettings()
+PAIRS = CircuitInputs()
 OUTPUTS = (("=L", "=M", "=ü"), (": frequency", ": target mean"))
 
 
@@ -157,36 +156,52 @@ def geometric(
     *,
     n_classes=2,
     refine_below=None,
-    deltas=PAIRS,
+    inputs=PAIRS,
     residual=False,
     circuit_settings=(),
     first=fusion_model,
     curved=False,
     **of,
 ):
-    method = first(rng, n_classes=n_classes, **of)
+    """Parts, their weights, a calibration and a refinement, as fields of a model."""
+    made = first(rng, n_classes=n_classes, **of)
+    fields = made if isinstance(made, dict) else one_part(made, n_classes)
     curve = (np.sort(rng.normal(scale=3, size=4)), np.sort(rng.normal(size=4))) if curved else ()
-    calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes), *curve)
+    fields |= {"calibration": Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes), *curve)}
     if refine_below is None:
-        return HybridModel(method, calibration)
-    between = 2 if deltas.decides_between_two(n_classes) else n_classes
-    n_inputs = n_deltas(method) or deltas.n_features(n_classes, use_angular(method))
+        return fields
+    between, part = 2 if inputs.decides_between_two(n_classes) else n_classes, fields["parts"][0]
+    angular = getattr(part, "use_angular", True)
+    inputs = CircuitInputs("own") if part.n_features else CircuitInputs(inputs.kind, inputs.fused, angular)
+    n_inputs = inputs.n_features(n_classes, part.n_features)
     trained = circuit(rng, n_inputs=n_inputs, n_classes=between, **dict(circuit_settings))
-    return HybridModel(method, calibration, deltas, trained, refine_below, residual)
+    return fields | {
+        "refinement": Refinement(trained, inputs, refine_below, residual, getattr(part, "rare_class", None))
+    }
+
+
+def one_part(part, n_classes=2):
+    """A part as it is, as fields of a model."""
+    return {
+        "method": part.name,
+        "parts": (part,),
+        "weights": np.ones(1),
+        "biases": np.zeros(n_classes),
+        "calibration": Calibration.plain(n_classes),
+    }
 
 
 def recalibrated(rng):
     """A model with a circuit and a calibration after it."""
     calibration = Calibration(1.5, rng.normal(size=2), np.array([-1.0, 0.5, 2.0]), np.array([0.2, -0.1, 0.4]))
-    return geometric(rng, first=evidence_model, refine_below=1.0).with_last_calibration(calibration)
+    fields = geometric(rng, first=evidence_model, refine_below=1.0)
+    return fields | {"refinement": dataclasses.replace(fields["refinement"], recalibration=calibration)}
 
 
-def records_of(model):
+def records_of(part):
     """Rows as a table would give them, one for each medoid."""
     cells = {"amount": 1.5, "age | `x`\n_y_": None, "paid": True, "when": "2026-02-03T04:05:06", "Größe": "日本"}
-    if isinstance(model, VariationalModel):
-        return ()
-    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(model.method.rows.numbers)))
+    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(part.rows.numbers)))
 
 
 def novelty(rng):
@@ -206,13 +221,13 @@ def training(rng, n_classes):
     return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), levels, curve, days)
 
 
-def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
+def table_model(fields, *, seed=0, n_classes=2, prevalence=None, **changes):
     classes = changes.pop("classes", ("no", "yes") if n_classes == 2 else tuple(range(n_classes)))
     values = {
         "contract": Contract(COLUMNS, "fraud?", {"id": "numbers its rows"}),
         "encodings": encodings(np.random.default_rng(seed)),
-        "models": models,
-        "records": tuple(records_of(model) for model in models),
+        **fields,
+        "records": records_of(fields["parts"][0]),
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
         "seen": SeenRows.of(bytes(range(16)), np.random.default_rng(seed).integers(0, 2**63, 40), most=40 - n_classes),
         "novelty": novelty(np.random.default_rng(seed)),
@@ -255,88 +270,90 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
         n_nearest=3,
         cells=RowCells(np.array([7, 2]), np.repeat([1, 0], 6)),
     )
-    return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
+    parts = {"method": "sum", "parts": (base, comparisons, neighbors)}
+    return parts | {"weights": rng.uniform(0.1, 2, 3), "biases": rng.normal(size=n_classes)}
 
 
 def rare_sum(rng, *, n_columns=12, n_classes=2):
-    comparisons = sum_model(rng, n_columns=n_columns, n_classes=n_classes).parts[:1]
-    return SumModel(rare_model(rng, n_columns=n_columns), comparisons, rng.uniform(0.1, 2, 2), rng.normal(size=2))
+    comparisons = sum_model(rng, n_columns=n_columns, n_classes=n_classes)["parts"][1]
+    parts = {"method": "rare", "parts": (rare_model(rng, n_columns=n_columns), comparisons)}
+    return parts | {"weights": rng.uniform(0.1, 2, 2), "biases": rng.normal(size=2)}
 
 
 def all_models():
     """Models by name: every stage, read-out, precision and policy."""
     rng = np.random.default_rng(12)
-    nearest, fused = DeltaSettings("nearest", True), DeltaSettings("pairs", True)
+    nearest, fused = CircuitInputs("nearest", True), CircuitInputs("pairs", True)
     direct = {"readout": "direct", "n_qubits": 3, "precision": "float32", "learn_scales": False}
     several = {"n_classes": 4, "per_class": 3}
     return {
-        "nearest": table_model((geometric(rng), geometric(rng)), cut=-0.25),
-        "printed": table_model((geometric(rng, angle="printed", signed=False, alpha=1.0),), probabilistic=False),
-        "no angle": table_model((geometric(rng, use_angular=False, refine_below=0.5),)),
+        "nearest": table_model(geometric(rng), cut=-0.25),
+        "printed": table_model(geometric(rng, angle="printed", signed=False, alpha=1.0), probabilistic=False),
+        "no angle": table_model(geometric(rng, use_angular=False, refine_below=0.5)),
         "selective": table_model(
-            (geometric(rng, refine_below=1.0, deltas=fused, residual=True), geometric(rng)),
+            geometric(rng, refine_below=1.0, inputs=fused, residual=True),
             cut=0.1,
             priors=np.array([0.8, 0.2]),
             operating=OperatingSummary("macro_f1", None, 0.1, Counts(20, 10, 2, 68)),
             prevalence=0.1,
         ),
         "variational": table_model(
-            (geometric(rng, refine_below=np.inf, circuit_settings={"readout": "parity", "final_rz": True}),), cut=0.5
+            geometric(rng, refine_below=np.inf, circuit_settings={"readout": "parity", "final_rz": True}), cut=0.5
         ),
-        "several medoids": table_model((geometric(rng, **several),), n_classes=4),
+        "several medoids": table_model(geometric(rng, **several), n_classes=4),
         "several classes": table_model(
-            (geometric(rng, refine_below=2.0, deltas=nearest, residual=True, **several),), n_classes=4
+            geometric(rng, refine_below=2.0, inputs=nearest, residual=True, **several), n_classes=4
         ),
-        "all pairs": table_model((geometric(rng, refine_below=2.0, circuit_settings=direct, **several),), n_classes=4),
-        "circuit": table_model((circuit(rng, n_inputs=12, n_qubits=4, reupload=False),), cut=0.0),
-        "float32": table_model((circuit(rng, n_inputs=12, precision="float32", n_reps=3),)),
-        "direct": table_model((circuit(rng, n_inputs=12, n_classes=3, **direct),), n_classes=3),
-        "no rows": table_model((geometric(rng),), records=None, novelty=None, training=None, parent="0a" * 32),
-        "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
-        "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
+        "all pairs": table_model(geometric(rng, refine_below=2.0, circuit_settings=direct, **several), n_classes=4),
+        "circuit": table_model(one_part(circuit(rng, n_inputs=12, n_qubits=4, reupload=False)), cut=0.0),
+        "float32": table_model(one_part(circuit(rng, n_inputs=12, precision="float32", n_reps=3))),
+        "direct": table_model(one_part(circuit(rng, n_inputs=12, n_classes=3, **direct), 3), n_classes=3),
+        "no rows": table_model(geometric(rng), records=None, novelty=None, training=None, parent="0a" * 32),
+        "one deviates": table_model(geometric(rng, refine_below=-np.inf), classes=(False, True)),
+        "numbers": table_model(geometric(rng), classes=(0.1, 1e300)),
         "evidence": table_model(
-            (geometric(rng, first=partial(evidence_model, n_known=7), curved=True),),
+            geometric(rng, first=partial(evidence_model, n_known=7), curved=True),
             cut=-1.5,
             priors=np.array([0.75, 0.25]),
             operating=OperatingSummary("min_recall", 0.9, -1.5, Counts(20, 10, 2, 68)),
         ),
         "evidence and circuit": table_model(
-            (geometric(rng, first=evidence_model, curved=True, refine_below=1.0, residual=True),),
+            geometric(rng, first=evidence_model, curved=True, refine_below=1.0, residual=True),
             priors=np.array([0.9, 0.1]),
             operating=OperatingSummary("likeliest", None, 0.0, Counts(0, 0, 0, 7)),
         ),
         "evidence of classes": table_model(
-            (geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4, curved=True),),
+            geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4, curved=True),
             n_classes=4,
             priors=np.array([0.1, 0.2, 0.3, 0.4]),
             prevalence=[0.4, 0.3, 0.2, 0.1],
         ),
         "shifted": table_model(
-            (geometric(rng),),
+            geometric(rng),
             cut=0.75,
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("macro_f1", None, 0.75, Counts(20, 10, 2, 68)),
             prevalence=0.01,
         ),
         "shifted by cost": table_model(
-            (geometric(rng),),
+            geometric(rng),
             cut=0.75,
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("cost", 3.5, 0.75),
             prevalence=0.3,
         ),
-        "sum": table_model((geometric(rng, first=sum_model, curved=True),), priors=np.array([0.5, 0.5])),
+        "sum": table_model(geometric(rng, first=sum_model, curved=True), priors=np.array([0.5, 0.5])),
         "sum of classes": table_model(
-            (geometric(rng, first=sum_model, n_classes=4),),
+            geometric(rng, first=sum_model, n_classes=4),
             n_classes=4,
             priors=np.array([0.1, 0.2, 0.3, 0.4]),
             biases=np.array([0.5, -0.5, 1.0, -1.0]),
         ),
-        "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
-        "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),
-        "recalibrated circuit": table_model((recalibrated(rng),)),
-        "rare and comparisons": table_model((geometric(rng, first=rare_sum, refine_below=1.0, residual=True),)),
-        "rare, not compressed": table_model((geometric(rng, first=rare_model, compress=False),)),
+        "rare": table_model(geometric(rng, first=rare_model, curved=True), cut=0.5, priors=np.array([0.99, 0.01])),
+        "rare and circuit": table_model(geometric(rng, first=rare_model, refine_below=1.0, residual=True)),
+        "recalibrated circuit": table_model(recalibrated(rng)),
+        "rare and comparisons": table_model(geometric(rng, first=rare_sum, refine_below=1.0, residual=True)),
+        "rare, not compressed": table_model(geometric(rng, first=rare_model, compress=False)),
     }
 
 

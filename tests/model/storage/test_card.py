@@ -78,7 +78,7 @@ def test_card_says_what_to_expect():
 
 def test_card_says_which_rows_are_kept():
     kept = model_card(MODELS["nearest"], raw_rows=True)
-    assert "This file holds 4 of them, with 7 columns each" in kept
+    assert "This file holds 2 of them, with 7 columns each" in kept
     assert "Columns: amount, age" in kept
     bare = model_card(MODELS["nearest"], raw_rows=False)
     assert bare.count("holds none of them") == 1
@@ -92,7 +92,7 @@ def test_card_says_which_rows_are_kept():
 
 def test_card_of_a_wide_table_is_cut_short():
     columns = tuple(Column(f"c{i}", "number") for i in range(3000))
-    model = table_model((geometric(np.random.default_rng(0), n_columns=3000),), records=None)
+    model = table_model(geometric(np.random.default_rng(0), n_columns=3000), records=None)
     numbers = tuple(Numbers(0.0) for _ in columns)
     wide = dataclasses.replace(model, contract=Contract(columns), encodings=numbers, training=None)
     card = model_card(wide, raw_rows=False)

@@ -154,7 +154,8 @@ def spoilt_contents(model, described, arrays):
 
 
 OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "curve", "days", "neighbors", "inner",
-            "variational", "shift", "operating", "seen", "novelty", "training")  # fmt: skip
+            "refinement", "recalibration", "margin_of", "shift",
+            "operating", "seen", "novelty", "training")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

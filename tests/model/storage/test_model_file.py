@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_models import all_models, circuit, fusion_model, geometric, random_columns, same, table_model
+from sample_models import all_models, circuit, fusion_model, geometric, one_part, random_columns, same, table_model
 
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.geometry.overlap import compact_swap_test
@@ -27,16 +27,15 @@ from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
 from qmedoid.methods.part import Backends
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
-from qmedoid.methods.sum.model import SumModel
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.model import Network, VariationalModel, exact_expectations
 from qmedoid.methods.variational.readout import READOUTS, StringReadout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
-from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import Far, Novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.model.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
 from qmedoid.model.storage.forms import stored_fields
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
@@ -60,8 +59,8 @@ def test_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
     columns = random_columns()
     for a, b in zip(loaded.decide(columns), model.decide(columns), strict=True):
         same(a, b, "decisions")
-    assert (loaded.refinement, loaded.layout.names, loaded.layout.used) == (
-        model.refinement,
+    assert (loaded.policy, loaded.layout.names, loaded.layout.used) == (
+        model.policy,
         model.layout.names,
         model.layout.used,
     )
@@ -76,7 +75,7 @@ def test_any_model_comes_back(tmp_path_factory, seed, n_classes, per_class, data
     trained = {"n_qubits": qubits, "n_reps": data.draw(st.integers(1, 4)), "readout": readout}
     below = data.draw(st.sampled_from([None, -np.inf, 0.7, np.inf]))
     model = table_model(
-        (geometric(rng, n_classes=n_classes, per_class=per_class, refine_below=below, circuit_settings=trained),),
+        geometric(rng, n_classes=n_classes, per_class=per_class, refine_below=below, circuit_settings=trained),
         n_classes=n_classes,
         seed=seed,
     )
@@ -125,10 +124,10 @@ def test_load_file_gives_hash_versions_and_card(tmp_path):
 def test_arrays_are_those_that_the_library_reads_and_can_be_written_to(tmp_path):
     path = save_model(MODELS["selective"], tmp_path / "m.qmedoid")
     arrays = safetensors.numpy.load(entries_of(path)[ARRAYS])
-    method = load_model(path).method
-    same(method.medoids, arrays["models.0.method.medoids"], "medoids")
-    assert method.medoids.flags.writeable
-    assert method.medoids.flags.aligned
+    medoids = load_model(path).parts[0].medoids
+    same(medoids, arrays["parts.0.medoids"], "medoids")
+    assert medoids.flags.writeable
+    assert medoids.flags.aligned
 
 
 def test_without_raw_rows_no_cell_of_a_row_is_written(tmp_path):
@@ -196,42 +195,42 @@ def unstorable():
     plain_model = geometric(rng, refine_below=1.0)
     trained = circuit(rng, n_inputs=12)
     other = dataclasses.replace(trained, network=dataclasses.replace(trained.network, readout=OtherReadout(2, 2)))
-    short = dataclasses.replace(plain_model, method=fusion_model(rng, n_columns=3))
+    short = plain_model | {"parts": (fusion_model(rng, n_columns=3),)}
     broken = fusion_model(rng, multipliers=np.array([1.0, np.nan]))
     return [
         (
             "swap test",
-            table_model((plain_model,), backends=Backends(swap_test=compact_swap_test)),
+            table_model(plain_model, backends=Backends(swap_test=compact_swap_test)),
             "SWAP test of this model is run by a backend",
         ),
         (
             "backend",
-            table_model((plain_model,), backends=Backends(expectations=exact_expectations)),
+            table_model(plain_model, backends=Backends(expectations=exact_expectations)),
             "circuit of this model is run by a backend",
         ),
-        ("read-out", table_model((other,)), "The OtherReadout at .* cannot be stored"),
-        ("width", table_model((short,)), "must hold numbers below|must hold float64 of shape"),
+        ("read-out", table_model(one_part(other)), "The OtherReadout at .* cannot be stored"),
+        ("width", table_model(short), "must hold numbers below|must hold float64 of shape"),
         (
             "nan",
-            table_model((dataclasses.replace(plain_model, method=broken),)),
-            "'models.0.method.multipliers' must hold finite numbers, not nan",
+            table_model(plain_model | {"parts": (broken,)}),
+            "'parts.0.multipliers' must hold finite numbers, not nan",
         ),
         (
             "object",
-            table_model((plain_model,), parameters={"a": object()}),
+            table_model(plain_model, parameters={"a": object()}),
             "is a object, which a model file cannot hold",
         ),
-        ("key", table_model((plain_model,), parameters={1: 2}), "keys that are not texts"),
-        ("reserved", table_model((plain_model,), metrics={"a": {"$float": 1}}), "reserved"),
-        ("surrogate", table_model((plain_model,), classes=("a", "\ud800")), "not Unicode"),
-        ("twice", table_model((plain_model,), classes=(1, 1.0)), "classes has a label twice"),
-        ("mixture", table_model((plain_model,), classes=(0, True)), "all texts, all numbers or all truth values"),
-        ("one class", table_model((plain_model,), classes=("a",)), "must be at least 2 labels"),
-        ("cut", table_model((plain_model,), cut=np.inf), "decision.cut must be a finite number"),
-        ("classes", table_model((plain_model,), n_classes=3), "must hold every number below 3, and lacks one"),
-        ("rows", table_model((plain_model,), records=(({"a": 1},),)), "must hold 2 rows"),
-        ("uneven", table_model((plain_model,), records=(({"a": 1}, {"b": 1}),)), "same columns"),
-        ("deep", table_model((plain_model,), parameters={"a": nested(40)}), "nested deeper"),
+        ("key", table_model(plain_model, parameters={1: 2}), "keys that are not texts"),
+        ("reserved", table_model(plain_model, metrics={"a": {"$float": 1}}), "reserved"),
+        ("surrogate", table_model(plain_model, classes=("a", "\ud800")), "not Unicode"),
+        ("twice", table_model(plain_model, classes=(1, 1.0)), "classes has a label twice"),
+        ("mixture", table_model(plain_model, classes=(0, True)), "all texts, all numbers or all truth values"),
+        ("one class", table_model(plain_model, classes=("a",)), "must be at least 2 labels"),
+        ("cut", table_model(plain_model, cut=np.inf), "decision.cut must be a finite number"),
+        ("classes", table_model(plain_model, n_classes=3), "must hold every number below 3, and lacks one"),
+        ("rows", table_model(plain_model, records=({"a": 1},)), "must hold 2 rows"),
+        ("uneven", table_model(plain_model, records=({"a": 1}, {"b": 1})), "same columns"),
+        ("deep", table_model(plain_model, parameters={"a": nested(40)}), "nested deeper"),
     ]
 
 
@@ -269,11 +268,11 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_format_2_stores_these_fields():
+def test_format_3_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
-        Model: "contract encodings decision models records parameters metrics seen novelty training "
-        "importances parent backends",
+        Model: "contract encodings decision method parts weights biases calibration refinement records "
+        "parameters metrics seen novelty training importances parent backends",
         Decision: "classes cut probabilistic priors shift operating biases",
         TrainingSummary: "n_rows missing levels curve days",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
@@ -286,13 +285,12 @@ def test_format_2_stores_these_fields():
         Numbers: "fill indicator",
         Dates: "parts fills indicator",
         Levels: "levels values outputs",
-        HybridModel: "method calibration deltas variational refine_below residual recalibration",
+        Refinement: "circuit inputs refine_below residual margin_of recalibration",
         NearestPart: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
         EvidencePart: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
         "intercepts n_classes neighbors",
         Neighbors: "records classes rows amounts n_nearest length by_rank",
-        SumModel: "base parts weights biases",
         ComparisonsPart: "node_columns row_numbers row_classes near far near_values far_values values outputs "
         "intercepts scaling n_classes",
         NeighborsPart: "records row_numbers row_classes votes rank_scaling column_weights length n_nearest cells",
@@ -304,7 +302,7 @@ def test_format_2_stores_these_fields():
         SignedLog: "outer inner",
         Scaling: "center scale",
         Calibration: "slope biases knots heights",
-        DeltaSettings: "kind fused",
+        CircuitInputs: "kind fused angular",
         VariationalModel: "angle_map network theta",
         AngleMap: "center scale clip span",
         Network: "ansatz readout scales learn_scales precision",
@@ -321,4 +319,4 @@ def test_format_2_stores_these_fields():
         assert set(stored_fields(kind)) == found - ({"records", "backends"} if kind is Model else set()), kind
     assert CHANNELS == ("square", "distance", "near")
     assert tuple(READOUTS) == ("strings", "parity", "direct")
-    assert FORMAT == 2
+    assert FORMAT == 3

@@ -48,11 +48,11 @@ def test_index_just_beyond_what_is_there_is_refused(tmp_path, name):
     file = spoilt.Spoilt(path)
     arrays, tried = file.arrays(), set()
     for full, values in arrays.items():
-        start, _, kind = full.partition(".method.")
+        start, _, kind = full.partition("parts.0.")
         if kind not in POINTS_AT or not len(values):
             continue
         tried.add(kind)
-        bound = POINTS_AT[kind](file, lambda other, start=start: arrays[f"{start}.method.{other}"])
+        bound = POINTS_AT[kind](file, lambda other, start=start: arrays[f"{start}parts.0.{other}"])
         assert 0 <= values.min() <= values.max() < bound
         for place in {0, len(values) - 1}:
             for wrong, reason in {bound: f"below {bound}, not {bound}", -1: "at least 0, not -1"}.items():

@@ -129,7 +129,7 @@ def test_read_only_folder_leaves_the_old_model():
             if os.geteuid() == 0:  # to whom everything is permitted
                 os.setuid(65534)
             save, check = message_of(save_model, MODELS["circuit"], path), message_of(check_target, path)
-            return f"{save}\n{check}\n{load_model(path).refinement}"
+            return f"{save}\n{check}\n{load_model(path).policy}"
 
         save, check, stage = in_a_child(save_without_permission).splitlines()
         expected = f"{str(path)!r} cannot be written: Permission denied. What was there is unchanged. Change the perm"

@@ -133,9 +133,9 @@ def test_entry_that_is_damaged_is_named(file, tmp_path):
 
 
 def test_file_of_another_format_says_what_to_do(file, tmp_path):
-    for number in (1, 3, 17):
-        later = file.content.replace(b"model, format 2,", f"model, format {number},".encode())
-        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 2\. .*pip"):
+    for number in (1, 2, 17):
+        later = file.content.replace(b"model, format 3,", f"model, format {number},".encode())
+        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 3\. .*pip"):
             load_bytes(tmp_path, later)
 
 
@@ -165,17 +165,17 @@ def test_forged_arrays_of_a_method_are_refused_or_make_a_model_that_decides(meth
 @pytest.mark.parametrize(
     ("model", "name", "position", "value", "reason"),
     [
-        ("file", "models.0.method.configuration", 0, 12, "method.configuration' must hold numbers below 12, not 12"),
+        ("file", "parts.0.configuration", 0, 12, "configuration' must hold numbers below 12, not 12"),
         (
             "file",
-            "models.0.method.configuration.offsets",
+            "parts.0.configuration.offsets",
             1,
             0,
             "configuration.offsets' must hold numbers of which each rises",
         ),
-        ("file", "models.0.method.medoid_classes", 0, 1, "medoid_classes' must hold every number below 2, and lacks"),
-        ("file", "models.0.method.medoids", 0, np.nan, "'models.0.method.medoids' must hold finite numbers, not nan"),
-        ("file", "models.0.method.input_scaling.scale", 3, 0.0, "scale' must hold numbers other than 0"),
+        ("file", "parts.0.medoid_classes", 0, 1, "medoid_classes' must hold every number below 2, and lacks"),
+        ("file", "parts.0.medoids", 0, np.nan, "'parts.0.medoids' must hold finite numbers, not nan"),
+        ("file", "parts.0.input_scaling.scale", 3, 0.0, "scale' must hold numbers other than 0"),
         ("file", "novelty.edges", 1, -1e9, "'novelty.edges' must hold numbers of which each rises within its part"),
         ("file", "novelty.low", 0, 1e9, "'novelty.low' must hold numbers at most those of 'lowest', not 1000000000.0"),
         ("file", "novelty.counts", 0, 0, "novelty: counts must add up to the 300 rows in every column"),
@@ -185,10 +185,10 @@ def test_forged_arrays_of_a_method_are_refused_or_make_a_model_that_decides(meth
         ("file", "decision.priors", 0, 0.9, "decision: priors must add up to 1, and adds up to 1.1"),
         ("file", "decision.shift.priors", 0, 0.5, r"decision: shift\.priors must add up to 1"),
         ("file", "decision.shift.log_ratios", 0, 0.5, r"decision: shift\.log_ratios must be those from priors"),
-        ("rare", "models.0.method.geometry.hard", slice(None), 1, "hard must not be true of all common"),
-        ("rare", "models.0.method.geometry.metrics", slice(0, 12), 0.0, "metrics must hold a number above 0 for each"),
-        ("evidence", "models.0.calibration.heights", -1, -1e9, "heights turns the order of the scores"),
-        ("evidence", "models.0.method.rank_scaling.values", -1, -1e9, "values' .* each never falls within its part"),
+        ("rare", "parts.0.geometry.hard", slice(None), 1, "hard must not be true of all common"),
+        ("rare", "parts.0.geometry.metrics", slice(0, 12), 0.0, "metrics must hold a number above 0 for each"),
+        ("evidence", "calibration.heights", -1, -1e9, "heights turns the order of the scores"),
+        ("evidence", "parts.0.rank_scaling.values", -1, -1e9, "values' .* each never falls within its part"),
         ("by_day", "training.days.counts", 0, 300, "training: days.counts must add up to at most the 300 rows"),
     ],
 )
@@ -204,29 +204,28 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("format",), 1, r"manifest\.json: format must be 2"),
+        (("format",), 1, r"manifest\.json: format must be 3"),
         (("versions", "numpy"), 2, "versions must give a text or null for each of"),
         (("versions", "numpy "), "2", "versions must give a text or null for each of"),
         (("entries", "rows.json", "bytes"), 2**28, r"rows\.json: its contents do not match its size and SHA-256"),
         (("entries", "other"), {}, "entries must list"),
-        (("models",), [], "models is empty"),
+        (("parts",), [], "weights must be one for each of 0 parts"),
+        (("method",), "", "method must match"),
         (
-            ("model", "models", 0, "method", "alpha"),
+            ("model", "parts", 0, "alpha"),
             1.5,
-            r"models\.0\.method\.alpha must be a number at most 1, not 1.5",
+            r"parts\.0\.alpha must be a number at most 1, not 1.5",
         ),
         (
-            ("model", "models", 0, "method", "type"),
+            ("model", "parts", 0, "type"),
             "nearest ",
-            r"type must be one of \['evidence', 'nearest', 'rare', 'sum'\]",
+            r"type must be one of \['circuit', 'comparisons', 'evidence', 'nearest', 'neighbors', 'rare'\]",
         ),
-        (("models", 0, "method"), None, "method.type must be one of"),
-        (("models", 0, "method", "type"), "evidence", "lacks 'n_classes'|has the unknown field 'signed'"),
-        (
-            ("model", "models", 1, "refine_below"),
-            {"$float": "inf"},
-            "leaves all records to a circuit, and there is none",
-        ),
+        (("parts", 0), None, "parts.0.type must be one of"),
+        (("parts", 0, "type"), "evidence", "lacks 'n_classes'|has the unknown field 'signed'"),
+        (("refinement",), None, "unknown array 'refinement"),
+        (("refinement", "inputs", "kind"), "own", r"circuit must have \(inputs, classes\) \(0, 2\)"),
+        (("refinement", "inputs", "angular"), False, r"circuit must have \(inputs, classes\) \(2, 2\)"),
         (("novelty",), None, "unknown array 'novelty"),
         (("training",), None, "unknown array 'training"),
         (("training", "curve"), None, "unknown array 'training"),
@@ -256,7 +255,7 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
         (("contract", "columns", 4, "levels"), ["a", "a"], "must be those of a category, each once"),
         (("contract", "columns", 2, "is_open"), True, "is_open of column 'paid' must be false"),
         (("contract", "left_out"), {"a": 1}, "contract.left_out.a must be a text"),
-        (("encodings",), [], "models.0.method.configuration' must hold numbers below 0"),
+        (("encodings",), [], "parts.0.configuration' must hold numbers below 0"),
         (("encodings", 3, "parts"), ["days", "days"], "each once"),
         (("encodings", 3, "parts"), ["year", "days"], r"parts\.0 must be one of"),
         (("encodings", 4, "outputs"), [], "values' must hold float64 of shape"),
@@ -291,15 +290,15 @@ def test_columns_may_be_open_and_know_more_levels_than_their_encoding(file, tmp_
      ("precision", "float16"), ("learn_scales", False), ("ansatz.final_rz", True), ("ansatz.reupload", 1)],
 )  # fmt: skip
 def test_circuits_that_do_not_fit_their_weights_are_refused(file, tmp_path, field, value):
-    path = ("model", "models", 0, "variational", "network", *field.split("."))
-    with pytest.raises(ModelError, match=r"models\.0(\.variational)?"):
+    path = ("model", "refinement", "circuit", "network", *field.split("."))
+    with pytest.raises(ModelError, match=r"circuit"):
         load_bytes(tmp_path, file.with_manifest(spoilt.replaced(file.manifest, path, value)))
 
 
 @pytest.mark.parametrize(("field", "value"), [("clip", 0), ("clip", -1), ("span", 0)])
 def test_angle_map_that_maps_to_nothing_is_refused(file, tmp_path, field, value):
-    path = ("model", "models", 0, "variational", "angle_map", field)
-    with pytest.raises(ModelError, match=rf"models\.0\.variational\.angle_map: The '{field}' of an angle map must be"):
+    path = ("model", "refinement", "circuit", "angle_map", field)
+    with pytest.raises(ModelError, match=rf"refinement\.circuit\.angle_map: The '{field}' of an angle map must be"):
         load_bytes(tmp_path, file.with_manifest(spoilt.replaced(file.manifest, path, value)))
 
 

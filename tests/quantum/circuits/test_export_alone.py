@@ -27,7 +27,6 @@ from qmedoid import (
 )
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.quantum import export_circuit, qasm2_text, qasm_text, qpy_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::qiskit.exceptions.ExperimentalWarning")
@@ -155,7 +154,7 @@ def fitted(request):
     estimator, n_classes = CASES[request.param]
     X, y = table_of(n_classes)
     estimator.fit(X, y)
-    return estimator, SavedModel(estimator.table_model()), X
+    return estimator, SavedModel(estimator.model_), X
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -203,12 +202,11 @@ def test_three_files_of_a_record_hold_the_same_gates_and_the_same_description(fi
 
 def with_circuit():
     for name, model in MODELS.items():
-        best = model.best
-        if isinstance(best, VariationalModel):
-            yield name, model
-        elif best.variational is not None:
+        if model.refinement is not None:
             # So that every record is the circuit's.
-            yield name, replace(model, models=(replace(best, refine_below=np.inf),))
+            yield name, replace(model, refinement=replace(model.refinement, refine_below=np.inf))
+        elif model.circuit is not None:
+            yield name, model
 
 
 def random_records(model, n=3, seed=0):
@@ -221,7 +219,7 @@ def random_records(model, n=3, seed=0):
 @pytest.mark.filterwarnings("ignore:This model computes its circuit in float32")
 def test_file_alone_gives_the_probabilities_of_models_of_any_kind(name):
     model = dict(with_circuit())[name]
-    trained = model.best if isinstance(model.best, VariationalModel) else model.best.variational
+    trained = model.circuit
     for columns in random_records(model):
         decided = model.decide(columns)
         assert decided.by_circuit.all()
@@ -248,7 +246,7 @@ def test_models_of_every_kind_are_among_them():
 
 def test_record_that_the_method_decides_is_noted():
     model = MODELS["selective"]
-    below = replace(model, models=(replace(model.best, refine_below=-1e9),))
+    below = replace(model, refinement=replace(model.refinement, refine_below=-1e9))
     with pytest.warns(QMedoidWarning, match="The circuit does not decide this record, nearest does"):
         circuit = export_circuit(below, "variational", random_records(below, 1)[0])
     assert circuit.metadata["qmedoid"]["method"]["decides"] is False
@@ -261,13 +259,13 @@ def test_single_precision_is_noted():
 
 def test_angles_near_multiples_of_pi_keep_their_digits():
     model = MODELS["circuit"]
-    network = model.best.network
+    network = model.circuit.network
     near = np.pi / np.resize([1, 2, 3, 4, -2, 8], network.sizes[0]) + np.resize(
         [3e-13, -1e-10, 1e-15], network.sizes[0]
     )
-    theta = model.best.theta.copy()
+    theta = model.circuit.theta.copy()
     theta[: network.sizes[0]] = near
-    turned = replace(model, models=(replace(model.best, theta=theta),))
+    turned = replace(model, parts=(replace(model.circuit, theta=theta),))
     circuit = export_circuit(turned, record=random_records(turned, 1)[0])
     for form in FORMS:
         again, description = read(written(circuit, form), form)
@@ -294,7 +292,7 @@ def test_class_of_any_name_stays_in_its_line(label):
 @pytest.mark.parametrize("which", ["swap-test", "interference"])
 def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
     model = MODELS[name]
-    method, (columns,) = model.method, random_records(model, 1)
+    method, (columns,) = model.parts[0], random_records(model, 1)
     x = method.rows.to_points(np.column_stack(columns))
     for place in (0, len(method.rows.numbers) - 1):
         row = int(method.rows.numbers[place])
@@ -313,7 +311,7 @@ def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
 
 def test_distance_in_a_file_is_the_one_that_an_explanation_shows():
     X, y = table_of(2)
-    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).table_model())
+    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).model_)
     for medoid in saved.explain(X, 4)["medoids"]:
         circuit = saved.circuit(X, 4, which="swap-test", medoid=medoid["training_row"])
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
@@ -324,13 +322,13 @@ def test_distance_in_a_file_is_the_one_that_an_explanation_shows():
 
 def test_small_overlaps_are_known_to_an_absolute_error():
     model = MODELS["several medoids"]
-    method = model.method
+    method = model.parts[0]
     (columns,) = random_records(model, 1)
     x = method.rows.to_points(np.column_stack(columns))[0]
     scale = np.hypot(*[np.linalg.norm(x)] * 2)
     for step in (1e-3, 1e-6, 1e-9):
         moved = replace(method, medoids=np.vstack([x + step, method.medoids[1:]]))
-        near = replace(model, models=(replace(model.best, method=moved),))
+        near = replace(model, parts=(moved,))
         circuit = export_circuit(near, "swap-test", columns, medoid=int(method.rows.numbers[0]))
         s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
         expected = circuit.metadata["qmedoid"]["expected"]
@@ -344,7 +342,7 @@ def test_open_swap_test_is_a_template_of_the_longest_vectors():
     circuit = export_circuit(model, "swap-test")
     description = circuit.metadata["qmedoid"]
     assert circuit.num_parameters == 2 ** (circuit.num_qubits - 2)
-    assert description["n_features"] == model.method.facts["vector_length"]
+    assert description["n_features"] == model.facts["vector_length"]
     assert [description[key] for key in ("angles", "norms", "medoid", "expected")] == [None] * 4
 
 
@@ -368,7 +366,7 @@ def test_openqasm_2_knows_only_the_gates_of_these_circuits():
 
 def test_wrong_requests_say_what_to_ask_for():
     record = random_records(MODELS["nearest"], 1)[0]
-    rows = MODELS["nearest"].method.rows.numbers
+    rows = MODELS["nearest"].medoids.numbers
     asked = [
         (MODELS["nearest"], ("variational",), {}, "no trained circuit, nearest decides: use --which swap-test"),
         (MODELS["circuit"], ("swap-test",), {}, "a circuit alone, without a SWAP test"),
@@ -391,15 +389,15 @@ def test_wrong_requests_say_what_to_ask_for():
 
 def test_zero_vector_has_no_circuit():
     model = MODELS["several medoids"]
-    zero = replace(model.method, medoids=np.zeros_like(model.method.medoids))
-    model = replace(model, models=(replace(model.best, method=zero),))
+    zero = replace(model.parts[0], medoids=np.zeros_like(model.parts[0].medoids))
+    model = replace(model, parts=(zero,))
     with pytest.raises(DataError, match=r"zero vector in the space of the distances.*the norm of the other"):
         export_circuit(model, "swap-test", random_records(model, 1)[0], medoid=int(zero.rows.numbers[0]))
 
 
 def test_row_of_a_table_may_count_from_the_end():
     X, y = table_of(2)
-    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).table_model())
+    saved = SavedModel(VariationalClassifier(**QUICK).fit(X, y).model_)
     assert saved.circuit(X, -1) == saved.circuit(X, len(X) - 1)
     assert saved.circuit(X, -1).metadata["qmedoid"]["row"] == len(X) - 1
     with pytest.raises(DataError, match="There is no row 90: the table has 90 rows"):

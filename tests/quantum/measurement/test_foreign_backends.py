@@ -38,7 +38,7 @@ def test_what_cannot_be_called_is_refused_at_once(fitted, name, wrong):
         ParameterError, match=r"of measured_by must be callable, such as qmedoid\.quantum\..*Got .*device"
     ):
         fitted[name].measured_by(wrong)
-    saved = SavedModel(fitted[name].table_model())
+    saved = SavedModel(fitted[name].model_)
     with pytest.raises(ParameterError, match="must be callable"):
         saved.measured_by(**{"expectations" if name == "variational" else "swap_test": wrong})
 

@@ -87,9 +87,9 @@ def printed(**settings):
 def test_the_printed_angle_is_measured(make):
     X, y = load_wine(return_X_y=True)
     model = make(max_passes=0, random_state=0).fit(X, y)
-    assert model.models_[0].angle == "printed"
+    assert model.model_.parts[0].angle == "printed"
     plan = model.measurement_plan(X[::9], shots=2000, calibrate=False)
-    closed, decided = SavedModel(model.table_model()).decide(X[::9]), exact_decisions(plan)
+    closed, decided = SavedModel(model.model_).decide(X[::9]), exact_decisions(plan)
     np.testing.assert_allclose(decided.margins, closed.margins, atol=1e-6)
     assert plan.run().kept.mean() > 0.8
 
@@ -100,7 +100,7 @@ def refined(cancer):
     method = EvidenceClassifier(n_medoids=6, n_neighbors=0)
     model = MedoidClassifier(method=method, refine=0.3, random_state=0).fit(*cancer)
     assert model.refinement_ == "selective"
-    return SavedModel(model.table_model())
+    return SavedModel(model.model_)
 
 
 def test_records_that_noise_sends_to_the_circuit_have_honest_errors(refined, cancer):

@@ -45,7 +45,7 @@ def chances(plan, jobs):
 @pytest.mark.parametrize("n_qubits", [2, 3, 7])
 def test_packed_circuits_decide_as_the_simulator_does(kind, n_qubits):
     model, rows = hybrid(kind)
-    width = model.model.best.variational.network.ansatz.n_qubits
+    width = model.model.circuit.network.ansatz.n_qubits
     n_qubits = max(n_qubits, width)
     plan = model.measurement_plan(rows, n_qubits=n_qubits, shots=10, calibrate=False)
     picked = model.decide(rows).by_circuit

@@ -30,7 +30,7 @@ def hybrid(kind):
     circuit = VariationalClassifier(n_reps=1, n_steps=15, n_seeds=1)
     method = NearestMedoidClassifier(max_passes=0, n_anchors=4)
     model = MedoidClassifier(method=method, variational=circuit, random_state=0, **settings).fit(X, y)
-    return SavedModel(model.table_model()), classes_of(n_classes, n=16, seed=1)[0]
+    return SavedModel(model.model_), classes_of(n_classes, n=16, seed=1)[0]
 
 
 @cache
@@ -39,4 +39,4 @@ def alone(n_classes=2, readout="strings", n_qubits=2, n_reps=2):
     X, y = classes_of(n_classes)
     settings = {"n_qubits": n_qubits, "n_reps": n_reps, "n_steps": 25, "n_seeds": 1, "random_state": 0}
     model = VariationalClassifier(readout=readout, **settings).fit(X, y)
-    return SavedModel(model.table_model()), classes_of(n_classes, n=16, seed=1)[0]
+    return SavedModel(model.model_), classes_of(n_classes, n=16, seed=1)[0]

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import FlatModel
 from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, Dates, Levels, Numbers
+from qmedoid.model.model import Model
 
 MISSING_MOMENT = np.iinfo(np.int64).min
 """A date that is missing."""
@@ -41,16 +42,19 @@ class CellNodes(NamedTuple):
     issues: str
     inputs: list[dict[str, str]]
 
+    def columns(self, graph: Graph, encoded: Codes) -> str:
+        """Some encoded columns of every record, (rows, m)."""
+        return graph.columns(self.x, [self.place[column] for column in encoded.tolist()])
 
-def read_cells(graph: Graph, flat: FlatModel) -> CellNodes:
+
+def read_cells(graph: Graph, model: Model) -> CellNodes:
     """The columns that a model reads, each an input."""
-    table = flat.table
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table.encodings)]).tolist()
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
     values, problems, refused, place, inputs = list[str](), list[str](), list[str](), dict[int, int](), []
     width = 0
-    wanted = set([] if table.method is None else table.method.columns.tolist())
-    for number in table.layout.used:
-        column, encoding = table.contract.columns[number], table.encodings[number]
+    wanted = set(model.columns.tolist())
+    for number in model.layout.used:
+        column, encoding = model.contract.columns[number], model.encodings[number]
         if not column.name:
             raise ModelError("A column has an empty name, which no input in ONNX can have: name it and fit again.")
         if isinstance(encoding, Levels):

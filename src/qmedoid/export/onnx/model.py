@@ -1,43 +1,33 @@
 """A model as an ONNX file."""
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from qmedoid._version import __version__
-from qmedoid.exceptions import ModelError
-from qmedoid.export.flat import FlatModel
 from qmedoid.export.onnx.cells import MISSING_MOMENT, CellNodes, described, read_cells
-from qmedoid.export.onnx.evidence import evidence
 from qmedoid.export.onnx.graph import Graph, as_column, piecewise, rises
-from qmedoid.export.onnx.nearest_medoid import nearest_medoid
-from qmedoid.export.onnx.parts import comparisons, neighbors
-from qmedoid.export.onnx.rare import rare
+from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
-from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.part import EvidencePart
-from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.neighbors.part import NeighborsPart
-from qmedoid.methods.part import Part
-from qmedoid.methods.rare.part import RarePart
+from qmedoid.model.model import Model
 
 OUTPUTS = ("label", "probabilities", "margin", "scores", "nearest", "issues")
 """Names of the outputs; one that is the name of a column has ``qmedoid_`` before it."""
 
 
-def decide(graph: Graph, flat: FlatModel, cells: CellNodes, fused: str, nearest: str) -> list[str]:
+def decide(graph: Graph, model: Model, cells: CellNodes, fused: str, nearest: str) -> list[str]:
     """Add the outputs; their names."""
-    decision, n_classes = flat.table.decision, len(flat.biases)
-    scores = _calibrated(graph, flat, fused)
+    decision, n_classes = model.decision, model.n_classes
+    scores = _calibrated(graph, model, fused)
     if decision.shift is not None:
         scores = graph.add("Add", scores, graph.constant(decision.shift.log_ratios))
     biased = scores if decision.biases is None else graph.add("Add", scores, graph.constant(decision.biases))
-    margin, code = _of_two(graph, flat, scores) if n_classes == 2 else _of_more(graph, flat, biased)
-    rows = graph.add("Gather", graph.whole(flat.base.rows.numbers), nearest, axis=0)
+    margin, code = _of_two(graph, model, scores) if n_classes == 2 else _of_more(graph, model, biased)
+    assert model.medoids is not None, "only a circuit has none"
+    rows = graph.add("Gather", graph.whole(model.medoids.numbers), nearest, axis=0)
     found: dict[str, tuple[str, type, tuple[int, ...], Any]] = {
-        "label": _label(graph, flat, code),
+        "label": _label(graph, model, code),
         "margin": (margin, np.float64, (), np.nan),
         "scores": (scores, np.float64, (n_classes,), np.nan),
         "nearest": (rows, np.int64, (n_classes,), -1),
@@ -62,9 +52,9 @@ def decide(graph: Graph, flat: FlatModel, cells: CellNodes, fused: str, nearest:
     return names
 
 
-def _calibrated(graph: Graph, flat: FlatModel, fused: str) -> str:
+def _calibrated(graph: Graph, model: Model, fused: str) -> str:
     """Calibrated class scores, (rows, C)."""
-    calibration, n_classes = flat.calibration, len(flat.biases)
+    calibration, n_classes = model.calibration, model.n_classes
     stretched = graph.add("Mul", fused, graph.constant(calibration.slope))
     straight = graph.add("Sub", graph.constant(calibration.biases), stretched)
     knots, heights = calibration.knots, calibration.heights
@@ -80,9 +70,9 @@ def _calibrated(graph: Graph, flat: FlatModel, fused: str) -> str:
     return graph.add("Add", straight, graph.add("Mul", half, graph.constant([[-0.5, 0.5]])))
 
 
-def _of_two(graph: Graph, flat: FlatModel, scores: str) -> tuple[str, str]:
+def _of_two(graph: Graph, model: Model, scores: str) -> tuple[str, str]:
     """Margin and class code, (rows,) each."""
-    decision = flat.table.decision
+    decision = model.decision
     first, second = (graph.add("Gather", scores, graph.whole(c), axis=1) for c in (0, 1))
     margin = graph.add("Sub", second, first)
     if decision.cut is not None:
@@ -91,21 +81,21 @@ def _of_two(graph: Graph, flat: FlatModel, scores: str) -> tuple[str, str]:
     return margin, graph.cast(graph.add("Greater", margin, graph.constant(even)), np.int64)
 
 
-def _of_more(graph: Graph, flat: FlatModel, biased: str) -> tuple[str, str]:
+def _of_more(graph: Graph, model: Model, biased: str) -> tuple[str, str]:
     """Margin and class code, (rows,) each: the first class that is the best up to rounding."""
     highest = graph.add("TopK", biased, graph.whole([2]), outputs=2, axis=1, largest=1, sorted=1)
     best, next_best = (graph.columns(highest, [place]) for place in (0, 1))
     margin = graph.add("Squeeze", graph.add("Sub", best, next_best), graph.whole([1]))
     slack = graph.constant(TIE)
-    if not flat.table.decision.probabilistic:
+    if not model.decision.probabilistic:
         slack = graph.add("Mul", slack, graph.add("Abs", best))
     is_best = graph.cast(graph.add("GreaterOrEqual", biased, graph.add("Sub", best, slack)), np.float64)
     return margin, graph.add("ArgMax", is_best, axis=1, keepdims=0)
 
 
-def _label(graph: Graph, flat: FlatModel, code: str) -> tuple[str, type, tuple[int, ...], Any]:
+def _label(graph: Graph, model: Model, code: str) -> tuple[str, type, tuple[int, ...], Any]:
     """Classes as texts, whole numbers or doubles; of a record that is refused an empty text, the least, or NaN."""
-    classes = flat.table.decision.classes
+    classes = model.decision.classes
     kind: type = object if isinstance(classes[0], str) else np.int64
     refused: Any = "" if kind is object else MISSING_MOMENT
     if any(isinstance(label, float) for label in classes):
@@ -123,7 +113,7 @@ _ABOUT = (
 )
 
 
-def onnx_file(flat: FlatModel) -> bytes:
+def onnx_file(model: Model, sha256: str | None = None) -> bytes:
     """A model as the bytes of an ONNX file.
 
     Raises
@@ -131,41 +121,24 @@ def onnx_file(flat: FlatModel) -> bytes:
     MissingExtraError
         The package onnx is not installed.
     ModelError
-        The method cannot be expressed.
+        ONNX cannot express it.
     """
-    graph = Graph()
-    cells = read_cells(graph, flat)
-    fused, nearest = _part(_BASES, flat.base)(graph, cells, flat.base)
-    biases = graph.constant(flat.biases)
-    fused = graph.add("Sub", graph.add("Mul", fused, graph.constant(flat.weights[0])), biases)
-    for part, weight in zip(flat.parts, flat.weights[1:].tolist(), strict=True):
-        scores = _part(_PARTS, part)(graph, cells, part)
+    check_exported(model)
+    graph, nearest = Graph(), ""
+    cells = read_cells(graph, model)
+    fused = graph.constant(-model.biases)
+    for part, weight in zip(model.parts, model.weights.tolist(), strict=True):
+        scores, places = part_writer("onnx", part)(graph, cells, part)
+        nearest = places if part is model.medoid_part else nearest
         fused = graph.add("Add", fused, graph.add("Mul", scores, graph.constant(weight)))
-    outputs = decide(graph, flat, cells, fused, nearest)
-    about = _ABOUT.format(version=__version__, sha256=flat.sha256 or "not known")
+    outputs = decide(graph, model, cells, fused, nearest)
+    about = _ABOUT.format(version=__version__, sha256=sha256 or "not known")
     properties = {
         "qmedoid": __version__,
-        "sha256": flat.sha256 or "",
-        "classes": json.dumps(list(flat.table.decision.classes)),
+        "sha256": sha256 or "",
+        "classes": json.dumps(list(model.decision.classes)),
         "inputs": described(cells.inputs),
         "outputs": json.dumps(outputs),
     }
     made: bytes = graph.model(about, properties).SerializeToString()
     return made
-
-
-def _part(known: Mapping[type, Callable[..., Any]], part: Part) -> Callable[[Graph, CellNodes, Any], Any]:
-    if type(part) not in known:
-        raise ModelError(f"The method {part.name!r} cannot be written as ONNX.")
-    return known[type(part)]
-
-
-_BASES: Mapping[type, Callable[[Graph, CellNodes, Any], tuple[str, str]]] = {
-    EvidencePart: evidence,
-    RarePart: rare,
-    NearestPart: nearest_medoid,
-}
-_PARTS: Mapping[type, Callable[[Graph, CellNodes, Any], str]] = {
-    ComparisonsPart: comparisons,
-    NeighborsPart: neighbors,
-}

@@ -1,54 +1,25 @@
 """A model as one SELECT over a table of records."""
 
 import json
-from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.export.flat import FlatModel
 from qmedoid.export.sql.cells import read_columns
 from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
-from qmedoid.export.sql.evidence import EvidenceStages, trees
-from qmedoid.export.sql.nearest_medoid import NearestMedoid
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
+from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.part import EvidencePart
-from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.part import Part
+from qmedoid.model.model import Model
 
 _LOWEST = -1e300
 
 
-class OutcomeColumns(NamedTuple):
-    """Names of the columns of a decision, and the class as an expression.
-
-    Attributes
-    ----------
-    probabilities : list of str
-        Of the second of two classes, or of every one of more; empty where there are none.
-    scores : list of str
-        Of every one of more than two classes.
-    margin, prediction : str
-    """
-
-    probabilities: list[str]
-    scores: list[str]
-    margin: str
-    prediction: str
-
-
-def outcome(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The decision by the outputs of the base and of every part; those without weight are empty."""
-    return _of_two(flat, stages, outputs) if len(flat.biases) == 2 else _of_more(flat, stages, outputs)
-
-
-def _weighted(flat: FlatModel, stages: Stages, outputs: list[list[str]], k: int) -> list[str]:
-    weights = flat.weights.tolist()
+def _weighted(model: Model, stages: Stages, outputs: list[list[str]], k: int) -> list[str]:
+    weights = model.weights.tolist()
     return [
         times(stages.dialect, weight, names[k])
         for weight, names in zip(weights, outputs, strict=True)
@@ -61,12 +32,12 @@ def _curve(stages: Stages, calibration: Calibration, x: str) -> str:
     return f"{x}+{curve(stages.dialect, x, calibration.knots, calibration.heights, rises)}"
 
 
-def _straightened(flat: FlatModel, stages: Stages, straight: list[str], shift: Array | None) -> list[str]:
+def _straightened(model: Model, stages: Stages, straight: list[str], shift: Array | None) -> list[str]:
     """Scores after the calibration curve and at the expected priors."""
     stages.next()
     number = stages.dialect.number
-    if len(flat.calibration.knots):
-        straight = [stages.add("f", _curve(stages, flat.calibration, x)) for x in straight]
+    if len(model.calibration.knots):
+        straight = [stages.add("f", _curve(stages, model.calibration, x)) for x in straight]
         stages.next()
     if shift is None:
         return straight
@@ -75,18 +46,18 @@ def _straightened(flat: FlatModel, stages: Stages, straight: list[str], shift: A
     return moved
 
 
-def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The log-odds of the second class, and what follows from them."""
-    dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
+def _of_two(model: Model, stages: Stages, outputs: list[list[str]]) -> dict[str, str]:
+    """The decision about two classes by the log-odds of the second, by name."""
+    dialect, decision, calibration = stages.dialect, model.decision, model.calibration
     number, slope = dialect.number, float(calibration.slope)
-    bias = flat.biases[1] - flat.biases[0]
-    terms = [number(bias), *_weighted(flat, stages, outputs, 0)]
+    bias = model.biases[1] - model.biases[0]
+    terms = [number(bias), *_weighted(model, stages, outputs, 0)]
     constant = number(calibration.biases[1] - calibration.biases[0])
     straight = [stages.add("f", f"{constant}+{times(dialect, slope, total(terms, ''))}")]
     shift = None if decision.shift is None else np.array([decision.shift.of_log_odds])
-    (log_odds,) = _straightened(flat, stages, straight, shift)
+    (log_odds,) = _straightened(model, stages, straight, shift)
     margin = stages.add("f", log_odds if decision.cut is None else f"{log_odds}-{number(decision.cut)}")
-    probabilities = list[str]()
+    found = dict[str, str]()
     if decision.probabilistic:
         # Of an exponent that is not positive, so that nothing overflows.
         power = dialect.exp(f"(-ABS({log_odds}))")
@@ -94,22 +65,22 @@ def _of_two(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outcom
         stages.next()
         one, zero = number(1.0), number(0.0)
         share = f"CASE WHEN {log_odds}<{zero} THEN {name} ELSE {one} END/({one}+{name})"
-        probabilities = [stages.add("p", share)]
+        found["probability"] = stages.add("p", share)
     even = number(TIE if decision.cut is None and decision.probabilistic else 0.0)
     first, second = (dialect.label(label) for label in decision.classes)
-    return OutcomeColumns(probabilities, [], margin, f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END")
+    return {"prediction": f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END", **found, "margin": margin}
 
 
-def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The score of every class, and what follows from them."""
-    dialect, decision, calibration = stages.dialect, flat.table.decision, flat.calibration
+def _of_more(model: Model, stages: Stages, outputs: list[list[str]], classes: list[str]) -> dict[str, str]:
+    """The decision about more classes by their scores, by name."""
+    dialect, decision, calibration = stages.dialect, model.decision, model.calibration
     number, slope = dialect.number, float(calibration.slope)
     straight = list[str]()
-    for c, (bias, constant) in enumerate(zip(flat.biases.tolist(), calibration.biases.tolist(), strict=True)):
-        terms = [number(bias), *_weighted(flat, stages, outputs, c)]
+    for c, (bias, constant) in enumerate(zip(model.biases.tolist(), calibration.biases.tolist(), strict=True)):
+        terms = [number(bias), *_weighted(model, stages, outputs, c)]
         straight.append(stages.add("f", f"{number(constant)}+{times(dialect, slope, total(terms, ''))}"))
     shift = None if decision.shift is None else decision.shift.log_ratios
-    scores = biased = _straightened(flat, stages, straight, shift)
+    scores = biased = _straightened(model, stages, straight, shift)
     if decision.biases is not None:
         biased = [
             stages.add("f", f"{x}+{number(one)}") for x, one in zip(scores, decision.biases.tolist(), strict=True)
@@ -128,9 +99,14 @@ def _of_more(flat: FlatModel, stages: Stages, outputs: list[list[str]]) -> Outco
     margin = stages.add("f", f"{best}-{largest(dialect, rest)}")
     sum_of_powers = stages.add("p", total(powers, number(0.0)))
     stages.next()
-    probabilities = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
+    chances = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
     cases = " ".join(f"WHEN {c} THEN {dialect.label(label)}" for c, label in enumerate(decision.classes))
-    return OutcomeColumns(probabilities, scores, margin, f"CASE {code} {cases} END")
+    return {
+        "prediction": f"CASE {code} {cases} END",
+        **{f"probability_{one}": text for one, text in zip(classes, chances, strict=False)},
+        **{f"score_{one}": text for one, text in zip(classes, scores, strict=True)},
+        "margin": margin,
+    }
 
 
 def _first_place(stages: Stages, values: list[str], least: str) -> str:
@@ -144,23 +120,15 @@ TABLE = "records"
 # Characters of a class that the name of a column repeats at most.
 _LONGEST_CLASS = 40
 
-_REFUSALS = {
-    "rare": "SQL cannot express a rare-event model, which looks for the nearest of thousands of rows",
-    "neighbors": "SQL cannot express the neighbors of this model, which are the nearest of many training rows",
-}
 
-
-def sql_file(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> bytes:
-    """`as_sql` as bytes of a file."""
-    return as_sql(flat, dialect=dialect, table=table).encode()
-
-
-def as_sql(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> str:
+def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb", table: str = TABLE) -> bytes:
     """A model as one SELECT: all columns of a table, then what the model says of each record.
 
     Parameters
     ----------
-    flat : FlatModel
+    model : Model
+    sha256 : str or None
+        Of the model file.
     dialect : {"duckdb", "sqlite", "postgres"}
     table : str
         Name of the table; a schema may stand before it, with a point between the two.
@@ -170,83 +138,53 @@ def as_sql(flat: FlatModel, *, dialect: str = "duckdb", table: str = TABLE) -> s
     ModelError
         The model keeps rows that SQL would have to search, or has names that the database cannot tell apart.
     """
+    check_exported(model)
     language = dialect_of(dialect)
-    _check_names(flat, language)
+    _check_names(model, language)
     stages = Stages(language)
-    table_ = flat.table
-    first = np.cumsum([0, *(len(encoding.outputs) for encoding in table_.encodings)]).tolist()
-    read = [(table_.contract.columns[place], table_.encodings[place], first[place]) for place in table_.layout.used]
-    wanted = [] if table_.method is None else table_.method.columns.tolist()
-    encoded, fragile, issues = read_columns(stages, read, set(wanted))
-    outputs = [_part(part, weight, stages, encoded) for part, weight in zip(flat.parts, flat.weights[1:], strict=True)]
-    base = _base(flat.base, bool(flat.weights[0]), stages, encoded)
-    decided = outcome(flat, stages, [base.outputs, *outputs])
-    named = _named(flat, language, decided, base.nearest)
+    first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
+    read = [(model.contract.columns[place], model.encodings[place], first[place]) for place in model.layout.used]
+    encoded, fragile, issues = read_columns(stages, read, set(model.columns.tolist()))
+    outputs, nearest = list[list[str]](), list[str]()
+    for part, weight in reversed(list(zip(model.parts, model.weights.tolist(), strict=True))):
+        names, rows = part_writer("sql", part)(part, stages, encoded, weight > 0)
+        outputs.insert(0, names)
+        nearest = rows if part is model.medoid_part else nearest
+    classes = _class_names(model, language)
+    named = _of_two(model, stages, outputs) if len(classes) == 2 else _of_more(model, stages, outputs, classes)
+    named |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
+    named = {_free(name, model, language): text for name, text in named.items()}
     if fragile:
         missing = " OR ".join(f"{name} IS NULL" for name in fragile)
         named = {name: f"CASE WHEN {missing} THEN NULL ELSE {text} END" for name, text in named.items()}
-    named[_free("issues", flat, language)] = f"NULLIF(SUBSTR({issues},3),'')"
+    named[_free("issues", model, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
-    return _header(flat, language, table, list(named)) + query
+    return (_header(model, sha256, language, table, list(named)) + query).encode()
 
 
-def _base(base: Part, counts: bool, stages: Stages, encoded: dict[int, str]) -> EvidenceStages | NearestMedoid:
-    if isinstance(base, NearestPart):
-        return NearestMedoid(base, stages, encoded)
-    if isinstance(base, EvidencePart):
-        return EvidenceStages(base, stages, encoded, counts)
-    raise _refusal(base.name)
-
-
-def _part(part: Part, weight: float, stages: Stages, encoded: dict[int, str]) -> list[str]:
-    """Names of the outputs of a part; none where it counts nothing."""
-    if not isinstance(part, ComparisonsPart):
-        raise _refusal(part.name)
-    return trees(part, stages, encoded) if weight else []
-
-
-def _refusal(name: str) -> ModelError:
-    said = _REFUSALS.get(name, f"SQL cannot express the method {name!r}")
-    return ModelError(f"{said}: export the model as js or onnx.")
-
-
-def _named(flat: FlatModel, dialect: SqlDialect, decided: OutcomeColumns, nearest: list[str]) -> dict[str, str]:
-    """Expressions of the outputs by the names of their columns."""
-    classes = _class_names(flat, dialect)
-    found = {"prediction": decided.prediction}
-    if len(classes) == 2:
-        found |= dict(zip(["probability"], decided.probabilities, strict=False))
-    else:
-        found |= {f"probability_{one}": text for one, text in zip(classes, decided.probabilities, strict=False)}
-        found |= {f"score_{one}": text for one, text in zip(classes, decided.scores, strict=True)}
-    found["margin"] = decided.margin
-    found |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
-    return {_free(name, flat, dialect): text for name, text in found.items()}
-
-
-def _class_names(flat: FlatModel, dialect: SqlDialect) -> list[str]:
+def _class_names(model: Model, dialect: SqlDialect) -> list[str]:
     """Classes as parts of names: their texts where these are short and plain and all different, else their codes."""
-    texts = [str(label) for label in flat.table.decision.classes]
+    texts = [str(label) for label in model.decision.classes]
     are_plain = all(0 < len(text.encode()) <= _LONGEST_CLASS and text.isprintable() for text in texts)
     if are_plain and len({dialect.folded(text) for text in texts}) == len(texts):
         return texts
     return [str(code) for code in range(len(texts))]
 
 
-def _free(name: str, flat: FlatModel, dialect: SqlDialect) -> str:
+def _free(name: str, model: Model, dialect: SqlDialect) -> str:
     """A name for an output that no column of the training table has."""
-    contract = flat.table.contract
+    contract = model.contract
     taken = {dialect.folded(one) for one in (*contract.names, *contract.left_out, contract.target or "")}
     while dialect.folded(name) in taken:
         name = f"qmedoid_{name}"
     return name
 
 
-def _check_names(flat: FlatModel, dialect: SqlDialect) -> None:
+def _check_names(model: Model, dialect: SqlDialect) -> None:
     """Refuse columns that the database cannot tell apart."""
     seen: dict[str, str] = {}
-    for place in flat.table.layout.used:
-        name = flat.table.contract.columns[place].name
+    for place in model.layout.used:
+        name = model.contract.columns[place].name
         other = seen.setdefault(dialect.folded(name), name)
         if other != name:
             raise ModelError(f"The columns {other!r} and {name!r} are one to {dialect.name}: rename one and fit again.")
@@ -261,11 +199,11 @@ def _table(name: str, dialect: SqlDialect) -> str:
     return ".".join(dialect.identifier(part) for part in parts)
 
 
-def _header(flat: FlatModel, dialect: SqlDialect, table: str, outputs: list[str]) -> str:
+def _header(model: Model, sha256: str | None, dialect: SqlDialect, table: str, outputs: list[str]) -> str:
     """Comments that say what the statement is; names are written in ASCII, so that none ends its comment."""
-    classes = ", ".join(json.dumps(label) for label in flat.table.decision.classes)
+    classes = ", ".join(json.dumps(label) for label in model.decision.classes)
     lines = [
-        f"A model of qmedoid {__version__}, SHA-256 {flat.sha256 or 'not known'}, for {dialect.name}.",
+        f"A model of qmedoid {__version__}, SHA-256 {sha256 or 'not known'}, for {dialect.name}.",
         f"Selects all columns of the table {json.dumps(table)}, and of every record {json.dumps(outputs)[1:-1]}.",
         f"Classes: {classes}. A nearest medoid is given by its row of the training table, counted from 0.",
         "The issues of a record are NULL where its cells are as in the training table.",

@@ -92,6 +92,11 @@ class RarePart(Part):
         return np.asarray(prototypes * np.sqrt(self.geometry.metrics[0]))
 
     @property
+    def n_features(self) -> int:
+        """Number of features for a circuit."""
+        return len(self.circuit_features)
+
+    @property
     def facts(self) -> PartFacts:
         """What it says of itself; its groups are the columns of each metric, and every column alone."""
         return {

@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import DataError, ParameterError, check_callable
+from qmedoid.arrays import Array, Codes, Table, row_slices
+from qmedoid.exceptions import DataError, ModelError, ParameterError, check_callable
 from qmedoid.kernels import statevector
+from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
+from qmedoid.methods.contributions import Contributions
+from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
 from qmedoid.methods.variational.readout import READOUTS, Readout, sampled_expectations
 from qmedoid.schema import RefusedError, Tagged, Values
@@ -259,8 +262,8 @@ _BLOCK_AMPLITUDES = 2**20
 
 
 @dataclass(frozen=True)
-class VariationalModel:
-    """A trained variational quantum classifier.
+class VariationalModel(Part):
+    """A trained variational quantum classifier: it refines the decisions of other parts, or is the only part.
 
     Attributes
     ----------
@@ -276,12 +279,54 @@ class VariationalModel:
     network: Network
     theta: Annotated[Array, Values("t")]
 
+    name: ClassVar[str] = "circuit"
+    backend: ClassVar[Literal["swap_test", "expectations"]] = "expectations"
+
     def validate(self) -> None:
         """Refuse a stored circuit whose weights or inputs are not as many as its network has."""
         if len(self.theta) != self.network.n_parameters:
             raise RefusedError(f"theta must have {self.network.n_parameters} numbers, and has {len(self.theta)}")
         if len(self.angle_map.center) != self.network.ansatz.n_inputs:
             raise RefusedError(f"angle_map.center must have {self.network.ansatz.n_inputs} numbers")
+
+    @property
+    def columns(self) -> Codes:
+        """Encoded columns that it reads: all of them."""
+        return np.arange(self.network.ansatz.n_inputs)
+
+    @property
+    def rows(self) -> KeptRows:
+        """None: it compares with no training row."""
+        return KeptRows(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
+
+    @property
+    def facts(self) -> PartFacts:
+        """What it says of itself."""
+        words = "a small trained quantum circuit, simulated exactly"
+        return {"description": words, "groups": (), "kept": (), "vector_length": 0, "numbers": {}}
+
+    def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
+        """Class scores of the circuit with their sign changed."""
+        del channels  # none without medoids
+        return Scored(-self.scores(_features(X), threads=threads))
+
+    def score_measured(self, X: Table, backend: ExpectationFunction) -> Scored:
+        """The same with the circuit run by a backend."""
+        return Scored(-self.scores(_features(X), backend=backend))
+
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """Refused: a circuit is no sum over columns or rows."""
+        self._refuse(row, winner, other)
+
+    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
+        """Refused: a circuit is no sum over columns or rows."""
+        self._refuse(X, winners, others)
+
+    def _refuse(self, *_asked: Any) -> NoReturn:
+        raise ModelError(
+            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
+            "MedoidClassifier or NearestMedoidClassifier instead."
+        )
 
     @property
     def parameters(self) -> Parameters:
@@ -329,3 +374,7 @@ class VariationalModel:
         for rows in row_slices(features, step):
             scores[rows] = scored(self.angle_map.apply(features[rows]))
         return scores
+
+
+def _features(X: Table) -> Array:
+    return row_block(X, slice(None))

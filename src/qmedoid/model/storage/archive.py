@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from qmedoid.schema import RefusedError
 
-FORMAT = 2
+FORMAT = 3
 """Number of the file format. Whatever changes in what is written takes the next number."""
 MANIFEST, ARRAYS, ROWS, CARD = "manifest.json", "arrays.safetensors", "rows.json", "card.md"
 REQUIRED = (MANIFEST, ARRAYS, CARD)

@@ -23,6 +23,7 @@ Form = tuple[str, Any, Any]
 Scope = dict[str, Any]
 Kind = TypeVar("Kind")
 _DTYPES: dict[Any, Any] = {Array: "f8", Codes: "i8", Flags: "u1", tuple[int, ...]: "i8", str: "u1"}
+_MADE: dict[Any, Any] = {Codes: np.intp, Flags: np.bool_}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", bytes: "a text"}
 _USUAL = {int: Values(most=2**53), float: Values()}
 _FREE = (Values(), Values(nan=True))
@@ -71,6 +72,8 @@ def _form(hint: Any, spec: Any = None) -> Form:
         return "tagged", kinds.__getitem__, kinds
     if isinstance(spec, Packed):
         return "packed", of[0], spec
+    if origin is tuple and spec is None:
+        return "list", _form(of[0]), None
     if hint in _DTYPES and isinstance(spec, Values):
         return "array", hint, spec
     if origin is Literal:
@@ -79,8 +82,6 @@ def _form(hint: Any, spec: Any = None) -> Form:
         return "scalar", hint, spec or _USUAL.get(hint)
     if hint is Any:
         return "any", None, None
-    if origin is tuple:
-        return "list", _form(of[0]), None
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "mapping", _form(of[1]), None
     return "object", hint, None
@@ -226,7 +227,7 @@ def _made(kind: Any, part: npt.NDArray[Any]) -> Any:
     """What a field of arrays holds."""
     if kind == tuple[int, ...]:
         return tuple(part.tolist())
-    return part.astype({Codes: np.intp, Flags: np.bool_}.get(kind, np.float64), copy=False)
+    return part.astype(_MADE.get(kind, np.float64), copy=False)
 
 
 def packed_fields(kind: Any, spec: Packed) -> dict[str, tuple[Any, Values]]:
@@ -275,7 +276,8 @@ def _unpacked(kind: Any, spec: Packed, path: str, arrays: Arrays, scope: Scope) 
                 content = array.tobytes()
                 columns[name] = [content[a:b].decode() for a, b in ends]
             else:
-                columns[name] = [_made(of, array[a:b]) for a, b in ends]
+                whole = _made(of, array)
+                columns[name] = [whole[a:b] for a, b in ends]
         except UnicodeDecodeError:
             raise RefusedError(f"array {where!r} holds a text that is not UTF-8") from None
     if "" in columns:

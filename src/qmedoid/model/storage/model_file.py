@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.part import CLOSED_FORM
-from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.archive import (
     ARRAYS,
@@ -163,7 +162,7 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
     description = write(model if raw_rows else replace(model, seen=None), arrays)
     others = {ARRAYS: arrays_bytes(arrays)}
     if raw_rows and model.records is not None:
-        others[ROWS] = compact([_written_rows(one) for one in model.records])
+        others[ROWS] = compact(_written_rows(model.records))
     others[CARD] = model_card(model, raw_rows=ROWS in others).encode()
     others |= circuits or {}
     manifest = {
@@ -276,28 +275,19 @@ def _written_rows(records: Sequence[Record]) -> dict[str, Any]:
     return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
 
 
-def _read_rows(value: Any, model: Model) -> tuple[tuple[Record, ...], ...]:
-    """For each model its medoids as rows: all of them, or none where they were not kept."""
-    if not isinstance(value, list) or len(value) != len(model.models):
-        raise RefusedError(f"it must be a list with one entry for each of the {len(model.models)} models")
-    found = []
-    for number, (entry, one) in enumerate(zip(value, model.models, strict=True)):
-        count = len(one.method.rows.numbers) if isinstance(one, HybridModel) else 0
-        columns, rows = (entry.get("columns"), entry.get("rows")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(columns, list) or not isinstance(rows, list) or len(entry) > 2:
-            raise RefusedError(f"[{number}] must be an object with the lists columns and rows")
-        if not all(isinstance(name, str) for name in columns) or len(set(columns)) != len(columns):
-            raise RefusedError(f"[{number}].columns must be different texts")
-        if len(rows) not in (0, count):
-            raise RefusedError(
-                f"[{number}] must hold {count} rows, one for each medoid, or none, and holds {len(rows)}"
-            )
-        records = []
-        for row in rows:
-            if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
-                raise RefusedError(f"[{number}].rows must be lists of texts, numbers, truth values and null")
-            if len(row) != len(columns):
-                raise RefusedError(f"[{number}].rows must have a cell for each of the {len(columns)} columns")
-            records.append(dict(zip(columns, row, strict=True)))
-        found.append(tuple(records))
-    return tuple(found)
+def _read_rows(value: Any, model: Model) -> tuple[Record, ...]:
+    """The medoids as rows."""
+    count = 0 if model.medoids is None else len(model.medoids.numbers)
+    columns, rows = (value.get("columns"), value.get("rows")) if isinstance(value, dict) else (None, None)
+    if not isinstance(columns, list) or not isinstance(rows, list) or len(value) > 2:
+        raise RefusedError("it must be an object with the lists columns and rows")
+    if not all(isinstance(name, str) for name in columns) or len(set(columns)) != len(columns):
+        raise RefusedError("columns must be different texts")
+    if len(rows) != count:
+        raise RefusedError(f"it must hold {count} rows, one for each medoid, and holds {len(rows)}")
+    for row in rows:
+        if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
+            raise RefusedError("rows must be lists of texts, numbers, truth values and null")
+        if len(row) != len(columns):
+            raise RefusedError(f"rows must have a cell for each of the {len(columns)} columns")
+    return tuple(dict(zip(columns, row, strict=True)) for row in rows)

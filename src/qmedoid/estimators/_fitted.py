@@ -1,22 +1,33 @@
-"""Saving a fitted classifier as its table model, with its parameters in plain form."""
+"""What all classifiers share: they hold a fitted model, `model_`, and answer by it."""
 
-from abc import abstractmethod
+import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import column_names
-from qmedoid.estimators._number_columns import NumberColumns, number_columns
+from qmedoid.estimators._number_columns import NumberColumns, number_columns, read_numbers
+from qmedoid.estimators._parameters import Constraint
 from qmedoid.exceptions import ModelError
+from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.markup.html import plain
-from qmedoid.methods.part import CLOSED_FORM, Backends
+from qmedoid.methods.part import Backends, Part, medoid_part
+from qmedoid.methods.variational.model import ExpectationFunction
+from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.decision import Decision
-from qmedoid.model.model import Model, Record
+from qmedoid.model.importance import training_importances
+from qmedoid.model.model import Decisions, Model
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
@@ -28,17 +39,66 @@ if TYPE_CHECKING:
 _LONGEST = 100
 
 
-class SavingMixin:
-    """A classifier that is saved as its `table_model`."""
+class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """A classifier whose fit leaves a model, and details of how it was found.
 
-    # Importances of the columns of the contract; None before they are known, and where there are none.
-    _importances: Array | None = None
-    # What measures distances and the circuit of a copy made by `measured_by`.
-    _backends: Backends = CLOSED_FORM
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    model_ : Model
+        Everything that is learnt: it decides, and is saved.
+    """
 
-    @abstractmethod
-    def table_model(self) -> Model:
-        """The fitted model as it is saved and scored without scikit-learn."""
+    _constraints: ClassVar[Mapping[str, Constraint]]
+    classes_: npt.NDArray[Any]
+    model_: Model
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def decision_(self) -> Decision:
+        """How scores become decisions."""
+        return self.model_.decision
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Mean absolute contribution of each column to the margins of training rows; 0 for those left out."""
+        found = self.model_.importances
+        places = np.flatnonzero(np.isin(column_names(self), self.model_.contract.names))
+        if found is None or len(places) != len(found):
+            raise AttributeError(f"The decisions of this {type(self).__name__} are no sums over its columns.")
+        importances = np.zeros(self.n_features_in_)
+        importances[places] = found
+        return importances
+
+    def _encoded(self, X: Any) -> Array:
+        """The rows as encoded columns, shape (n, M)."""
+        return read_numbers(self, X)
+
+    def _decide(self, X: Any) -> Decisions:
+        check_is_fitted(self)
+        return self.model_.decide(self._encoded(X))
+
+    def measured_by(
+        self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None
+    ) -> Self:
+        """A copy with distances, the circuit, or both run by circuits instead of by closed form and simulator.
+
+        Parameters
+        ----------
+        swap_test : callable (X, Y) -> SwapTest, optional
+            Measures the overlaps, for example `qmedoid.quantum.circuits.SamplerSwapTest`.
+        expectations : callable, optional
+            Runs the variational circuit, for example `qmedoid.quantum.circuits.SamplerExpectations`.
+        """
+        check_is_fitted(self)
+        measured = copy.copy(self)
+        measured.model_ = replace(self.model_, backends=Backends(swap_test, expectations))
+        return measured
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
@@ -70,7 +130,7 @@ class SavingMixin:
         Raises
         ------
         ModelError
-            The classifier is not fitted, or cannot be saved.
+            The classifier is not fitted.
         """
         from qmedoid.saved import SavedModel
 
@@ -80,7 +140,7 @@ class SavingMixin:
             raise ModelError(
                 f"This {type(self).__name__} is not fitted: call fit before it is saved or explained."
             ) from None
-        return SavedModel(self.table_model())
+        return SavedModel(self.model_)
 
     def explain(self, X: Any, row: int = 0, **settings: Any) -> "Explanation":
         """Why one record is decided as it is: contributions that add up exactly; see `SavedModel.explain`.
@@ -110,40 +170,37 @@ class SavingMixin:
 
     def _html_repr(self) -> str:
         """What a notebook shows, without scripts: parameters that were set and, once fitted, the model."""
-        name, given = type(self).__name__, cast(Any, self)
-        changed = [(one, plain(repr(value), 80)) for one, value in given.get_params(deep=False).items()
-                   if repr(value) != repr(type(given)().get_params(deep=False)[one])]  # fmt: skip
-        if not hasattr(self, "classes_"):
+        name, given, usual = type(self).__name__, self.get_params(deep=False), type(self)().get_params(deep=False)
+        changed = [(one, plain(repr(value), 80)) for one, value in given.items() if repr(value) != repr(usual[one])]
+        if not hasattr(self, "model_"):
             return settings_view(f"{name}, not fitted", changed)
-        return model_view(self.table_model(), f"{name}, fitted", settings=changed)
+        return model_view(self.model_, f"{name}, fitted", settings=changed)
 
-    def _numbers_model(self, models: Any, decision: Decision, **metrics: Any) -> Model:
-        """The models of a classifier of numbers; missing values are filled in, as by itself."""
-        self._refuse_measured()
+    def _model_of_numbers(
+        self,
+        data: TrainingTable,
+        parts: tuple[Part, ...],
+        decision: Decision,
+        *,
+        curve: HeldOutCurve | None = None,
+        held_out: OutOfFold | None = None,
+        **fitted: Any,
+    ) -> Model:
+        """The model of a table of numbers, with the row numbers of the table that was given."""
         columns = number_columns(self) or NumberColumns.unfilled(column_names(self))
-        records: tuple[tuple[Record, ...], ...] | None = None
-        if hasattr(self, "_medoid_tables"):
-            records = tuple(columns.records(rows) for rows in self._medoid_tables)
-        return Model(
+        part = medoid_part(parts)
+        model = Model(
             contract=columns.contract,
             encodings=columns.encodings,
             decision=decision,
-            models=models,
-            records=records,
+            parts=parts,
+            records=None if part is None else columns.records(data.X[part.rows.numbers]),
             parameters=plain_parameters(self),
-            metrics=metrics,
-            novelty=getattr(self, "_novelty", None),
-            training=getattr(self, "_training", None),
-            importances=self._importances,
+            novelty=fit_novelty(data.X, columns.encodings, part),
+            training=TrainingSummary.of_numbers(len(data.codes), columns.n_missing, curve),
+            **fitted,
         )
-
-    def _refuse_measured(self) -> None:
-        """Refuse to save a classifier whose distances or circuit a backend measures."""
-        if self._backends != CLOSED_FORM:
-            raise ModelError(
-                "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was "
-                "made from, and call measured_by again where it is needed."
-            )
+        return data.as_given(replace(model, importances=training_importances(model, data.X, held_out)))
 
 
 def plain_parameters(value: Any) -> Any:
@@ -157,7 +214,7 @@ def plain_parameters(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         # Folds given as row numbers tell a reader nothing, and may be as long as the table.
         return [plain_parameters(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
-    if isinstance(value, SavingMixin) and isinstance(value, BaseEstimator):
+    if isinstance(value, FittedClassifier):
         # The folder of checkpoints says where a training was kept, not how the model was made.
         kept = {name: one for name, one in value.get_params(deep=False).items() if name != "checkpoint"}
         return {"estimator": type(value).__name__} | {name: plain_parameters(one) for name, one in kept.items()}

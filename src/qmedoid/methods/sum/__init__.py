@@ -1,1 +1,0 @@
-"""A weighted sum of methods and parts."""
