@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 def _unless(name: str) -> Any:
     """A part of the evidence may begin unless it has this name."""
-    from qmedoid.estimators._time_limit import is_time_for
+    from qmedoid.estimators.time_limit import is_time_for
 
     return lambda what, expected=0.0: what != name and is_time_for(what, expected)
 
@@ -83,6 +83,7 @@ def changes() -> dict[str, Change]:
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
         "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
+        "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
     }
 
 
