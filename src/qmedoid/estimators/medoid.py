@@ -9,12 +9,11 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._inputs import check_target, one_blas_thread
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
-from qmedoid.estimators._raw_tables import RawTableClassifier
-from qmedoid.estimators._rows import dataset_of, held_out_rows
+from qmedoid.estimators.inputs import check_target, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.estimators.raw_tables import RawTableClassifier, dataset_of, held_out_rows
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
