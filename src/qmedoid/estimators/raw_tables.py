@@ -31,7 +31,7 @@ from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_group
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import LARGEST, medoid_part
-from qmedoid.model.contract import Contract
+from qmedoid.model.contract import Contract, Encoding
 from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
@@ -182,6 +182,8 @@ class RawRows(NamedTuple):
 
     data: TrainingTable
     splits: Splits | None
+    contract: Contract
+    encodings: tuple[Encoding, ...]
     matrix: Array
     given: Dataset
     tables: list[pa.Table]
@@ -201,6 +203,8 @@ class RawTableClassifier(ProbabilisticClassifier):
     max_levels: int
     random_state: Any
     held_out_scores_: Array
+    # Places of the columns in arrays of plain numbers, which are encoded as they are.
+    _number_places: Codes | None = None
 
     def _read_rows(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
         """Encode the rows of a fit; classes, contract, encodings and notes are kept."""
@@ -211,12 +215,14 @@ class RawTableClassifier(ProbabilisticClassifier):
         weighted = weighted_rows(given.weights, self.class_weight, target.codes, target.classes)
         asked_rule(self.operating_point, target.classes.tolist())
         encoded, together, order, cells = self._fit_columns(given, target, weighted)
+        contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
         numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
         factors = None if weighted.factors is None else weighted.factors[order]
         row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
         if validation is not None:
             tables.append(validation[0])
-            val_codes, val_matrix = self._known_codes(validation[1]), self._encode(tables[1])
+            val_codes = self._known_codes(validation[1])
+            val_matrix = _encoded_rows(tables[1], contract, encoded.encodings)
             n_train = len(codes)
             val_order = validation_order(val_matrix, val_codes)
             val_matrix, val_rows = val_matrix[val_order], given.n_source + val_order
@@ -227,14 +233,17 @@ class RawTableClassifier(ProbabilisticClassifier):
             before = np.arange(n_train) if together is None else together
             together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
             splits = [(given.rows, np.sort(val_rows))]
-        check_finite(numbers, self.encoded_names_, row_numbers=row_numbers)
+        names = contract.encoded_names(encoded.encodings)
+        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+        self.notes_ += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
+        check_finite(numbers, names, row_numbers=row_numbers)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         data = TrainingTable(
             numbers,
             codes,
             target.classes,
             together,
-            self.encoded_names_,
+            names,
             True,
             None if statistics is None else functools.partial(statistics.fold, numbers),
             row_numbers,
@@ -243,7 +252,7 @@ class RawTableClassifier(ProbabilisticClassifier):
             cells,
             target.totals,
         )
-        return RawRows(data, splits, encoded.matrix, given, tables)
+        return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables)
 
     def _chosen_classes(self, target: Target) -> Target:
         """The classes in the order of their codes, once the class of interest is chosen: of two it is the second."""
@@ -319,18 +328,6 @@ class RawTableClassifier(ProbabilisticClassifier):
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
         encoded = fit_encodings(data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows, **limits)
-        columns, self.encodings_, matrix, _ = encoded
-        self.contract_ = Contract(columns, target.name, kinds.left_out)
-        names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
-        self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
-        self._number_places: Codes | None = None
-        if all(column.kind == "number" and not column.missing_values for column in columns) and matrix.shape[1] == len(
-            columns
-        ):
-            place_of = {name: place for place, name in enumerate(column_names(self))}
-            self._number_places = np.array([place_of[name] for name in names])
-        same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
-        self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded, together, order, (places[rows], is_level)
 
     def _keep(self, recipe: Any, fits: Sequence[Fit], scores: Array, rows: RawRows) -> None:
@@ -347,21 +344,42 @@ class RawTableClassifier(ProbabilisticClassifier):
             self._note(seldom_note(list(decision.classes), expected.counts))
         part = medoid_part(fitted.parts)
         assert part is not None, "a recipe fits medoids"
-        known = given.table.select([column.name for column in self.contract_.columns])
+        known = given.table.select(list(rows.contract.names))
         medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
         model = Model(
-            contract=self.contract_, encodings=self.encodings_, decision=decision, method=recipe.method_name,
+            contract=rows.contract, encodings=rows.encodings, decision=decision, method=recipe.method_name,
             parts=fitted.parts, weights=fitted.weights, biases=fitted.biases, calibration=best.calibration,
             refinement=best.refinement, records=tuple(plain_records(known, given.places(medoids))),
             parameters=plain_parameters(self), metrics={"held_out_scores": scores.tolist()},
-            novelty=fit_novelty(rows.matrix, self.encodings_, part, None if is_whole else data.weights),
-            training=training_summary(given.table, self.contract_, self.encodings_, curve),
+            novelty=fit_novelty(rows.matrix, rows.encodings, part, None if is_whole else data.weights),
+            training=training_summary(given.table, rows.contract, rows.encodings, curve),
         )  # fmt: skip
         model = replace(model, importances=training_importances(model, data.X, best.held_out))
         model = replace(model, seen=remember_rows(model, rows.tables))
         self.model_ = data.as_given(model)
+        columns = rows.contract.columns
+        self._number_places = None
+        if all(column.kind == "number" and not column.missing_values for column in columns) and len(columns) == len(
+            rows.matrix[0]
+        ):
+            self._number_places = np.array([column_names(self).index(column.name) for column in columns])
         recipe.keep(self.model_, [fit.fitted for fit in fits])
         recipe.classes_, recipe.n_features_in_ = data.classes, data.X.shape[1]
+
+    @property
+    def contract_(self) -> Contract:
+        """The columns with their kinds, and those that were left out."""
+        return self.model_.contract
+
+    @property
+    def encodings_(self) -> tuple[Encoding, ...]:
+        """How each column becomes numbers."""
+        return self.model_.encodings
+
+    @property
+    def encoded_names_(self) -> list[str]:
+        """Names of these numbers."""
+        return self.contract_.encoded_names(self.encodings_)
 
     @property
     def method_(self) -> str:
@@ -400,7 +418,7 @@ class RawTableClassifier(ProbabilisticClassifier):
         tally = EffectTally(self.model_, column, toward)
         check_bins(bins)
         table = read_table(self, X, reset=False)
-        tally.add(table, list(self._encode(table).T))
+        tally.add(table, list(_encoded_rows(table, self.contract_, self.encodings_).T))
         return tally.report(bins)
 
     def _encoded(self, X: Any) -> Array:
@@ -410,14 +428,15 @@ class RawTableClassifier(ProbabilisticClassifier):
             # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
             array = validate_data(self, X, reset=False, ensure_all_finite=False)
             return np.ascontiguousarray(array[:, self._number_places])
-        return self._encode(read_table(self, X, reset=False))
+        return _encoded_rows(read_table(self, X, reset=False), self.contract_, self.encodings_)
 
-    def _encode(self, table: pa.Table) -> Array:
-        """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
-        difference = compare_columns(self.contract_, table.schema)
-        if difference.breaks:
-            difference.raise_or_warn("error", way_out=_WAY_OUT)
-        issues = Issues()
-        columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
-        replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
-        return np.column_stack(columns)
+
+def _encoded_rows(table: pa.Table, contract: Contract, encodings: tuple[Encoding, ...]) -> Array:
+    """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
+    difference = compare_columns(contract, table.schema)
+    if difference.breaks:
+        difference.raise_or_warn("error", way_out=_WAY_OUT)
+    issues = Issues()
+    columns = encode_batch(table, contract, encodings, issues=issues)
+    replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
+    return np.column_stack(columns)
