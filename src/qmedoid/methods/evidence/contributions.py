@@ -49,7 +49,7 @@ def contributions(model: EvidencePart, row: Array, winner: int, other: int) -> C
         of_medoids = by_columns.setdefault(of, {})
         for medoid, amount in zip(terms.medoid[places].tolist(), by_term[0].tolist(), strict=True):
             of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
-    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    ranks = model.rank_scaling.apply(row), model.scaled_medoids[0]
     groups = tuple(_group(model, *ranks, of, shares) for of, shares in by_columns.items())
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
     all_terms = {"intercept": float(intercept[0]) + beyond}
@@ -90,7 +90,7 @@ def _by_group(
     terms, is_two = model.terms, model.n_classes == 2
     # Of two classes there is one output, for the second.
     signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
-    scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
+    scaled, medoids = model.scaled(rows), model.scaled_medoids
     order = np.lexsort((terms.channel, terms.group))
     starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
     for places in np.split(order, starts) if len(order) else ():
