@@ -33,7 +33,7 @@ from model_kinds import MODEL_KINDS, exported  # noqa: E402
 from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel  # noqa: E402
 from qmedoid.datasets import table_of  # noqa: E402
 from qmedoid.exceptions import ModelError  # noqa: E402
-from qmedoid.export.js.document import javascript_file  # noqa: E402
+from qmedoid.export.javascript import javascript_file  # noqa: E402
 from qmedoid.export.onnx.model import onnx_file  # noqa: E402
 from qmedoid.export.sql.script import sql_file  # noqa: E402
 from qmedoid.tables.arrow import plain_records  # noqa: E402

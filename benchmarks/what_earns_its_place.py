@@ -83,6 +83,7 @@ def changes() -> dict[str, Change]:
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
         "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
+        "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
     }
 
 

@@ -460,14 +460,13 @@ class SavedModel:
         **settings
             Others of `qmedoid.quantum.MeasurementSettings`.
         """
-        from qmedoid.quantum import plan_measurement
+        from qmedoid.quantum import MeasurementSettings, as_device, plan_measurement
 
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
-        return plan_measurement(
-            self.model, columns, backend, shots=shots, circuit=circuit, register=register, refine=refine,
-            calibrate=calibrate, n_qubits=n_qubits, seed=seed, **settings,
-        )  # fmt: skip
+        chosen: Any = {"shots": shots, "circuit": circuit, "register": register, "refine": refine}
+        asked = MeasurementSettings(calibrate=calibrate, seed=seed, **chosen, **settings)
+        return plan_measurement(self.model, columns, as_device(backend, n_qubits=n_qubits, seed=seed), asked)
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the model and, if given, what it decides about data; any browser opens it.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from qmedoid import SavedModel
-from qmedoid.export.js.document import as_document
+from qmedoid.export.javascript import as_document
 from qmedoid.report.verdict import opening
 
 HOSTILE = [

@@ -481,11 +481,11 @@ def test_wrong_score_weights_name_the_class(weights, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(3), "X has 60 rows and 'sample_weight' has 3"),
-        (-np.ones(60), "'sample_weight' must be finite and not negative"),
-        (np.full(60, np.nan), "'sample_weight' must be finite and not negative"),
-        (np.zeros(60), "Every weight in 'sample_weight' is zero"),
-        (np.ones((60, 2)), r"Got shape \(60, 2\) instead"),
+        (np.ones(3), "X has 60 rows and sample_weight has 3"),
+        (-np.ones(60), "sample_weight contains -1, first at row 0"),
+        (np.full(60, np.nan), "sample_weight contains nan, first at row 0"),
+        (np.zeros(60), "sample_weight is zero for all rows"),
+        (np.ones((60, 2)), "sample_weight must be one number for every row"),
     ],
 )
 def test_wrong_sample_weights(weights, message):

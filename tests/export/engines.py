@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from qmedoid.export.js.document import javascript_file
+from qmedoid.export.javascript import javascript_file
 from qmedoid.export.onnx.cells import MISSING_MOMENT
 from qmedoid.export.sql.script import sql_file
 

@@ -24,7 +24,7 @@ from qmedoid.large import shared
 from qmedoid.tables.arrow import BATCH_ROWS
 from qmedoid.tables.score_settings import ScoreSettings
 
-ADDED = ("probabilities", "row", "reasons", "sentence", "novelty", "source")
+ADDED = ("probabilities", "row", "reasons", "novelty", "source")
 
 
 @pytest.fixture(scope="module")

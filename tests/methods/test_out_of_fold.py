@@ -66,7 +66,9 @@ def test_logits_of_groups_that_differ_are_those_of_refits_to_first_order():
     features, groups, targets = drawn(80, 4, seed=1)
     positive = (targets[:, 0] + 1) / 2
     together = RowGroups.of(groups, features)
-    intercept, coefficients, out_of_fold = fit_logistic(features, positive, 3.0, 0.0, np.zeros(4), together)
+    intercept, coefficients, out_of_fold = fit_logistic(
+        features, positive, 3.0, 0.0, np.zeros(4), [(slice(None), together)]
+    )
     refits = np.empty(80)
     for group in range(groups.max() + 1):
         own = groups == group

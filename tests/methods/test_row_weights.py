@@ -54,8 +54,8 @@ def test_logistic_regression_of_weighted_rows_is_that_of_copies(grouped):
     own = RowGroups.of(groups, features) if grouped else None
     start, positive = np.zeros(features.shape[1]), codes.astype(float)
     mean = times.mean()
-    copied = fit_logistic(features[copies], positive[copies], 0.5 * mean, 0.0, start, together)
-    weighed = fit_logistic(features, positive, 0.5, 0.0, start, own, row_weights=times / mean)
+    copied = fit_logistic(features[copies], positive[copies], 0.5 * mean, 0.0, start, [(slice(None), together)])
+    weighed = fit_logistic(features, positive, 0.5, 0.0, start, [(slice(None), own)], row_weights=times / mean)
     np.testing.assert_allclose(weighed[1], copied[1], rtol=1e-5)
     np.testing.assert_allclose(weighed[2][copies], copied[2], rtol=1e-4, atol=1e-6)
 

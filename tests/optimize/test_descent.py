@@ -158,22 +158,6 @@ def test_with_a_budget_it_is_the_printed_algorithm_over_the_drawn_candidates(pro
     assert found.records == records
 
 
-@given(problems(), st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
-def test_scores_only_rise_within_a_size_and_accepted_steps_lead_to_the_record(problem, salt):
-    members, sizes = problem
-    found = descend(ToyObjective(salt), members, sizes)
-    for record in found.records:
-        accepted = [step for step in found.trace if step.size == record.size and step.accepted]
-        scores = [step.score for step in accepted]
-        assert scores == sorted(set(scores))
-        assert record.score == scores[-1] == toy_score(record.configuration, salt)
-        for subset, group in zip(record.configuration, members, strict=True):
-            assert subset[0] == group[0]
-            assert set(subset) <= set(group)
-            assert len(set(subset)) == len(subset) == min(record.size, len(group))
-
-
 def test_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
     """Fact 10."""
 

@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.row_order import row_order
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.targets import Target
+from qmedoid.tables.targets import Target, meant_labels
 
 
 def made(table, labels, **given):
@@ -98,3 +98,9 @@ def test_estimator_fits_a_dataset_as_it_fits_the_table():
         plain.fit(data, labels)
     with pytest.raises(DataError, match="of one class only, 'no'"):
         plain.fit(data.take(np.flatnonzero(labels == "no")))
+
+
+def test_labels_mean_the_class_that_stands_against_the_rest_or_the_rest():
+    labels = np.array([3, 7, 3, 1])
+    assert meant_labels(labels, np.array(["3", "not 3"], dtype=object)).tolist() == ["3", "not 3", "3", "not 3"]
+    np.testing.assert_array_equal(meant_labels(labels, np.array([3, 7])), labels)

@@ -39,14 +39,13 @@ from qmedoid.cli.output import (
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.quantum.documents import CircuitRunDict
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
     from qmedoid.arrays import Array
-    from qmedoid.quantum import Device, MeasurementPlan, MeasurementSettings, RunFolder
+    from qmedoid.quantum import MeasurementPlan, MeasurementSettings, RunFolder
 
 _SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
 _TRAINED = ("records", "circuits", "calibration_circuits", "jobs", *_SHAPE[2:])
@@ -129,12 +128,8 @@ def _exported(options: CircuitExportOptions) -> "QuantumCircuit":
 
     keep_pandas_away()
     loaded = load_file(options.model)
-    asked: dict[str, Any] = {
-        "which": options.which,
-        "medoid": options.medoid,
-        "measure": options.measure,
-        "sha256": loaded.sha256,
-    }
+    asked: dict[str, Any] = {name: getattr(options, name) for name in ("which", "medoid", "measure")}
+    asked["sha256"] = loaded.sha256
     if options.table is None or options.row is None:
         return export_circuit(loaded.model, **asked)
     with options.reading(loaded.model, options.table, all_columns=True) as reading:
@@ -145,13 +140,7 @@ def _exported(options: CircuitExportOptions) -> "QuantumCircuit":
 
 
 def shot_count(text: str) -> int | str:
-    """A number of shots, or ``auto``: the parser of the option.
-
-    Raises
-    ------
-    typer.BadParameter
-        The text is neither.
-    """
+    """A number of shots, or ``auto``: the parser of the option."""
     # A default is parsed, too, and may be a number.
     if str(text) == "auto":
         return "auto"
@@ -235,29 +224,30 @@ class CircuitRunOptions(MeasureOptions):
 
 def plan(options: CircuitPlanOptions) -> None:
     """Print what a measurement takes."""
-    from qmedoid.quantum import as_device
+    from qmedoid.quantum import as_device, plan_measurement
 
     loaded, columns, settings = _asked(options)
     device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-    _tell_plan(options, _planned(loaded, columns, settings, device))
+    _tell_plan(options, plan_measurement(loaded.model, columns, device, settings))
 
 
 def run(options: CircuitRunOptions) -> None:
     """Measure, and print what was found; a finished run is printed again."""
-    from qmedoid.quantum import RunFolder, as_device, asked_for, records_digest
+    from qmedoid.quantum import RunFolder, as_device, asked_for, plan_measurement, records_digest
 
     loaded, columns, settings = _asked(options)
+    device_settings = {"n_qubits": options.n_qubits, "seed": options.seed}
     if options.dry_run:
-        device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-        _tell_plan(options, _planned(loaded, columns, settings, device), for_run=True)
+        made = plan_measurement(loaded.model, columns, as_device(options.backend, **device_settings), settings)
+        _tell_plan(options, made, for_run=True)
         return
     about = {"model": loaded.sha256, "records": records_digest(columns)}
     with RunFolder(options.output) as folder:
         folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, len(columns[0]), **about))
         was_finished = folder.is_finished
         if not was_finished:
-            device = folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-            _measure(options, _planned(loaded, columns, settings, device), folder, about)
+            device = folder.device(options.backend, **device_settings)
+            _measure(options, plan_measurement(loaded.model, columns, device, settings), folder, about)
         _tell_run(options, folder, was_finished=was_finished)
 
 
@@ -277,15 +267,6 @@ def _asked(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measurem
     return loaded, columns, settings
 
 
-def _planned(
-    loaded: ModelFile, columns: "list[Array]", settings: "MeasurementSettings", device: "Device"
-) -> "MeasurementPlan":
-    from qmedoid.quantum import plan_measurement
-
-    how = {name: one for name, one in vars(settings).items() if name != "seed"}
-    return plan_measurement(loaded.model, columns, device, seed=settings.seed, **how)
-
-
 def _measure(
     options: CircuitRunOptions, made: "MeasurementPlan", folder: "RunFolder", about: Mapping[str, str | None]
 ) -> None:
@@ -299,7 +280,7 @@ def _measure(
     keeps(f"jobs that have finished are kept in {options.output}, and the same command goes on")
     names = {"model": Path(options.model).name, "table": Path(options.table).name}
     with progress_bar() as bar:
-        task = bar.add_task("jobs", total=len(made.jobs))
+        task = bar.add_task("jobs", total=len(made.all_jobs))
         folder.run(made, facts=about, names=names, on_job=lambda done, _: bar.update(task, completed=done))
 
 
@@ -310,16 +291,8 @@ def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: boo
         note(one)
     document: CircuitPlanCommandDict = {"where": where(made.device), "plan": planned(made)}
     if options.json:
-        not_run: CircuitRunDict = {
-            **document,
-            "output": None,
-            "finished_before": False,
-            "started": None,
-            "finished": None,
-            "result": None,
-            "files": {},
-        }
-        print_json(not_run if for_run else document)
+        nothing = dict.fromkeys(("output", "started", "finished", "result"))
+        print_json({**document, **nothing, "finished_before": False, "files": {}} if for_run else document)
         return
     for part in _plan_parts(document):
         plain_console().print(part)
@@ -396,14 +369,10 @@ def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         "the others, as the closed form": "–" if settled is None else f"{100 * settled:.4g} %",
     }
     yield facts(settling, left=(0, 1))
-    errors = (
-        []
-        if not document["plan"]["shapes"]
-        else [
-            ("of s", expected["overlap_rms_error"], None, found["overlap_rms_error"]),
-            ("of s, without calibration", None, None, found["overlap_rms_error_raw"]),
-        ]
-    )
+    errors = list[tuple[Any, ...]]()
+    if document["plan"]["shapes"]:
+        errors.append(("of s", expected["overlap_rms_error"], None, found["overlap_rms_error"]))
+        errors.append(("of s, without calibration", None, None, found["overlap_rms_error_raw"]))
     trained = found["trained_circuit"]
     if trained is not None:
         of_values = expected["value_rms_error"], trained["value_rms_stated"], trained["value_rms_error"]

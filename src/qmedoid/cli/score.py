@@ -92,15 +92,11 @@ class ScoreOptions(CutOptions):
         option(
             RESULTS,
             "WHAT",
-            "Columns to add: probabilities, source, row, reasons, sentence, novelty, flags (repeatable, or with commas "
-            "between).",
+            "Columns to add: probabilities, source, row, reasons, novelty (repeatable, or with commas between).",
         ),
     ] = None
     reasons: Annotated[
         int | None, option(RESULTS, "N", "Add this many reasons: the columns that contribute most. Default: 3.", min=1)
-    ] = None
-    explain: Annotated[
-        int | None, option(RESULTS, "N", "Add this many reasons, and each decision in words.", min=1)
     ] = None
     on_bad_row: Annotated[
         Literal["refuse", "flag", "skip"],
@@ -331,11 +327,8 @@ def is_folder(output: str) -> bool:
 
 def _score_settings(options: ScoreOptions) -> ScoreSettings:
     """The settings of a score: options of the same names; a number of reasons asks for reasons."""
-    if options.reasons is not None and options.explain is not None:
-        raise ParameterError("--reasons and --explain both say how many reasons are added: give one of them.")
     add = listed(options.add) + (["reasons"] if options.reasons is not None else [])
-    add += ["reasons", "sentence"] if options.explain is not None else []
-    columns, n_reasons = tuple(listed(options.columns)), options.reasons or options.explain or 3
+    columns, n_reasons = tuple(listed(options.columns)), options.reasons or 3
     return settings_of(options, columns=columns, add=tuple(add), n_reasons=n_reasons)
 
 

@@ -23,17 +23,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from scipy.special import gammaln
 from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._number_encoding import fit_number, fit_plain_numbers
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
+from qmedoid.tables.number_blocks import number_blocks
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""
@@ -268,7 +269,7 @@ def fit_encodings(
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
     seed = int(rng.integers(2**63))
     large, places, n_outputs = list[Category](), list[int](), 0
-    plain, blocks = fit_plain_numbers(table, drafts, rows)
+    plain, blocks = _fit_plain_numbers(table, drafts, rows)
     encodings = list[Encoding]()
     starts = np.empty(len(drafts), dtype=np.intp)
     for place, draft in enumerate(drafts):
@@ -292,7 +293,8 @@ def fit_encodings(
             columns[place] = replace(draft, levels=category.levels)
             encoding = one_hot(category.levels, draft.missing)
         else:
-            encoding = _fit_dates(given, draft) if draft.kind == "date" else _fit_numbers(given, draft)
+            values, _ = cells.read(given, draft.kind, draft.spelling)
+            encoding = _fit_dates(values, draft.missing) if draft.kind == "date" else fit_number(values, draft.missing)
         encodings.append(encoding)
         own = encode_column(given, columns[place], encoding) if own is None else own
         outputs += enumerate(own, n_outputs)
@@ -309,19 +311,45 @@ def fit_encodings(
     return Encoded(tuple(columns), tuple(encodings), matrix, statistics)
 
 
-def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
-    values, _ = cells.read(given, column.kind, column.spelling)
-    return fit_number(values, column.missing)
+def fit_number(values: Array, missing: bool) -> Numbers:
+    """The encoding of a column of numbers."""
+    return Numbers(float(np.median(values[cells.is_usable(values)])), indicator=missing)
 
 
-def _fit_dates(given: pa.Array, column: Column) -> Dates:
-    values, _ = cells.read(given, "date", column.spelling)
+def fit_number_block(values: Array, missing: Flags) -> tuple[Numbers, ...]:
+    """The same for every column of a block, shape (n, k)."""
+    is_number = cells.is_usable(values).all(axis=0)
+    fills = np.empty(values.shape[1])
+    fills[is_number] = np.median(values[:, is_number], axis=0)
+    for column in np.flatnonzero(~is_number):
+        fills[column] = fit_number(values[:, column], True).fill
+    return tuple(map(Numbers, fills.tolist(), missing.tolist()))
+
+
+def _fit_plain_numbers(
+    table: pa.Table, drafts: Sequence[Column], rows: Codes
+) -> tuple[dict[int, Numbers], list[tuple[Codes, Flags, Array, Array]]]:
+    """Encodings of columns that are encoded many at a time, by their places; and these, block by block."""
+    numbers = np.array([place for place, draft in enumerate(drafts) if draft.kind == "number"], dtype=np.intp)
+    encodings, blocks = dict[int, Numbers](), []
+    for of_block, values in number_blocks(table, [drafts[place].name for place in numbers]):
+        block, values = numbers[of_block], values[rows]
+        missing = np.array([drafts[place].missing for place in block])
+        fitted = fit_number_block(values, missing)
+        encodings.update(zip(block.tolist(), fitted, strict=True))
+        absent = ~cells.is_usable(values)
+        filled = np.where(absent, [encoding.fill for encoding in fitted], values) if absent.any() else values
+        blocks.append((block, missing, filled, absent.astype(np.float64)))
+    return encodings, blocks
+
+
+def _fit_dates(values: npt.NDArray[Any], missing: bool) -> Dates:
     known = values[~np.isnat(values)]
     parts = {part: date_part(known, part) for part in DATE_PARTS}
     # A part that is the same everywhere, as the hour of plain days or the month of clock times, says nothing.
     kept = tuple(part for part in DATE_PARTS if np.ptp(parts[part]) > 0) or ("days",)
     fills = np.array([np.median(parts[part]) for part in kept])
-    return Dates(kept, fills, indicator=column.missing)
+    return Dates(kept, fills, indicator=missing)
 
 
 def _category(given: pa.Array, max_one_hot: int, max_levels: int) -> Category:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._encoding import fit_number_block
 from qmedoid.estimators._inputs import check_table, column_names
-from qmedoid.estimators._number_encoding import fit_number_block
 from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Contract, Numbers

@@ -197,20 +197,28 @@ def recalibrated(
     kind: CalibrationKind = "curve" if len(model.calibration.knots) else "logistic"
     calibration, chosen, curve = _fitted(rows, point, labels, kind, groups)
     progress()
-    decided = (
+    figures, losses = list[RecalibrationFiguresDict](), list[Array]()
+    for decided in (
         _decided(rows, model.last_calibration, model.decision),
         _cross_fitted(rows, point, labels, kind, groups, progress),
-    )
-    before, after = (_figures(model, rows.codes, one) for one in decided)
-    gains = _log_chances(decided[1].scores, rows.codes) - _log_chances(decided[0].scores, rows.codes)
+    ):
+        report: Mapping[str, Any] = decision_report(model, rows.codes, decided)
+        kept = {name: report[name] for name in _COMPARED if name in report}
+        figures.append(cast("RecalibrationFiguresDict", kept))
+        losses.append(-log_softmax(decided.scores)[np.arange(len(rows.codes)), rows.codes])
+    before, after = figures
     if model.decision.shift is not None:
         notes.append("the model was adjusted to other class frequencies: those of the labeled rows replace them")
-    priors = np.bincount(rows.codes, minlength=len(labels)) / len(rows.codes)
-    figures = {"rows": len(rows.codes), "left_out": left_out, "before": before, "after": after}
-    made = _made(saved, calibration, replace(chosen, priors=priors), curve, figures)
     for note in notes:
         warn(note)
-    return Recalibration(made, len(rows.codes), left_out, before, after, _interval(gains, groups), tuple(notes))
+    priors = np.bincount(rows.codes, minlength=len(labels)) / len(rows.codes)
+    new = model.recalibrated(calibration, replace(chosen, priors=priors), curve)
+    found = {"rows": len(rows.codes), "left_out": left_out, "before": before, "after": after}
+    # What the fit showed is about other probabilities.
+    metrics = {"recalibration": found, "parent": model.metrics.get("parent", dict(model.metrics))}
+    made = SavedModel(replace(new, metrics=metrics, parent=saved.sha256 or model.parent), versions=saved.versions)
+    gain = _mean(losses[0] - losses[1], groups)
+    return Recalibration(made, len(rows.codes), left_out, before, after, gain, tuple(notes))
 
 
 def _new_rows(model: Model, tally: LabeledTally) -> tuple[LabeledRows, RecalibrationLeftOutDict, list[str]]:
@@ -312,33 +320,8 @@ def _cross_fitted(
     return found
 
 
-def _figures(model: Model, codes: Codes, decided: Decisions) -> RecalibrationFiguresDict:
-    report: Mapping[str, Any] = decision_report(model, codes, decided)
-    return cast("RecalibrationFiguresDict", {name: report[name] for name in _COMPARED if name in report})
-
-
-def _log_chances(scores: Array, codes: Codes) -> Array:
-    """Logarithm of the probability of every row's class."""
-    return np.asarray(log_softmax(scores)[np.arange(len(codes)), codes])
-
-
-def _interval(gains: Array, groups: Codes | None) -> Interval:
-    """Mean of the gains with its 95 % interval; rows of one group are one draw."""
+def _mean(gains: Array, groups: Codes | None) -> Interval:
+    """Mean with its 95 % interval; rows of one group are one draw."""
     by_draw = draws_per_row(groups) * group_sums(gains, groups)
     mean, error = float(by_draw.mean()), float(by_draw.std(ddof=1) / np.sqrt(len(by_draw)))
     return Interval(mean, mean - _TWO_ERRORS * error, mean + _TWO_ERRORS * error)
-
-
-def _made(
-    saved: SavedModel,
-    calibration: Calibration,
-    decision: Decision,
-    curve: HeldOutCurve | None,
-    figures: Mapping[str, Any],
-) -> SavedModel:
-    """The model with another calibration, priors, curve, decision and unit of importances, and nothing else changed."""
-    # What the fit showed is about other probabilities.
-    before = saved.model.metrics.get("parent", dict(saved.model.metrics))
-    new = saved.model.recalibrated(calibration, decision, curve)
-    metrics, parent = {"recalibration": figures, "parent": before}, saved.sha256 or saved.model.parent
-    return SavedModel(replace(new, metrics=metrics, parent=parent), versions=saved.versions)

@@ -15,8 +15,8 @@ from qmedoid.estimators._inputs import check_size, check_table, check_target, on
 from qmedoid.estimators._number_columns import read_numbers
 from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
+from qmedoid.estimators._weights import check_weights
 from qmedoid.estimators.nearest import NearestMedoidClassifier
-from qmedoid.exceptions import DataError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
@@ -112,7 +112,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         if self.input_scaling == "none":
             check_size(table, getattr(self, "feature_names_in_", None))
         target = _target(y, len(table))
-        weights = _checked_weights(sample_weight, table)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(table))
         if weights is not None:  # rows that count for nothing must not decide which columns are constant
             counted = weights > 0
             table, weights = table[counted], weights[counted]
@@ -165,22 +165,6 @@ def _target(y: Any, n_rows: int) -> Array | Codes | None:
     if type_of_target(values) in ("binary", "multiclass"):
         return np.unique(values, return_inverse=True)[1].astype(np.intp)
     return np.asarray(values, dtype=np.float64)
-
-
-def _checked_weights(sample_weight: Any, table: Array) -> Array | None:
-    """Sample weights as non-negative floats, one for each row, or None."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim > 1:
-        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
-    if weights.ndim == 1 and len(weights) != len(table):
-        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise DataError("'sample_weight' must be finite and not negative.")
-    if not (weights > 0).any():
-        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
-    return np.broadcast_to(weights, len(table))
 
 
 class DeltaFeatures(TransformerMixin, BaseEstimator):

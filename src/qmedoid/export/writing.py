@@ -3,20 +3,27 @@
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.sql.dialects import DialectName
+from qmedoid.methods.part import Part
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, would_be_lost
 
 Format = Literal["js", "sql", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _WRITERS: dict[Format, str] = {
-    "js": "qmedoid.export.js.document:javascript_file",
+    "js": "qmedoid.export.javascript:javascript_file",
     "sql": "qmedoid.export.sql.script:sql_file",
     "onnx": "qmedoid.export.onnx.model:onnx_file",
 }
+_PARTS: dict[Format, str] = {
+    "js": "qmedoid.export.javascript",
+    "sql": "qmedoid.export.sql.parts",
+    "onnx": "qmedoid.export.onnx.parts",
+}
+_LANGUAGES = {"js": "JavaScript", "sql": "SQL", "onnx": "ONNX"}
 # How files that exports wrote begin.
 _STARTS = (b"// A model of qmedoid ", b"-- A model of qmedoid ", b"\x08\x09\x12\x07qmedoid")
 
@@ -98,4 +105,29 @@ def _check_replaceable(path: Path) -> None:
 def _writer(format: Format) -> Callable[..., bytes]:
     module, _, name = _WRITERS[format].partition(":")
     writer: Callable[..., bytes] = getattr(import_module(module), name)
+    return writer
+
+
+def check_exported(model: Model) -> None:
+    """Raise for a model with a circuit, which no format can run."""
+    if model.circuit is not None:
+        raise ModelError(
+            "A quantum circuit takes part in the decisions of this model, and no export can run it: fit a model "
+            "without one (refine='never'), or export its circuits with 'qmedoid circuit export'."
+        )
+
+
+def part_writer(format: Format, part: Part) -> Callable[..., Any]:
+    """The function of a format that writes a part, which is called as the part is.
+
+    Raises
+    ------
+    ModelError
+        There is none: the format cannot express the part.
+    """
+    writer: Callable[..., Any] | None = getattr(import_module(_PARTS[format]), part.name, None)
+    if writer is None:
+        others = " or ".join(one for one in FORMATS if hasattr(import_module(_PARTS[one]), part.name))
+        way_out = f"export the model as {others}" if others else "fit the model with another method"
+        raise ModelError(f"{_LANGUAGES[format]} cannot express the part {part.name!r} of this model: {way_out}.")
     return writer

@@ -62,12 +62,7 @@ def row_groups(values: npt.NDArray[Any], codes: Codes) -> Codes | None:
     sizes = np.bincount(groups)
     if len(sizes) in (1, len(groups)):  # rows that are all the same show nothing that leaving them out could spoil
         return None
-    return _copies(groups, codes) if _is_coarse(values, groups) else groups
-
-
-def is_coarse(values: npt.NDArray[Any]) -> bool:
-    """Whether equal rows of a table (n, M) are no copies of a record, as it has few different rows."""
-    return _is_coarse(values, equal_rows(values))
+    return _copies(groups, codes) if is_coarse(values, groups) else groups
 
 
 def given_groups(labels: Any, n_rows: int) -> Codes | None:
@@ -175,8 +170,9 @@ def _hashed(bits: Bits) -> Bits:
     return hashes
 
 
-def _is_coarse(values: npt.NDArray[Any], groups: Codes) -> bool:
-    """Whether most rows would have an equal one if every column were shuffled."""
+def is_coarse(values: npt.NDArray[Any], groups: Codes | None = None) -> bool:
+    """Whether equal rows of a table are no copies: most rows have an equal one where all columns are shuffled."""
+    groups = equal_rows(values) if groups is None else groups
     sizes = np.bincount(groups)
     # Columns that depend on each other make more rows equal, not fewer.
     if not len(groups) or np.mean(sizes[groups] > 1) < _COARSE:

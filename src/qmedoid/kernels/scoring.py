@@ -114,7 +114,5 @@ def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, 
             whole[...] = -1 if whole.dtype == np.intp else np.nan
         return
     angle = plan.angle if channels or plan.alpha != 1.0 else "none"
-    in_chunks(
-        partial(kernel.score, plan=plan, angle=angle), table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD,
-        threads=threads, **results,
-    )  # fmt: skip
+    fill, sizes = partial(kernel.score, plan=plan, angle=angle), (_CHUNK_ROWS, _ROWS_PER_THREAD)
+    in_chunks(fill, table, chunk_rows=sizes[0], rows_per_thread=sizes[1], threads=threads, **results)

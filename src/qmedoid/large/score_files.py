@@ -122,7 +122,7 @@ class ResultFacts:
     def name(self) -> str:
         """The file name of results of this input content by this recipe."""
         made_of = json.dumps([self.input, self.digest, self.recipe], sort_keys=True)
-        plain = re.sub(r"\.(gz|bz2|zst|xz|lz4)$", "", self.input, flags=re.IGNORECASE)
+        plain = re.sub(r"\.(gz|bz2|zst|lz4)$", "", self.input, flags=re.IGNORECASE)
         plain = next((plain[: -len(one)] for one in SUFFIXES if plain.lower().endswith(one)), plain)
         stem = re.sub(r"[^\w.+=,@ ()-]", "-", plain).strip("._- ")
         while len(stem.encode()) > _LONGEST:

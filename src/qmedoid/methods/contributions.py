@@ -1,10 +1,13 @@
 """Contributions: what rows, groups and columns add to the difference of two dissimilarities."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from qmedoid.arrays import Array
+from qmedoid.kernels.ties import stable_order
 
 
 class RowContribution(NamedTuple):
@@ -92,3 +95,12 @@ class Contributions:
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)
+
+
+def largest_first(
+    rows: Iterable[int], codes: Iterable[int], distances: Iterable[float], contributions: Iterable[float]
+) -> tuple[RowContribution, ...]:
+    """Contributions of training rows by size; equal ones stand in the order of the rows, whatever rounding says."""
+    found = sorted(RowContribution(*one) for one in zip(rows, codes, distances, contributions, strict=True))
+    order = stable_order(-np.abs(np.array([one.contribution for one in found])))
+    return tuple(found[place] for place in order)

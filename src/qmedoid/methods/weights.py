@@ -86,8 +86,6 @@ def _likeliest(scores: Sequence[Array], codes: Codes, share: float, row_weights:
 def slope_and_gain(scores: Array, added: Array, codes: Codes, groups: Codes | None = None) -> tuple[float, float]:
     """Slope of log-odds (n, C) and gain of what is added to them, of the highest likelihood."""
     as_it_is = np.array([1.0, 0.0])
-    slope, gain = softmax_weights(
-        [scores, added], np.eye(scores.shape[1])[codes], as_it_is, lowest=[_FLATTEST, 0.0],
-        pulls=_PULLS_ADDED / draws_per_row(groups), towards=as_it_is,
-    )  # fmt: skip
-    return float(slope), float(gain)
+    truth, pulls = np.eye(scores.shape[1])[codes], _PULLS_ADDED / draws_per_row(groups)
+    found = softmax_weights([scores, added], truth, as_it_is, lowest=[_FLATTEST, 0.0], pulls=pulls, towards=as_it_is)
+    return float(found[0]), float(found[1])

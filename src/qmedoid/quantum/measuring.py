@@ -14,7 +14,7 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.model.model import Model
-from qmedoid.quantum.devices.device import as_device
+from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.settings import MeasurementSettings
@@ -28,21 +28,13 @@ MOST_RECORDS = 100_000
 
 
 def plan_measurement(
-    model: Model,
-    columns: Sequence[npt.NDArray[Any]],
-    backend: Any = None,
-    *,
-    n_qubits: int = 100,
-    seed: int = 0,
-    **settings: Any,
+    model: Model, columns: Sequence[npt.NDArray[Any]], device: Device, settings: MeasurementSettings
 ) -> MeasurementPlan:
     """Plan the measurement of records from their encoded columns; see `SavedModel.measurement_plan`."""
-    # No circuit runs for a plan, nor again and again for errors.
-    model, chosen = replace(model, backends=CLOSED_FORM), MeasurementSettings(seed=seed, **settings)
-    device = as_device(backend, n_qubits=n_qubits, seed=seed)
+    model = replace(model, backends=CLOSED_FORM)  # no circuit runs for a plan, nor again and again for errors
     columns = [np.asarray(column) for column in columns]
     n_records, decision = len(columns[0]) if columns else 0, model.decision
-    on_device = chosen.refine == "device" and model.policy != "none"
+    on_device = settings.refine == "device" and model.policy != "none"
     if model.medoids is None and not on_device:
         raise ModelError(
             "This model is a circuit alone, without distances, and refine='simulated' leaves nothing to measure: take "
@@ -61,7 +53,7 @@ def plan_measurement(
     trained = None
     if picked is not None and picked.any():
         trained = _trained_circuit(model, np.flatnonzero(picked))
-    plan = make_plan(decide, n_records, device, chosen, classes=decision.classes, trained=trained)
+    plan = make_plan(decide, n_records, device, settings, classes=decision.classes, trained=trained)
     if model.policy == "none" or on_device:
         return plan
     note = (

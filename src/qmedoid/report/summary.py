@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.export.js.document import as_document, engine
+from qmedoid.export.javascript import as_document, engine
 from qmedoid.markup import page
 from qmedoid.markup.html import plain
 from qmedoid.model.model import Model

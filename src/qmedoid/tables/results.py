@@ -14,11 +14,7 @@ from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.texts import (
     LONGEST,
     SMALLEST_FACTOR,
-    called_before,
-    called_by_score,
-    called_with_chance,
     cell_text,
-    class_name,
     column_sign,
     effect_text,
     shortened,
@@ -26,17 +22,14 @@ from qmedoid.metrics.texts import (
 from qmedoid.model.contract import Column
 from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import probability
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.score_settings import ScoreSettings
 
-ADDED = ("probabilities", "source", "row", "reasons", "sentence", "novelty", "flags")
+ADDED = ("probabilities", "source", "row", "reasons", "novelty")
 """What can be added to the results, in the order of their columns."""
-MOST_IN_SENTENCE = 3
-"""Reasons that a sentence names."""
 # Parts of a score up to this size are rounding.
 _ROUNDING = 1e-9
 
@@ -75,20 +68,21 @@ class ResultColumns:
             raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
         if "probabilities" in settings.add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
-        if "reasons" in settings.add or "sentence" in settings.add:
+        if "reasons" in settings.add:
             check_explained(model)
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
-        self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
+        self.add = tuple(name for name in ADDED if name in settings.add)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in their order."""
         classes = self.model.decision.classes
         medoids = () if self.model.medoids is None else tuple(f"nearest_medoid_{label}" for label in classes)
-        added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
+        added = {"probabilities": tuple(f"probability_{label}" for label in classes)}
         more = (name for one in self.add for name in added.get(one, (one,)))
-        return ("prediction", "score", "margin", *medoids, "decided_by", *more)
+        flag = ("flag",) if self._flags else ()
+        return ("prediction", "score", "margin", *medoids, "decided_by", *more, *flag)
 
     def batch(
         self, rows: pa.RecordBatch | pa.Table, part: DecidedRows, origin: tuple[str, int] = ("", 0)
@@ -127,7 +121,7 @@ class ResultColumns:
             places["source"] = pa.repeat(source, n_rows)
         if "row" in self.add:
             places["row"] = pa.array(np.arange(first_row, first_row + n_rows))
-        if "flags" in self.add:
+        if self._flags:
             places["flag"] = pa.nulls(n_rows, pa.string()) if part.bad is None else part.bad
         return places
 
@@ -148,25 +142,13 @@ class ResultColumns:
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
         if "reasons" in self.add:
-            columns.append(self._reasons(part, self.n_reasons))
-        if "sentence" in self.add:
-            columns.append(self._sentences(part))
+            columns.append(reason_texts(self.model, part.records, part.encoded, decided, self.n_reasons))
         if "novelty" in self.add:
             n_rows = len(decided.codes)
             columns.append(record_novelty(self.model, part.encoded, threads=1) if n_rows else np.zeros(0))
         names = [name for name in self.names if name not in ("source", "row", "flag")]
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
         return dict(zip(names, arrays, strict=True))
-
-    def _reasons(self, part: DecidedRows, count: int) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return reason_texts(self.model, part.records, part.encoded, part.decided, count)
-
-    def _sentences(self, part: DecidedRows) -> pa.Array:
-        if not len(part.decided.codes):
-            return pa.array([], pa.string())
-        return sentence_texts(self.model, part.decided, self._reasons(part, min(self.n_reasons, MOST_IN_SENTENCE)))
 
     def nothing(self, schema: pa.Schema) -> pa.RecordBatch:
         """The results of no rows of a table, whose carried columns are checked: each is there, and hides no result."""
@@ -212,6 +194,8 @@ def reason_texts(
     n_reasons : int
         Columns that are named at most.
     """
+    if not len(decided.codes):
+        return pa.array([], pa.string())
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
     ordered = [model.contract.columns[place] for place in by_name]
@@ -230,36 +214,6 @@ def reason_texts(
         parts.append(_named(batch, ordered, places, values, unit, odds=model.decision.probabilistic))
         sizes[each, places] = 0.0
     return joined_texts(parts, "; ")
-
-
-def sentence_texts(model: Model, decided: Decisions, reasons: pa.Array) -> pa.Array:
-    """Each decision in words: what an explanation begins with, and the reasons by size."""
-    import pyarrow.compute as pc
-
-    decision, target = model.decision, model.contract.target
-    names = [class_name(label, target) for label in decision.classes]
-    others, each = decision.runners_up(decided.scores, decided.codes), np.arange(len(decided.codes))
-    pairs = [(names[code], names[other]) for code, other in zip(decided.codes.tolist(), others.tolist(), strict=True)]
-    is_pair = len(names) == 2
-    margins = decided.margins.tolist()
-    if not decision.probabilistic:
-        said = [
-            called_by_score(called, names[1], other, margin, is_pair=is_pair)
-            for (called, other), margin in zip(pairs, margins, strict=True)
-        ]
-    elif is_pair:
-        cut, alerts = probability(decision.cut or 0.0), decision.cut is not None
-        chances = decision.probabilities_of_second(decided.scores).tolist()
-        said = [
-            called_with_chance(called, names[1], chance, cut, alerts=alerts)
-            for (called, _), chance in zip(pairs, chances, strict=True)
-        ]
-    else:
-        chances = decision.probabilities(decided.scores)
-        both = zip(pairs, chances[each, decided.codes].tolist(), chances[each, others].tolist(), strict=True)
-        said = [called_before(*pair, chance, of_other) for pair, chance, of_other in both]
-    because = pc.fill_null(reasons, "none")
-    return pc.binary_join_element_wise(pa.array(said, pa.string()), " Reasons: ", because, ".", "")
 
 
 def _named(

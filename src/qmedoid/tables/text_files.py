@@ -7,6 +7,7 @@ says on which row a cell is wrong, and lets encodings be decided where they show
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -333,12 +334,8 @@ class TextFile:
                 found.update(zip(table.column_names, table.columns, strict=True))
             return table if len(columns) <= n_columns else pa.table(found)
 
-        # A record may be longer than what is parsed at once.
-        for size in (max(_PARSED_AT_ONCE, _BYTES_OF_COLUMN * len(columns) // 8), len(text) + 1):
-            try:
-                return parsed(size, _COLUMNS_AT_ONCE)
-            except pa.ArrowInvalid:
-                continue
+        with suppress(pa.ArrowInvalid):  # a cell is wrong, or a record longer than what is parsed at once
+            return parsed(max(_PARSED_AT_ONCE, _BYTES_OF_COLUMN * len(columns) // 8), _COLUMNS_AT_ONCE)
         try:  # of all columns together the first cell that is wrong is the first of the rows
             return parsed(len(text) + 1, max(len(columns), 1))
         except pa.ArrowInvalid as error:

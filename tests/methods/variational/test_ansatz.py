@@ -92,22 +92,11 @@ def test_rz_of_an_earlier_repetition_does():
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_qubits", [0, -1, 13, 2.0, True])
-def test_one_to_twelve_qubits(n_qubits):
-    match = rf"'n_qubits' of an ansatz must be an int from 1 to 12\. Got {n_qubits!r} instead"
-    for make in (lambda: weight_shape(n_qubits, 1), lambda: Ansatz(n_qubits, 1, 1)):
-        with pytest.raises(ParameterError, match=match):
-            make()
-    assert weight_shape(12, 1) == (1, 12)
-
-
-@pytest.mark.parametrize("n_reps", [0, -1, 1.5])
-def test_at_least_one_repetition(n_reps):
-    for make in (lambda: weight_shape(2, n_reps), lambda: Ansatz(2, 1, n_reps)):
-        with pytest.raises(ParameterError, match=rf"'n_reps' of an ansatz must be an int >= 1\. Got {n_reps!r}"):
-            make()
-
-
-def test_at_least_one_input():
-    with pytest.raises(ParameterError, match=r"'n_inputs' of an ansatz must be an int >= 1\. Got 0 instead"):
-        Ansatz(2, 0, 1)
+@pytest.mark.parametrize(
+    ("name", "value", "limit"),
+    [*(("n_qubits", value, "from 1 to 12") for value in (0, -1, 13, 2.0, True)),
+     *(("n_reps", value, ">= 1") for value in (0, -1, 1.5)), ("n_inputs", 0, ">= 1")],
+)  # fmt: skip
+def test_sizes_that_cannot_be_are_refused(name, value, limit):
+    with pytest.raises(ParameterError, match=rf"'{name}' of an ansatz must be an int {limit}\. Got {value!r} instead"):
+        Ansatz(**{"n_qubits": 2, "n_inputs": 1, "n_reps": 1, name: value})

@@ -5,10 +5,7 @@ import pytest
 
 pytest.importorskip("qiskit")
 
-from qiskit.primitives import BackendSamplerV2
-from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.quantum_info import Statevector
-from qiskit.transpiler import generate_preset_pass_manager
 from samplers import CountingSampler
 from scipy import stats
 
@@ -184,22 +181,6 @@ def test_aer_runs_the_circuit_as_it_is():
     rotations, inputs = random_case(ansatz, rows=3)
     drawn = SamplerExpectations(sampler=sampler, shots=20_000)(ansatz, rotations, inputs, np.eye(8))
     # Five standard errors of at most 1/(2√shots).
-    want = simulated_expectations(ansatz, rotations, inputs, np.eye(8))
-    np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
-
-
-@pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
-@pytest.mark.parametrize("level", [1, 3])
-def test_pass_manager_rewrites_the_circuit_for_a_machine(level):
-    """Level 3 drops the last R_z, which is measured by nothing; weights and inputs still find their places."""
-    machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1)
-    passes = generate_preset_pass_manager(optimization_level=level, backend=machine, seed_transpiler=1)
-    sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
-    ansatz = Ansatz(3, 4, 2, final_rz=True)
-    rotations, inputs = random_case(ansatz, rows=2)
-    drawn = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes)(
-        ansatz, rotations, inputs, np.eye(8)
-    )
     want = simulated_expectations(ansatz, rotations, inputs, np.eye(8))
     np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
 

@@ -72,15 +72,6 @@ def test_circuits_measure_the_overlaps_however_many_are_side_by_side(circuit, re
         np.testing.assert_array_equal(decided.codes, plan.exact.codes)
 
 
-@pytest.mark.parametrize("n_qubits", [1, 7, 100])
-def test_one_column_tests_are_the_same_on_any_number_of_qubits(n_qubits):
-    plan, alone = (toy_plan(n_qubits=n) for n in (n_qubits, 1))
-    assert plan.packs[0].n_copies == min(n_qubits, plan.n_tests)
-    np.testing.assert_array_equal(exact_values(plan), exact_values(alone))
-    for ours, closed in zip(plan.decided_by(exact_values(plan)), plan.exact, strict=True):
-        np.testing.assert_allclose(ours, closed, atol=1e-9)
-
-
 def test_repeats_are_removed_to_the_last_bit_and_no_further():
     x = np.array([[0.3, 0.0], [0.3, -0.0], [0.3 + 1e-14, 0.0], [0.3, 0.0]])
     y = np.array([[0.7, 0.2]])

@@ -9,7 +9,6 @@ pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qme
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
 from qiskit_aer.noise import NoiseModel
 from qiskit_ibm_runtime import fake_provider
-from scipy.special import chdtrc
 from tests.quantum.counts import run
 from toy_deciders import toy_plan, toy_table
 
@@ -66,17 +65,6 @@ def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
     assert all(known_per_job) == plan.settings.calibrate
     assert plan.summary()["total_shots"] == plan.n_shots
     assert [len(one.raw) for one in result.estimates] == [len(tests) for tests in plan.tests]
-
-
-@pytest.mark.parametrize("circuit", FORMS)
-def test_overlaps_have_binomial_errors(circuit):
-    plan = toy_plan(shots=200, circuit=circuit, table=toy_table(1, n=80), n_qubits=30)
-    result = plan.run()
-    chance = plan.settings.form.chance(plan.tests[0].overlaps)
-    binomial = plan.settings.form.slope**2 * chance * (1.0 - chance) / 200
-    told = binomial * 200**2 > 4.0  # a few counts at least
-    chi_square = np.sum(result.overlap_errors[told] ** 2 / binomial[told])
-    assert 0.005 < chdtrc(told.sum(), chi_square) < 0.995
 
 
 @pytest.mark.parametrize("circuit", FORMS)
@@ -175,22 +163,6 @@ def test_a_third_class_that_is_less_surely_behind_leaves_a_record_undecided():
     np.testing.assert_allclose(errors.distances, [2.0 / 1.5, 1.0 / 0.0141], rtol=0.1)
     assert errors.undecided(decided(scores)).tolist() == [True, False]
     assert errors.probabilities is None
-
-
-def test_errors_of_two_classes_belong_to_the_margin_at_the_cut():
-    """A cut moves the margin and not its error."""
-    scores, cut = np.array([[0.0, 1.0]]), 0.9
-    rng = np.random.default_rng(1)
-
-    def decided(values):
-        margins = values[:, 1] - values[:, 0] - cut
-        return Decided((margins > 0).astype(np.intp), values, margins, np.full((len(values), 2), 0.5))
-
-    errors = decided_errors(decided(scores), lambda: decided(scores + rng.normal(size=(1, 2)) * 0.2), 4000)
-    assert errors.margins[0] == pytest.approx(0.2 * np.sqrt(2), rel=0.05)
-    assert errors.undecided(decided(scores)).tolist() == [True]
-    assert errors.probabilities.tolist() == [0.0]
-    assert np.isinf(errors.distances).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -70,14 +70,6 @@ def test_tests_that_records_share_run_with_the_most_shots_of_these():
     np.testing.assert_array_equal(ran, most)
 
 
-def test_tests_that_all_records_share_do_not_break_the_budget():
-    X, medoids, classes = toy_table(2, n=50, n_columns=1)
-    X = np.round(X, 1)  # every value is asked for by many records
-    budget = 1024
-    plan = toy_plan(table=(X, medoids, classes), shots="auto", budget=budget)
-    assert shots_of_tests(plan) <= budget * toy_plan(table=(X, medoids, classes), shots=budget).n_circuits
-
-
 def test_fewer_records_are_undecided_than_with_the_same_shots_for_all():
     by_margin, alike, spent = 0, 0, []
     for seed in range(5):

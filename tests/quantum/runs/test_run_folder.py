@@ -185,19 +185,6 @@ def test_jobs_that_fail_are_tried_again_and_the_others_are_kept(tmp_path, undist
     assert results(path) == results(undisturbed)
 
 
-def test_damaged_counts_are_run_again_and_nothing_else_is(tmp_path, undisturbed):
-    path = tmp_path / "run"
-    run(path)
-    (path / "records.csv").unlink()
-    file = sorted((path / "jobs").glob("*.npz"))[3]
-    file.write_bytes(file.read_bytes()[:-9])
-    with pytest.warns(QMedoidWarning, match="counts of job 3"):
-        _, sent, _ = run(path)
-    assert sent == [3]
-    assert counts(path) == counts(undisturbed)
-    assert results(path) == results(undisturbed)
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

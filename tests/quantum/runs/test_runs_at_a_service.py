@@ -119,21 +119,6 @@ def test_ten_failures_end_a_run_that_goes_on_later(tmp_path, service, undisturbe
     assert counts(path) == counts(undisturbed)
 
 
-def test_job_that_was_cancelled_after_it_was_sent_is_sent_again(tmp_path, service, undisturbed):
-    path = tmp_path / "run"
-
-    def dies(job):
-        if job.job_id() == "job0003":
-            service.cancel("job0001")
-            raise Killed
-
-    with pytest.raises(Killed):
-        run(path, service, on_submitted=dies)
-    run(path, service)
-    assert len(service.submissions) == len(counts(undisturbed)) + 1
-    assert counts(path) == counts(undisturbed)
-
-
 def test_without_a_connection_nothing_is_sent_again(tmp_path, service, undisturbed):
     """A job that may have been sent is looked for; where nobody can say whether it was, it is not sent."""
     path = tmp_path / "run"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import ModelError
 from qmedoid.export.onnx.graph import Graph, as_column, side_by_side
 from qmedoid.methods.part import LARGEST
@@ -40,6 +41,10 @@ class CellNodes(NamedTuple):
     is_refused: str | None
     issues: str
     inputs: list[dict[str, str]]
+
+    def columns(self, graph: Graph, encoded: Codes) -> str:
+        """Some encoded columns of every record, (rows, m)."""
+        return graph.columns(self.x, [self.place[column] for column in encoded.tolist()])
 
 
 def read_cells(graph: Graph, model: Model) -> CellNodes:

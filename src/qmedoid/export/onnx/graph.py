@@ -179,7 +179,7 @@ def squared_distances(graph: Graph, x: str, rows: Array) -> str:
     return graph.add("Mul", nothing, graph.constant(np.zeros(len(rows))))
 
 
-def nearest(graph: Graph, squared: str, k: int) -> tuple[str, str]:
+def k_nearest(graph: Graph, squared: str, k: int) -> tuple[str, str]:
     """The k smallest of squared distances, and their places; of equal ones the first."""
     values = graph.add("TopK", squared, graph.whole([k]), outputs=2, axis=1, largest=0, sorted=1)
     return values, f"{values}.1"

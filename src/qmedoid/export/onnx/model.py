@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.export.onnx.cells import MISSING_MOMENT, CellNodes, described, read_cells
 from qmedoid.export.onnx.graph import Graph, as_column, piecewise, rises
-from qmedoid.export.parts import check_exported, part_writer
+from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
 from qmedoid.model.model import Model
 

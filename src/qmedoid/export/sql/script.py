@@ -1,45 +1,21 @@
 """A model as one SELECT over a table of records."""
 
 import json
-from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.export.parts import check_exported, part_writer
 from qmedoid.export.sql.cells import read_columns
 from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
 from qmedoid.export.sql.stages import RECORD, STAGE, Stages
+from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.model import Model
 
 _LOWEST = -1e300
-
-
-class OutcomeColumns(NamedTuple):
-    """Names of the columns of a decision, and the class as an expression.
-
-    Attributes
-    ----------
-    probabilities : list of str
-        Of the second of two classes, or of every one of more; empty where there are none.
-    scores : list of str
-        Of every one of more than two classes.
-    margin, prediction : str
-    """
-
-    probabilities: list[str]
-    scores: list[str]
-    margin: str
-    prediction: str
-
-
-def outcome(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The decision by the outputs of the base and of every part; those without weight are empty."""
-    return _of_two(model, stages, outputs) if len(model.biases) == 2 else _of_more(model, stages, outputs)
 
 
 def _weighted(model: Model, stages: Stages, outputs: list[list[str]], k: int) -> list[str]:
@@ -70,8 +46,8 @@ def _straightened(model: Model, stages: Stages, straight: list[str], shift: Arra
     return moved
 
 
-def _of_two(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The log-odds of the second class, and what follows from them."""
+def _of_two(model: Model, stages: Stages, outputs: list[list[str]]) -> dict[str, str]:
+    """The decision about two classes by the log-odds of the second, by name."""
     dialect, decision, calibration = stages.dialect, model.decision, model.calibration
     number, slope = dialect.number, float(calibration.slope)
     bias = model.biases[1] - model.biases[0]
@@ -81,7 +57,7 @@ def _of_two(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeCo
     shift = None if decision.shift is None else np.array([decision.shift.of_log_odds])
     (log_odds,) = _straightened(model, stages, straight, shift)
     margin = stages.add("f", log_odds if decision.cut is None else f"{log_odds}-{number(decision.cut)}")
-    probabilities = list[str]()
+    found = dict[str, str]()
     if decision.probabilistic:
         # Of an exponent that is not positive, so that nothing overflows.
         power = dialect.exp(f"(-ABS({log_odds}))")
@@ -89,14 +65,14 @@ def _of_two(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeCo
         stages.next()
         one, zero = number(1.0), number(0.0)
         share = f"CASE WHEN {log_odds}<{zero} THEN {name} ELSE {one} END/({one}+{name})"
-        probabilities = [stages.add("p", share)]
+        found["probability"] = stages.add("p", share)
     even = number(TIE if decision.cut is None and decision.probabilistic else 0.0)
     first, second = (dialect.label(label) for label in decision.classes)
-    return OutcomeColumns(probabilities, [], margin, f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END")
+    return {"prediction": f"CASE WHEN {margin}>{even} THEN {second} ELSE {first} END", **found, "margin": margin}
 
 
-def _of_more(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeColumns:
-    """The score of every class, and what follows from them."""
+def _of_more(model: Model, stages: Stages, outputs: list[list[str]], classes: list[str]) -> dict[str, str]:
+    """The decision about more classes by their scores, by name."""
     dialect, decision, calibration = stages.dialect, model.decision, model.calibration
     number, slope = dialect.number, float(calibration.slope)
     straight = list[str]()
@@ -123,9 +99,14 @@ def _of_more(model: Model, stages: Stages, outputs: list[list[str]]) -> OutcomeC
     margin = stages.add("f", f"{best}-{largest(dialect, rest)}")
     sum_of_powers = stages.add("p", total(powers, number(0.0)))
     stages.next()
-    probabilities = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
+    chances = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]
     cases = " ".join(f"WHEN {c} THEN {dialect.label(label)}" for c, label in enumerate(decision.classes))
-    return OutcomeColumns(probabilities, scores, margin, f"CASE {code} {cases} END")
+    return {
+        "prediction": f"CASE {code} {cases} END",
+        **{f"probability_{one}": text for one, text in zip(classes, chances, strict=False)},
+        **{f"score_{one}": text for one, text in zip(classes, scores, strict=True)},
+        "margin": margin,
+    }
 
 
 def _first_place(stages: Stages, values: list[str], least: str) -> str:
@@ -169,28 +150,16 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
         names, rows = part_writer("sql", part)(part, stages, encoded, weight > 0)
         outputs.insert(0, names)
         nearest = rows if part is model.medoid_part else nearest
-    decided = outcome(model, stages, outputs)
-    named = _named(model, language, decided, nearest)
+    classes = _class_names(model, language)
+    named = _of_two(model, stages, outputs) if len(classes) == 2 else _of_more(model, stages, outputs, classes)
+    named |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
+    named = {_free(name, model, language): text for name, text in named.items()}
     if fragile:
         missing = " OR ".join(f"{name} IS NULL" for name in fragile)
         named = {name: f"CASE WHEN {missing} THEN NULL ELSE {text} END" for name, text in named.items()}
     named[_free("issues", model, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
     return (_header(model, sha256, language, table, list(named)) + query).encode()
-
-
-def _named(model: Model, dialect: SqlDialect, decided: OutcomeColumns, nearest: list[str]) -> dict[str, str]:
-    """Expressions of the outputs by the names of their columns."""
-    classes = _class_names(model, dialect)
-    found = {"prediction": decided.prediction}
-    if len(classes) == 2:
-        found |= dict(zip(["probability"], decided.probabilities, strict=False))
-    else:
-        found |= {f"probability_{one}": text for one, text in zip(classes, decided.probabilities, strict=False)}
-        found |= {f"score_{one}": text for one, text in zip(classes, decided.scores, strict=True)}
-    found["margin"] = decided.margin
-    found |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
-    return {_free(name, model, dialect): text for name, text in found.items()}
 
 
 def _class_names(model: Model, dialect: SqlDialect) -> list[str]:

@@ -212,7 +212,5 @@ def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, 
         near_values[nodes], far_values[nodes] = known[above - 1], known[above]
     rows, places = np.unique(np.concatenate([near.ravel(), far.ravel()]), return_inverse=True)
     near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
-    return ComparisonsPart(
-        columns, rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values, values,
-        outputs, intercepts, scaling, n_classes,
-    )  # fmt: skip
+    pairs = rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values
+    return ComparisonsPart(columns, *pairs, values, outputs, intercepts, scaling, n_classes)

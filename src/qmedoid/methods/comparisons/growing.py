@@ -133,9 +133,9 @@ def by_histograms(
     rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None = None
 ) -> Grown:
     """Boosted trees, each with its own comparison at every node; held-out rows end growth where they gain nothing."""
-    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out.codes)
     if is_built() and rows.weights is None and (held_out is None or held_out.weights is None):
-        return _by_kernel(rows, settings, seed, n_iterations, held_out, least_gain)
+        return _by_kernel(rows, settings, seed, n_iterations, held_out)
+    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out.codes)
     classifier = HistGradientBoostingClassifier(
         max_iter=n_iterations, learning_rate=settings.learning_rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
         min_samples_leaf=settings.least_rows, max_features=settings.share_of_columns, l2_regularization=settings.l2,
@@ -188,10 +188,10 @@ def _of_scikit_learn(fit: Any, known: Sequence[Array]) -> FullTrees:
 
 
 def _by_kernel(
-    rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None,
-    least_gain: float,
-) -> Grown:  # fmt: skip
+    rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None
+) -> Grown:
     ranks, codes = rows.ranks, rows.codes
+    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out.codes)
     # Seeds are drawn as scikit-learn draws them.
     drawing = np.random.RandomState(seed)
     of_rows, of_columns = (drawing.randint(np.iinfo(np.uint32).max, dtype="u8") for _ in range(2))
@@ -275,12 +275,10 @@ def symmetric(
             # What no row reaches has the mean of all that is below.
             weights = np.where(n_rows[..., None] > 0, counts / np.maximum(n_rows, 1)[..., None], 0.5)
             by_level.insert(0, (weights * pairs).sum(axis=3))
-        return FullTrees(
-            np.repeat(columns[:, levels], n_outputs, axis=0).astype(np.intp),
-            np.repeat(thresholds[:, levels], n_outputs, axis=0),
-            np.concatenate(by_level, axis=2).reshape(n_trees * n_outputs, N_NODES + N_LEAVES),
-            np.tile(np.arange(n_outputs), n_trees),
-        )  # fmt: skip
+        asked = np.repeat(columns[:, levels], n_outputs, axis=0).astype(np.intp)
+        limits = np.repeat(thresholds[:, levels], n_outputs, axis=0)
+        values = np.concatenate(by_level, axis=2).reshape(n_trees * n_outputs, N_NODES + N_LEAVES)
+        return FullTrees(asked, limits, values, np.tile(np.arange(n_outputs), n_trees))
 
     return Grown(start, trees.losses, _outputs(trees, lasts), full_trees)
 

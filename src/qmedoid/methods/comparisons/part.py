@@ -18,9 +18,8 @@ from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.backend import row_block
-from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
-from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
+from qmedoid.methods.contributions import Contributions, GroupContribution, largest_first
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, measured_distances, refuse_bad_values
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
@@ -281,17 +280,12 @@ class ComparisonsPart(Part):
             for places, vs in ((self.near, self.near_values), (self.far, self.far_values))
             for p, v in zip(places[self.node_columns == column], vs[self.node_columns == column], strict=True)
         }
-        found = sorted(
-            RowContribution(
-                int(self.row_numbers[place]), int(self.row_classes[place]),
-                abs(float(row[0, column] - values[place])) / float(self.scaling.scale[column]), share,
-            )
-            for place, share in shares.items()
+        places, scale = list(shares), float(self.scaling.scale[column])
+        records = largest_first(
+            self.row_numbers[places].tolist(), self.row_classes[places].tolist(),
+            [abs(float(row[0, column] - values[place])) / scale for place in places], shares.values(),
         )  # fmt: skip
-        order = stable_order(-np.abs(np.array([one.contribution for one in found])))
-        return GroupContribution(
-            (column,), float(sum(shares.values())), name=self.name, records=tuple(found[place] for place in order)
-        )
+        return GroupContribution((column,), float(sum(shares.values())), name=self.name, records=records)
 
 
 def class_scores(outputs: Array, n_classes: int) -> Array:

@@ -57,7 +57,9 @@ def bag_groups(
 
 def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
     """The pairs and triples of the columns of Z that explain most of the residuals, of shape (n, K)."""
-    residuals = _main_directions(residuals - residuals.mean(axis=0))
+    residuals = residuals - residuals.mean(axis=0)
+    if residuals.shape[1] > _MAX_RESIDUALS:
+        residuals = residuals @ np.linalg.eigh(residuals.T @ residuals)[1][:, -_MAX_RESIDUALS:]
     cells = [_cells(column, _PAIR_CELLS) for column in Z.T]
     explained = _crossing_gains(cells, cells, residuals)
     alone = np.maximum(np.diag(explained), 0.0)
@@ -112,13 +114,6 @@ def _crossing_gains(left: list[Array], right: list[Array], residuals: Array) -> 
 
 def _starts(cells: list[Array]) -> Codes:
     return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
-
-
-def _main_directions(residuals: Array) -> Array:
-    if residuals.shape[1] <= _MAX_RESIDUALS:
-        return residuals
-    _, vectors = np.linalg.eigh(residuals.T @ residuals)
-    return np.asarray(residuals @ vectors[:, -_MAX_RESIDUALS:])
 
 
 # The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
@@ -176,9 +171,8 @@ class BagFits:
         self, blocks: Blocks, targets: Array, together: RowGroups | None, rng: np.random.Generator,
         table: LongTable | None,
     ) -> None:  # fmt: skip
-        self.settings, self.medoids, self.together, self.table, self.rng = (
-            blocks.settings, blocks.medoids, together, table, rng
-        )  # fmt: skip
+        self.settings, self.medoids = blocks.settings, blocks.medoids
+        self.together, self.table, self.rng = together, table, rng
         self.targets, self.groups, self.row_weights = (
             (targets, None if together is None else together.groups, blocks.row_weights)
             if table is None
@@ -216,12 +210,12 @@ class BagFits:
         more = ridge.path if path is None else path, unseen
         fit = _logistic if self.targets.shape[1] == 1 else _as_it_is
         self.bags.append(
-            _bag(design, ridge, *fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
+            _bag(design, ridge, fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
         )
         progress(_LOGISTIC_END if self.folds is not None else 1.0)
         if self.folds is not None:
             found = _multinomial(ridge, self.codes, self.folds, self.row_weights)
-            self.refits.append(_bag(design, ridge, *found, *more))
+            self.refits.append(_bag(design, ridge, found, *more))
         progress(1.0)
 
     def best(self) -> list[Bag]:
@@ -259,10 +253,8 @@ def fit_bags(
     residuals = targets - targets.mean(axis=0)
     # Groups are chosen by the residuals of single columns.
     if (alone := blocks.design(places[0])).parts:
-        first = fit_ridge(
-            alone.features, targets, together=together, row_weights=blocks.row_weights,
-            progress=part_of_progress(report, 0.1, 0.25),
-        )  # fmt: skip
+        done, u = part_of_progress(report, 0.1, 0.25), blocks.row_weights
+        first = fit_ridge(alone.features, targets, together=together, row_weights=u, progress=done)
         residuals = targets - first.out_of_fold
     report(0.25)
     fits, began = BagFits(blocks, targets, together, rng, table), time.monotonic()
@@ -282,12 +274,9 @@ Found = tuple[Array, Array, Array]
 """Weights of the features (p, K), intercepts (K,) and outputs (n, K) out of fold."""
 
 
-def _bag(
-    design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of_fold: Array, path: RidgePath,
-    unseen: Flags | None,
-) -> Bag:  # fmt: skip
+def _bag(design: Design, ridge: Ridge, found: Found, path: RidgePath, unseen: Flags | None) -> Bag:
     """A bag by the weights of its features."""
-    of_terms = []
+    of_terms, (weights, intercepts, out_of_fold) = list[Array](), found
     for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
         own = weights[place]
         of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
@@ -319,8 +308,8 @@ def _logistic(
     """By logistic regression of two classes: weights, intercept and outputs are logits."""
     kept, rows, penalty = _kept(ridge, len(targets))
     # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
-    intercept, coefficients, out_of_fold = fit_logistic(
-        rows, (targets[:, 0] + 1.0) / 2.0, penalty, 2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0],
-        together if table is None else None, None if table is None else table.blocks, row_weights,
-    )  # fmt: skip
+    positive, start = (targets[:, 0] + 1.0) / 2.0, 2.0 * ridge.coefficients[kept, 0]
+    blocks = [(slice(None), together)] if table is None else table.blocks
+    found = fit_logistic(rows, positive, penalty, 2.0 * float(ridge.means[0]), start, blocks, row_weights)
+    intercept, coefficients, out_of_fold = found
     return (ridge.directions[:, kept] @ coefficients)[:, None], np.array([intercept]), out_of_fold[:, None]

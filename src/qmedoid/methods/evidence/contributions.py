@@ -25,8 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution, largest_first
 from qmedoid.methods.evidence.part import DISTANCE, NEAR, EvidencePart, Neighbors, root_distances, weights
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
@@ -148,9 +147,8 @@ def _group(
     places, of = list(shares), list(columns)
     distances = root_distances(row[:, of], medoids[places][:, of])[0]
     rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
-    return GroupContribution(
-        columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
-    )
+    records = largest_first(rows, codes, distances.tolist(), shares.values())
+    return GroupContribution(columns, float(sum(shares.values())), records=records)
 
 
 def _neighbors(
@@ -160,13 +158,4 @@ def _neighbors(
     each = weights(distances, neighbors.length)[0][:, None] * neighbors.amounts[places]
     added = _between(each, model.n_classes, winner, other)
     rows, codes = neighbors.rows[places].tolist(), neighbors.classes[places].tolist()
-    return _sorted(rows, codes, distances[0].tolist(), added.tolist())
-
-
-def _sorted(
-    rows: list[int], codes: list[int], distances: list[float], contributions: list[float]
-) -> tuple[RowContribution, ...]:
-    shares = sorted(RowContribution(*one) for one in zip(rows, codes, distances, contributions, strict=True))
-    # Equal ones stand in the order of the training rows, whatever rounding says.
-    order = stable_order(-np.abs(np.array([one.contribution for one in shares])))
-    return tuple(shares[place] for place in order)
+    return largest_first(rows, codes, distances[0].tolist(), added.tolist())

@@ -223,11 +223,10 @@ def fit_evidence(
     report(0.1)
     targets, long_table = _targets(labels, n_classes), None
     if is_long:
-        long_table = LongTable(
-            table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
-            list(row_blocks(table if all_weights is None else np.column_stack([table, all_weights]), all_groups)),
-            all_weights,
-        )  # fmt: skip
+        counted = table if all_weights is None else np.column_stack([table, all_weights])
+        of_blocks, scalings = list(row_blocks(counted, all_groups)), (rank_scaling, linear_scaling)
+        all_targets = _targets(all_labels, n_classes)
+        long_table = LongTable(table, all_targets, all_groups, sample, *scalings, of_blocks, all_weights)
     if len(varying) > MOST_COLUMNS:
         bags = fit_wide_bags(blocks, targets, places, together, rng, report, long_table)
     else:
@@ -367,11 +366,10 @@ def _joined(
     column_weights = np.ones(medoids.shape[1])
     if varying:
         column_weights[np.setdiff1d(np.arange(medoids.shape[1]), varying)] = 0.0
-    return EvidencePart(
-        rank_scaling, linear_scaling, medoids, medoid_classes, medoid_rows, column_weights, tuple(of_groups),
-        Terms(group, medoid, channel, keys[:, 3], center, weight),
-        np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
-    )  # fmt: skip
+    intercepts = np.mean([bag.intercepts for bag in bags], axis=0)
+    joined = Terms(group, medoid, channel, keys[:, 3], center, weight)
+    of_medoids = medoids, medoid_classes, medoid_rows, column_weights
+    return EvidencePart(rank_scaling, linear_scaling, *of_medoids, tuple(of_groups), joined, intercepts, n_classes)
 
 
 def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:

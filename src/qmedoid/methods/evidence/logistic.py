@@ -28,7 +28,7 @@ from qmedoid.geometry.row_groups import group_folds, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.long_table import RowBlock
-from qmedoid.methods.evidence.ridge import RowGroups, moved_logits
+from qmedoid.methods.evidence.ridge import moved_logits
 from qmedoid.optimize.newton import Stored, logistic_weights, stored_slices
 
 Weights = tuple[Array, Array]
@@ -48,8 +48,7 @@ def fit_logistic(
     penalty: float,
     intercept: float,
     coefficients: Array,
-    together: RowGroups | None = None,
-    blocks: Sequence[RowBlock] | None = None,
+    blocks: Sequence[RowBlock] = ((slice(None), None),),
     row_weights: Array | None = None,
 ) -> tuple[float, Array, Array]:
     r"""Intercept, coefficients (r,) and out-of-fold logits (n,), from a start such as a ridge regression gives.
@@ -63,15 +62,12 @@ def fit_logistic(
         λ of :math:`\tfrac\lambda2|\beta|^2`, added to the sum of the losses.
     intercept, coefficients : float, ndarray of shape (r,)
         The start.
-    together : RowGroups, optional
-        Rows of one group are left out together. Out-of-fold logits have the intercept of all rows, see `fit_ridge`, but
-        for rows of groups that are not all equal.
-    blocks : sequence of RowBlock, optional
-        Rows that are in memory together in double precision, with groups of their own; all by default.
+    blocks : sequence of RowBlock
+        Rows that are in memory together in double precision, and which of them are left out together. Out-of-fold
+        logits have the intercept of all rows, see `fit_ridge`, but for rows of groups that are not all equal.
     row_weights : ndarray of shape (n,), optional
         What every row counts in the loss; 1 by default.
     """
-    blocks = [(slice(None), together)] if blocks is None else blocks
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
     start = np.append(intercept, coefficients)
     if (step := len(rotated) // _START_ROWS) > 1:

@@ -100,31 +100,6 @@ class RowGroups(NamedTuple):
             yield from (rows[part] for part in row_slices(rows, step))
 
 
-def missed_by_ridge(
-    together: RowGroups,
-    missed: Array,
-    left: Array,
-    units: Array,
-    shrunk: Array,
-    n_rows: int,
-    row_weights: Array | None = None,
-) -> Array:
-    """What weights that have not seen a row's group miss of it, from residuals `missed`, both of shape (n, K).
-
-    `left` is 1 − |G| h of every row and its twins, `units` is U, `shrunk` by how much directions are shrunk, and
-    `n_rows` the rows of the table that these are some of.
-    """
-    means = together.means(missed)
-    found: Array = (missed - means) + means / left[:, None]
-    for rows in together.blocks(units.shape[1]):
-        of_group = units[rows]
-        roots = None if row_weights is None else np.sqrt(row_weights[rows])
-        mean = 1.0 / n_rows if roots is None else roots[:, :, None] * roots[:, None, :] / n_rows
-        inverse = np.eye(rows.shape[1]) - mean - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
-        found[rows] = np.linalg.solve(inverse, missed[rows])
-    return found
-
-
 def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
     r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
 
@@ -249,11 +224,10 @@ def fit_ridge(
     path = RidgePath(penalties, errors)
     penalty = float(penalties[path.place])
     missed = missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept)
-    return Ridge(
-        penalty, path, means, targets - (missed if roots is None else missed / roots), sizes, directions,
-        rotated if roots is None else features @ directions,
-        rotated.T @ centered / (sizes + n * penalty)[:, None],
-    )  # fmt: skip
+    coefficients = rotated.T @ centered / (sizes + n * penalty)[:, None]
+    if roots is not None:
+        missed, rotated = missed / roots, features @ directions
+    return Ridge(penalty, path, means, targets - missed, sizes, directions, rotated, coefficients)
 
 
 class Missing(NamedTuple):
@@ -307,9 +281,15 @@ class Missing(NamedTuple):
             in_mean = 1.0 if self.together is None else self.together.sizes
             left += (in_mean if self.row_weights is None else self.row_weights * in_mean) / self.n_rows
         if self.together is not None:
-            return missed_by_ridge(
-                self.together, missed, left, self.units, shrunk, self.n_rows, self.row_weights
-            )  # fmt: skip
+            means = self.together.means(missed)
+            found: Array = (missed - means) + means / left[:, None]
+            for rows in self.together.blocks(self.units.shape[1]):
+                of_group = self.units[rows]
+                roots = np.ones(rows.shape) if self.row_weights is None else np.sqrt(self.row_weights[rows])
+                mean = roots[:, :, None] * roots[:, None, :] / self.n_rows
+                hat = mean + (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
+                found[rows] = np.linalg.solve(np.eye(rows.shape[1]) - hat, missed[rows])
+            return found
         return np.asarray(missed / left[:, None])
 
 

@@ -19,7 +19,7 @@ J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov, "Neighbourhood compone
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -128,11 +128,10 @@ def fit_neighbors(
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
     metric = _rounded(_Adam(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
-    model = NeighborsPart(
-        X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
-        float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
-    )  # fmt: skip
-    return model, -moved
+    cells = _cells(_coordinates(metric, table.values[kept]), rng)
+    records = X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept]
+    learned = _weights(metric), float(np.exp(metric.length)), min(N_NEAREST, len(kept))
+    return NeighborsPart(*records, scaling, *learned, cells), -moved
 
 
 class _Table(NamedTuple):
@@ -145,9 +144,8 @@ class _Table(NamedTuple):
     together: Codes
 
     def take(self, rows: Codes) -> "_Table":
-        return _Table(
-            self.values[rows], self.codes[rows], self.scores[rows], self.votes[rows], self.together[rows]
-        )  # fmt: skip
+        taken: list[Any] = [one[rows] for one in self]
+        return _Table(*taken)
 
 
 def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
@@ -174,9 +172,9 @@ class _Adam:
 
     def __init__(self, table: _Table, start: Metric, n_steps: int) -> None:
         # Single precision is enough for a direction, and half the work.
-        self.table = table._replace(**{
-            name: getattr(table, name).astype(np.float32) for name in ("values", "scores", "votes")
-        })  # fmt: skip
+        narrow: list[Any] = [one.astype(np.float32) for one in (table.values, table.scores, table.votes)]
+        values, scores, votes = narrow
+        self.table = table._replace(values=values, scores=scores, votes=votes)
         self.metric, self.n_steps, self.done = start, n_steps, 0
         self.first, self.second = np.zeros(len(start.columns) + 2), np.zeros(len(start.columns) + 2)
 
@@ -238,10 +236,8 @@ def loss_and_gradient(
     by_square = by_logit
     by_square /= distances
     by_square *= -0.5 / length
-    by_column = (
-        (by_square.sum(axis=1) @ (rows * rows)) + (by_square.sum(axis=0) @ (others * others))
-        - 2.0 * np.einsum("ij,ij->j", by_square @ others, rows)
-    )  # fmt: skip
+    by_column = by_square.sum(axis=1) @ (rows * rows) + by_square.sum(axis=0) @ (others * others)
+    by_column = by_column - 2.0 * np.einsum("ij,ij->j", by_square @ others, rows)
     gradient = np.concatenate([by_column * weights, [by_length, gain * float((missed * means).sum())]])
     return -float(log_p[each, codes].mean()), gradient
 

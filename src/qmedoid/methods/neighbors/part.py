@@ -23,8 +23,7 @@ from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
-from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.contributions import Contributions, RowContribution
+from qmedoid.methods.contributions import Contributions, largest_first
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored, measured_nearest, rows_kept
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
@@ -138,15 +137,9 @@ class NeighborsPart(Part):
         """The votes of the nearest rows for one of two classes, for one row of shape (1, M)."""
         distances, places = self._nearest(row, 1)
         shares = _shares(distances, self.length)[0]
-        found = sorted(
-            RowContribution(
-                int(self.row_numbers[place]), int(self.row_classes[place]), float(distance),
-                float(share * (self.votes[place, winner] - self.votes[place, other])),
-            )
-            for place, distance, share in zip(places[0], distances[0], shares, strict=True)
-        )  # fmt: skip
-        order = stable_order(-np.abs(np.array([one.contribution for one in found])))
-        neighbors = tuple(found[place] for place in order)
+        votes = self.votes[places[0], winner] - self.votes[places[0], other]
+        rows, codes = self.row_numbers[places[0]].tolist(), self.row_classes[places[0]].tolist()
+        neighbors = largest_first(rows, codes, distances[0].tolist(), (shares * votes).tolist())
         total = float(sum(one.contribution for one in neighbors))
         return Contributions(np.zeros(row.shape[1]), (), {self.name: total}, neighbors)
 
@@ -158,10 +151,8 @@ class NeighborsPart(Part):
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
         back = np.argsort(columns)
-        return replace(
-            self, records=np.ascontiguousarray(self.records[:, back]), rank_scaling=self.rank_scaling.take(back),
-            column_weights=self.column_weights[back],
-        )  # fmt: skip
+        records, weights = np.ascontiguousarray(self.records[:, back]), self.column_weights[back]
+        return replace(self, records=records, rank_scaling=self.rank_scaling.take(back), column_weights=weights)
 
     def points(self, rows: Array) -> Array:
         """Raw rows in the space where Euclidean distances are D, shape (n, columns that are read)."""

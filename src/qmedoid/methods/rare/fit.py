@@ -135,10 +135,9 @@ def fit_rare(
     logits, circuit_features = np.empty(len(X)), features[:, model.circuit_features]
     for number in range(fold.max() + 1):
         rest, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        part, _ = _fit_model(
-            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest),
-            None if row_weights is None else row_weights[rest] / row_weights[rest].mean(), model.circuit_features,
-        )  # fmt: skip
+        u = None if row_weights is None else row_weights[rest] / row_weights[rest].mean()
+        draws = rng, part_of(groups, rest), u, model.circuit_features
+        part, _ = _fit_model(X[rest], is_rare[rest], rare_class, settings, *draws)
         measured = part.score(X[test], channels=True)
         logits[test] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
         if measured.features is not None:
@@ -218,10 +217,8 @@ def _rare_class(codes: Codes) -> int:
 def _geometry(
     scaling: SignedLog, scaled: Array, prototypes: Prototypes, metrics: Array, settings: RareSettings
 ) -> RareGeometry:
-    return RareGeometry(
-        scaling, scaled[prototypes.rare], scaled[prototypes.common], prototypes.hard, metrics, settings.metrics,
-        settings.counts, settings.length, settings.floor,
-    )  # fmt: skip
+    rows = scaled[prototypes.rare], scaled[prototypes.common], prototypes.hard
+    return RareGeometry(scaling, *rows, metrics, settings.metrics, settings.counts, settings.length, settings.floor)
 
 
 def _in_blocks(scaled: Array, own: Codes | None, measure: Callable[[Array, Codes | None], Array]) -> Array:

@@ -1,1 +1,0 @@
-"""Export as JavaScript: a module for each part writes it as plain values."""
