@@ -384,7 +384,7 @@ def _fit_in_passes(
 
 def _adopt(fitted: Any, model: Model) -> None:
     """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
-    fitted.model_, fitted.contract_ = model, model.contract
+    fitted.model_ = model
 
 
 def _rows_of(table: pa.Table, names: list[str] | None) -> Any:
