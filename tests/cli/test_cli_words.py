@@ -242,15 +242,6 @@ def test_column_on_request(cli, novel, tmp_path):
     assert more == plain
 
 
-def test_few_rows_are_said_to_be_too_few(cli, novel, tmp_path):
-    model, new, _ = novel
-    few = tmp_path / "few.csv"
-    few.write_text("\n".join(new.read_text().splitlines()[:6]))
-    outcome = cli.ok("score", model, few, "-o", tmp_path / "out.csv")
-    assert "too few rows to compare with those the model was fitted on" in outcome.err
-    assert cli.ok("score", model, few, "-o", tmp_path / "out.csv", "--json").json["novelty"]["status"] == "too few"
-
-
 def test_fit_says_of_a_test_table_what_evaluate_says(cli, novel, tmp_path):
     """The row that is named is one of the file, where rows without a class are left out too."""
     model, new, odd = novel

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._parameters import OPERATING_POINT
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.parameters import OPERATING_POINT
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.part import KeptRows, Part, Scored
 from qmedoid.methods.variational.selection import OutOfFold

@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import held_out_scored
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.geometry.row_order import ranks, row_order

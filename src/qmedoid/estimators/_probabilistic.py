@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._inputs import class_codes
-from qmedoid.estimators._number_columns import fit_numbers
-from qmedoid.estimators._parameters import check_parameters
-from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.inputs import class_codes
+from qmedoid.estimators.number_columns import fit_numbers
+from qmedoid.estimators.parameters import check_parameters
+from qmedoid.estimators.weights import WeightedRows, classes_of, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections

@@ -9,14 +9,20 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import plain_parameters
-from qmedoid.estimators._inputs import check_target, column_names, one_blas_thread
 from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._raw_tables import RowReader, encoded_names, encoded_rows, number_places
-from qmedoid.estimators._rows import dataset_of, held_out_rows, read_table
+from qmedoid.estimators.inputs import check_target, column_names, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.estimators.raw_tables import (
+    RowReader,
+    dataset_of,
+    encoded_rows,
+    held_out_rows,
+    number_places,
+    read_table,
+)
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
@@ -391,7 +397,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     @property
     def encoded_names_(self) -> list[str]:
         """Names of the numbers."""
-        return encoded_names(self.model_.contract, self.model_.encodings)
+        return self.model_.contract.encoded_names(self.model_.encodings)
 
     @property
     def medoid_records_(self) -> list[dict[str, Any]]:

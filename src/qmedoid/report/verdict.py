@@ -75,7 +75,7 @@ def weakness(report: Mapping[str, Any], *, alerts: bool = False) -> str | None:
     guess = true[1] / n_rows if is_rare else max(true) / n_rows
     best = true[1] if is_rare else n_rows
     if share_interval(best, best).low <= guess:
-        which = f"{best:,} row{'' if best == 1 else 's'}" + (f" of {str(report['classes'][1])!r}" if is_rare else "")
+        which = f"{best:,} row{'' if best == 1 else 's'}" + (f" of {[*report['classes']][1]!r}" if is_rare else "")
         return f"{which} {'is' if best == 1 else 'are'} too few to tell a good model from a guess."
     # The ROC-AUC that scores without any relation to the class exceed once in 40 times: the area is the Mann-Whitney
     # statistic over their product, whose variance by chance is (n + 1) / (12 n₊ n₋).
@@ -97,7 +97,7 @@ def weakness(report: Mapping[str, Any], *, alerts: bool = False) -> str | None:
     if is_two and area is not None:
         return (
             f"At this threshold the model is weak: {which} not surely better than {compared}. It does rank the rows "
-            f"(ROC-AUC {area:.2f}): to find more of {str(report['classes'][1])!r}, ask for an alert rate or a recall."
+            f"(ROC-AUC {area:.2f}): to find more of {[*report['classes']][1]!r}, ask for an alert rate or a recall."
         )
     return f"This model is weak: {which} not surely better than {compared}."
 

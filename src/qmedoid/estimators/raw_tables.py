@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._encoding import Encoded, fit_encodings
-from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._inputs import (
-    check_finite,
-)
 from qmedoid.estimators._methods import Fit
-from qmedoid.estimators._row_order import validation_order
-from qmedoid.estimators._rows import left_out_note, left_out_warning
-from qmedoid.estimators._weights import WeightedRows, weighted_rows
-from qmedoid.exceptions import DataError, warn
+from qmedoid.estimators.encoding import Encoded, fit_encodings
+from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
+from qmedoid.estimators.inputs import (
+    check_finite,
+    check_target,
+    class_codes,
+    column_names,
+    dense,
+)
+from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
+from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
@@ -32,12 +36,15 @@ from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import asked_rule
 from qmedoid.model.training_summary import HeldOutCurve
-from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.dataset import Dataset
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
 from qmedoid.tables.row_hashes import remember_rows
+from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:
@@ -50,6 +57,126 @@ _FACTORS = (
 _WAY_OUT = "Change the table accordingly, or fit on tables like this one."
 
 
+# Columns that a warning names.
+_NAMED = 5
+
+
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> pa.Table:
+    """X as an Arrow table under the names of the fit.
+
+    Columns of arrays go by their place; so do those of a named table where the fit was on an array.
+    """
+    X = dense(X, name)
+    if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+        )
+        return as_table(array, names=column_names(estimator))
+    table = as_table(X)
+    if reset:
+        if table.num_columns == 0:
+            raise DataError("Input X has no columns: pass at least one.")
+        if table.num_rows < 2:
+            raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
+        given = np.array(table.column_names, dtype=object)
+        vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
+        return table
+    if table.num_rows == 0:
+        raise DataError(f"Input {name} has no rows: pass at least one.")
+    if hasattr(estimator, "feature_names_in_"):
+        return table
+    names = column_names(estimator)
+    if table.num_columns != len(names):
+        raise DataError(
+            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(names)} features "
+            "as input."
+        )
+    return table.rename_columns(names)
+
+
+def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Dataset:
+    """The rows of a fit, as the parameters of an estimator say; it keeps the names of the columns.
+
+    What is a dataset already stays as it is. Rows of weight 0 are left out.
+    """
+    if isinstance(X, Dataset):
+        if not (y is None and groups is None and sample_weight is None):
+            raise ParameterError("A Dataset has a target, groups and weights: leave y, groups and sample_weight out.")
+        names = np.array([name for name in X.table.column_names if name != X.target.name], dtype=object)
+        vars(estimator).update(n_features_in_=len(names), feature_names_in_=names)
+        return X
+    table = read_table(estimator, X, reset=True)
+    n_rows, name = table.num_rows, getattr(y, "name", None)
+    name = name if isinstance(name, str) else None
+    together = group_codes(groups, n_rows)
+    labels = y if sample_weight is None else check_target(y, n_rows)
+    weights = None if sample_weight is None else check_weights(sample_weight, n_rows)
+    rows = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+    if weights is not None:
+        table, labels, weights = table.take(pa.array(rows)), labels[rows], weights[rows]
+        together = None if together is None else together[rows]
+    classes, codes = class_codes(labels, len(rows))
+    names = table.column_names
+    settings = DatasetSettings(
+        target=name,
+        roles=given_roles(estimator.roles, estimator.ignore, names, name),
+        decimal=estimator.decimal,
+        date_order=estimator.date_order,
+        missing=check_missing("The 'missing' parameter", estimator.missing, names=names, target=name),
+    )
+    target = Target(name, classes, codes)
+    return Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+
+
+def group_codes(groups: Any, n_rows: int) -> Codes | None:
+    """Groups that were given as numbers; None where none were."""
+    if groups is None:
+        return None
+    found = given_groups(groups, n_rows)
+    return np.arange(n_rows) if found is None else found
+
+
+def held_out_rows(estimator: Any, X: Any, y: Any, name: str = "val") -> tuple[pa.Table, Target]:
+    """Rows X_val, or of another name, under the names of the fit, and their classes."""
+    if isinstance(X, Dataset):
+        return X.table, X.target
+    table = read_table(estimator, X, reset=False, name=f"X_{name}")
+    labels = check_target(y, table.num_rows, name=f"y_{name}", table=f"X_{name}")
+    classes, codes = np.unique(labels, return_inverse=True)
+    return table, Target(None, classes, codes.astype(np.intp))
+
+
+def given_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
+    """The roles of columns, those to be ignored among them; names and contradictions are checked."""
+    if isinstance(ignore, str):
+        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
+    ignored = list(ignore or ())
+    unknown = [name for name in ignored if name not in columns]
+    if unknown:
+        raise ParameterError(
+            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], columns)} The columns are "
+            f"{list(columns)[:20]}."
+        )
+    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
+    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
+
+
+def left_out_note(name: str, why: str) -> str:
+    """Why a column was left out, and how to keep it."""
+    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
+    return f"column {name!r} was left out: {why}{hint}"
+
+
+def left_out_warning(notes: Mapping[str, str]) -> str:
+    """One message about the columns that were left out by a guess, by their notes."""
+    if len(notes) == 1:
+        note = next(iter(notes.values()))
+        return f"{note[0].upper()}{note[1:]}."
+    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
+    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
+    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
+
+
 class RawRows(NamedTuple):
     """The rows of a fit: as numbers, with validation rows behind them; their split; and training rows as a dataset.
 
@@ -59,12 +186,12 @@ class RawRows(NamedTuple):
 
     data: TrainingTable
     splits: Splits | None
+    contract: Contract
+    encodings: tuple[Encoding, ...]
     matrix: Array
     given: Dataset
     tables: list[pa.Table]
     classes: npt.NDArray[Any]
-    contract: Contract
-    encodings: tuple[Encoding, ...]
 
     def model(self, fit: Fit, decision: Decision, curve: HeldOutCurve | None, **about: Any) -> Model:
         """The model of these rows, with the row numbers of the source."""
@@ -98,8 +225,8 @@ class RowReader:
         labels, target = self._chosen_classes(given.target)
         weighted = weighted_rows(given.weights, self.owner.class_weight, target.codes, target.classes)
         asked_rule(self.owner.operating_point, target.classes.tolist())
-        contract, encoded, together, order, cells = self._fit_columns(given, target, weighted)
-        names = encoded_names(contract, encoded.encodings)
+        encoded, together, order, cells = self._fit_columns(given, target, weighted)
+        contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
         numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
         factors = None if weighted.factors is None else weighted.factors[order]
         row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
@@ -117,6 +244,9 @@ class RowReader:
             before = np.arange(n_train) if together is None else together
             together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
             splits = [(given.rows, np.sort(val_rows))]
+        names = contract.encoded_names(encoded.encodings)
+        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+        self.notes += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
         check_finite(numbers, names, row_numbers=row_numbers)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         data = TrainingTable(
@@ -133,7 +263,7 @@ class RowReader:
             cells,
             target.totals,
         )
-        return RawRows(data, splits, encoded.matrix, given, tables, labels, contract, encoded.encodings)
+        return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels)
 
     def _chosen_classes(self, target: Target) -> tuple[npt.NDArray[Any], Target]:
         """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
@@ -166,11 +296,11 @@ class RowReader:
 
     def _fit_columns(
         self, data: Dataset, target: Target, weighted: WeightedRows
-    ) -> tuple[Contract, Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
+    ) -> tuple[Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
         """Fit contract and encodings, with notes, to weighted rows in an order of their own.
 
-        Returns the contract and, in that order, the rows as numbers, the group of each, its place among them, and the
-        cells that it is ordered by.
+        Returns, in that order, the rows as numbers, the group of each, its place among them, and the cells that it is
+        ordered by.
         """
         rng = np.random.default_rng(check_random_state(self.owner.random_state).randint(2**31, size=4))
         kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
@@ -195,11 +325,7 @@ class RowReader:
         limits = {"max_one_hot": self.owner.max_one_hot, "max_levels": self.owner.max_levels}
         factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
         encoded = fit_encodings(data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows, **limits)
-        contract = Contract(encoded.columns, target.name, kinds.left_out)
-        names = encoded_names(contract, encoded.encodings)
-        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
-        self.notes += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
-        return contract, encoded, together, order, (places[rows], is_level)
+        return encoded, together, order, (places[rows], is_level)
 
     def fit_notes(self, fit: Fit, decision: Decision, rows: RawRows) -> None:
         """Notes on what a fit limited, and on decisions that nobody may want."""
@@ -233,12 +359,6 @@ def number_places(contract: Contract, encodings: Sequence[Encoding], names: Sequ
         return None
     place_of = {name: place for place, name in enumerate(names)}
     return np.array([place_of[name] for name in contract.names])
-
-
-def encoded_names(contract: Contract, encodings: Sequence[Encoding]) -> list[str]:
-    """Names of the encoded columns."""
-    pairs = zip(contract.columns, encodings, strict=True)
-    return [column.name + output for column, encoding in pairs for output in encoding.outputs]
 
 
 def encoded_rows(table: pa.Table, contract: Contract, encodings: Sequence[Encoding]) -> Array:
