@@ -25,11 +25,9 @@ print(found.verdict())
 # %%
 # Log-loss on the same new rows; less is better:
 
-names = [one.name for one in found.methods]
+names = [one["name"] for one in found.methods]
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
-bars = axes.barh(
-    names, [one.figures["log_loss"].mean for one in found.methods], color=["#1f6fb5", *["#9aa5b1"] * (len(names) - 1)]
-)
+bars = axes.barh(names, [one["log_loss"] for one in found.methods], color=["#1f6fb5", *["#9aa5b1"] * (len(names) - 1)])
 axes.bar_label(bars, fmt="%.3f", padding=4)
 axes.invert_yaxis()
 axes.margins(x=0.12)

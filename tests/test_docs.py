@@ -121,39 +121,6 @@ def test_the_page_on_the_paper_names_its_files_its_plan_and_the_command(docs_scr
         script.sections()
 
 
-def test_another_figure_in_a_run_is_another_page(docs_scripts, monkeypatch, tmp_path):
-    script = docs_scripts("make_reproduction")
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
-    shown = []
-    for recall in ("0.7", "0.8"):
-        write_fraud_tables(tmp_path, recall)
-        shown.append(script.fraud("fraud_matched", ("PR-AUC", "recall")))
-    assert shown[1] == shown[0].replace("0.7", "0.8") != shown[0]
-    assert shown[1].splitlines()[2:] == [
-        "| ours, τ = 1 | 0.03 | 0.5 | 0.6 ± 0.01 | 0.4 ± 0.02 | 0.9 | 0.85 ± 0.03 | 0.8 ± 0.04 |",
-        "| Forest | 0.13 |  | 0.61 | 0.41 |  | 0.86 | 0.81 |",
-        "| Forest, SMOTE | 0.23 |  | 0.62 | 0.42 |  | 0.87 | 0.82 |",
-    ]
-
-
-def write_fraud_tables(folder: Path, recall: str) -> None:
-    """A fraud table and the one after SMOTE; ours stands in both, with errors and the paper's figures."""
-    labels = [f'"ours, τ = 1: {name}"' for name in ("paper", "all rows", "all rows ±", "test rows", "test rows ±")]
-    own = {
-        "alert rate": "0.01,0.02,,0.03,",
-        "PR-AUC": "0.5,0.6,0.01,0.4,0.02",
-        "recall": f"0.9,0.85,0.03,{recall},0.04",
-    }
-    others = {
-        ("fraud_matched", "Forest"): ("0.12,0.13", "0.61,0.41", "0.86,0.81"),
-        ("fraud_matched_smote", "Forest, SMOTE"): ("0.22,0.23", "0.62,0.42", "0.87,0.82"),
-    }
-    for (name, model), figures in others.items():
-        header = ["figure", *labels, f'"{model}: all rows"', f'"{model}: test rows"']
-        rows = [f"{figure},{own[figure]},{theirs}" for figure, theirs in zip(own, figures, strict=True)]
-        (folder / f"{name}.csv").write_text("\n".join(["# made", ",".join(header), *rows]), encoding="utf-8")
-
-
 def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):
     script, marked, results = (docs_scripts(name) for name in ("make_quality", "marked_sections", "quality_results"))
     shown = ""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
-from qmedoid.estimators._encoding import fit_encodings
+from qmedoid.estimators.encoding import fit_encodings
 from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.kinds import infer_columns

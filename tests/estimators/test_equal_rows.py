@@ -8,8 +8,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators._folds import sampled_rows, stratified_splits
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.folds import sampled_rows, stratified_splits
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning

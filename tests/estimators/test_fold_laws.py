@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
-from qmedoid.estimators._folds import splits_of_part
+from qmedoid.estimators.folds import splits_of_part
 from qmedoid.exceptions import QMedoidWarning
 
 

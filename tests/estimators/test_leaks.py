@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import held_out_scored
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.geometry.row_order import ranks, row_order
@@ -58,9 +58,9 @@ def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     kept = {}
     chosen = ProbabilisticClassifier._chosen_decision
 
-    def spy(self, codes, held_out, *others, **named):
-        kept[type(self).__name__] = codes, held_out
-        return chosen(self, codes, held_out, *others, **named)
+    def spy(self, data, held_out, *others):
+        kept[type(self).__name__] = data.codes, held_out
+        return chosen(self, data, held_out, *others)
 
     monkeypatch.setattr(ProbabilisticClassifier, "_chosen_decision", spy)
     with warnings.catch_warnings():

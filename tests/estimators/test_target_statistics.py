@@ -15,8 +15,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 from qmedoid import MedoidClassifier
-from qmedoid.estimators import _encoding
-from qmedoid.estimators._encoding import (
+from qmedoid.estimators import encoding
+from qmedoid.estimators.encoding import (
     CROSS_FITS,
     FEW_ROWS,
     ROWS_OF_A_LEVEL,
@@ -27,7 +27,7 @@ from qmedoid.estimators._encoding import (
     spread_folds,
     target_statistics,
 )
-from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators.folds import TrainingTable
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.model.contract import Column
@@ -60,7 +60,7 @@ def categories(draw):
 def either_size(request, monkeypatch):
     """Small tables are encoded as small ones, and as large ones."""
     if request.param == "many rows":
-        monkeypatch.setattr(_encoding, "FEW_ROWS", 0)
+        monkeypatch.setattr(encoding, "FEW_ROWS", 0)
 
 
 laws = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -167,7 +167,7 @@ def statistics(places, codes, n_classes=2, seed=0):
 def test_share_of_a_level_of_two_rows_is_that_of_the_other_row():
     codes = np.random.default_rng(0).integers(0, 2, 400)
     own = statistics(np.arange(400) % 200, codes)[1][0]
-    assert own.std() > 0 or _encoding.FEW_ROWS == 0  # the likelihood may say that levels differ in nothing
+    assert own.std() > 0 or encoding.FEW_ROWS == 0  # the likelihood may say that levels differ in nothing
     for label in (0, 1):
         assert abs(own[codes == label].mean() - codes.mean()) < 0.1
 

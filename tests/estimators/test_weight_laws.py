@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._search import multiplier_options
+from qmedoid.estimators.inputs import loss_weights
 from qmedoid.methods.variational.training import row_weights
 from qmedoid.model.decision import Decision
 

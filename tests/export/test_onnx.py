@@ -11,8 +11,7 @@ from agreement import assert_onnx_agrees
 from engines import in_onnxruntime, onnx_session
 
 from model_kinds import MODEL_KINDS, exported
-from qmedoid import SavedModel
-from qmedoid._version import __version__
+from qmedoid import SavedModel, __version__
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.export.onnx.cells import MISSING_MOMENT
 from qmedoid.export.onnx.model import onnx_file

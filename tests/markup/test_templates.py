@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jinja2 import ChoiceLoader, DictLoader
 from markupsafe import Markup
 
 from qmedoid.markup import page
@@ -23,11 +22,16 @@ PAGE = """{% extends "base.html" %}{% import "macros.html" as m with context %}
 
 
 @pytest.fixture
-def made(monkeypatch):
+def made(tmp_path):
     """Renders the template above."""
-    environment = page._environment()
-    monkeypatch.setattr(environment, "loader", ChoiceLoader([DictLoader({"test.html": PAGE}), environment.loader]))
-    return lambda **context: page.render("test.html", **{"markup": Markup("<svg></svg>"), **context})
+    return lambda **context: rendered(tmp_path, PAGE, **{"markup": Markup("<svg></svg>"), **context})
+
+
+def rendered(folder, source, **context):
+    """What becomes of the text of a template."""
+    template = folder / "test.html"
+    template.write_text(source, encoding="utf-8")
+    return page.render(template, **context)
 
 
 @pytest.mark.parametrize(
@@ -42,22 +46,22 @@ def test_texts_are_never_markup(made, text):
 
 
 @given(text=st.text(min_size=1, max_size=40))
-def test_texts_have_no_character_that_steers_what_follows(text):
-    template = page._environment().from_string("{{ text }}")
-    shown = html.unescape(template.render(text=text))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_texts_have_no_character_that_steers_what_follows(tmp_path, text):
+    shown = html.unescape(rendered(tmp_path, "{{ text }}", text=text))
     assert len(shown) == len(text)
     assert all(one.isprintable() or one == "\n" for one in shown)
     shown.encode()
 
 
-def test_long_texts_are_cut_unless_all_of_them_is_asked_for():
-    template = page._environment().from_string("{{ text }}|{{ text|cut(10) }}|{{ text|whole }}")
-    assert [len(part) for part in template.render(text="x" * 5000).split("|")] == [page.LONGEST, 10, 5000]
+def test_long_texts_are_cut_unless_all_of_them_is_asked_for(tmp_path):
+    shown = rendered(tmp_path, "{{ text }}|{{ text|cut(10) }}|{{ text|whole }}", text="x" * 5000)
+    assert [len(part) for part in shown.split("|")] == [page.LONGEST, 10, 5000]
 
 
-def test_floats_have_four_digits_and_none_is_nothing():
-    template = page._environment().from_string("{{ a }}{{ b }} {{ c }} {{ d }}")
-    assert template.render(a=0.123456789, b=None, c=-0.5, d=3) == "0.1235 −0.5 3"
+def test_floats_have_four_digits_and_none_is_nothing(tmp_path):
+    shown = rendered(tmp_path, "{{ a }}{{ b }} {{ c }} {{ d }}", a=0.123456789, b=None, c=-0.5, d=3)
+    assert shown == "0.1235 −0.5 3"
 
 
 def test_contents_lead_to_the_sections(made):

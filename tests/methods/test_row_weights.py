@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid.estimators._encoding import Category, target_statistics
+from qmedoid.estimators.encoding import Category, target_statistics
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.logistic import fit_logistic, fit_multinomial
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import calibrated
 from qmedoid.estimators._refiner import held_out_scored, training_data
+from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content

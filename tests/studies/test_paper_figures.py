@@ -25,15 +25,9 @@ TEST_FIGURES = {
     "wine": (0.9556, 0.9522),
 }
 """Test accuracy and macro-F1 of the fusion score, from the table of those alone."""
-TWO_FITS = {"PR-AUC": (0.7392, 0.7401), "ROC-AUC": (0.9852, 0.9851)}
-"""Areas of the plain LogReg in ``fraud_matched`` and ``fraud_fixed``. An area does not know the threshold, so these
-are figures of two different fits; those of the other models that both tables have are equal."""
-UNMATCHED = ("fraud_matched_smote", "RandomForest")
-"""The one model whose alert rate is not near ours (0.0090, not 0.0131) though its table is matched to it."""
 
 NAMES = list(SUMMARIES)
 COLUMNS = [(table, model) for table, models in FRAUD.items() for model in models]
-BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest")
 
 
 def metrics(confusion):
@@ -43,17 +37,6 @@ def metrics(confusion):
 def is_printed(value, printed, digits=4):
     """Whether a value, rounded either way where it lies in the middle, is what was printed."""
     return abs(value - printed) <= 0.5 * 10**-digits + 1e-12
-
-
-# --- the small data sets --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_columns_and_classes_are_those_of_our_data(name):
-    data, summary = load_dataset(name), SUMMARIES[name]
-    assert (len(data.y), data.n_columns) == (summary.n_rows, summary.n_columns)
-    assert tuple(np.bincount(data.y)) == summary.class_counts
-    assert data.name == TITLES[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,29 +81,11 @@ def test_three_printed_figures_of_two_classes_have_one_confusion_matrix(name):
             np.testing.assert_array_equal(found[0], TEST_CONFUSIONS[name])
 
 
-def test_areas_are_printed_for_the_plain_classifiers_of_two_classes_alone():
-    for name in NAMES:
-        for figure in ("ROC-AUC", "PR-AUC"):
-            printed = {model for model in PAPER[TITLES[name]] if printed_figure(name, model, figure) is not None}
-            assert printed == (set() if name == "wine" else set(BASELINES))
-
-
 def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
     assert printed_figure("heart", "RBF-SVM", "weighted-F1") == PAPER["Heart disease"]["RBF-SVM"].weighted_f1
     assert printed_figure("wine", "LogReg", "accuracy") == 1
     assert printed_figure("breast-cancer", "LogReg", "PR-AUC") == PAPER["Breast cancer"]["LogReg"].pr_auc
     assert printed_figure("breast-cancer", "LightGBM", "PR-AUC") is None
-
-
-def test_plain_classifiers_are_ahead_of_the_paper_s_own():
-    for name in NAMES:
-        own = printed_figure(name, "Fusion", "macro-F1")
-        assert all(printed_figure(name, model, "macro-F1") > own for model in BASELINES)
-    for table, model in itertools.product(("fraud_matched", "fraud_matched_smote"), BASELINES):
-        if model in FRAUD[table]:
-            own, figures = FRAUD[table]["ours"], ("recall", "PR-AUC", "ROC-AUC")
-            assert all(FRAUD[table][model][figure] > own[figure] for figure in figures)
-    assert all(FRAUD[table]["ours"] == FRAUD["fraud_matched"]["ours"] for table in FRAUD)
 
 
 # --- the fraud tables -----------------------------------------------------------------------------------------------
@@ -144,33 +109,4 @@ def test_the_counts_give_the_printed_figures(table, model):
     wrong = {name: (value, printed[name]) for name, value in again.items() if not is_printed(value, printed[name])}
     assert not wrong
     assert (tp + fp + fn + tn, tp + fn) == (printed["rows"], 492) == (284_807, 492)
-
-
-@pytest.mark.parametrize("training", ["", "_smote"])
-def test_cuts_of_one_ranking_are_nested(training):
-    """The fewer alerts, the fewer of each kind: so two cuts of one model must be ordered in both counts."""
-    for model in ("LogReg", "LinearSVM", "RandomForest"):
-        cuts = [FRAUD[f"{kind}{training}"][model] for kind in ("fraud_matched", "fraud_fixed")]
-        few, many = sorted(cuts, key=lambda cut: cut["TP"] + cut["FP"])
-        assert few["TP"] <= many["TP"]
-        assert few["FP"] <= many["FP"]
-
-
-def test_areas_do_not_know_the_threshold_but_for_one_model():
-    differing = {}
-    for training, model, area in itertools.product(("", "_smote"), ("LogReg", "RandomForest"), TWO_FITS):
-        pair = tuple(FRAUD[f"{kind}{training}"][model][area] for kind in ("fraud_matched", "fraud_fixed"))
-        if pair[0] != pair[1]:
-            differing[training, model, area] = pair
-    assert differing == {("", "LogReg", area): pair for area, pair in TWO_FITS.items()}
-
-
-def test_one_matched_model_is_not_matched():
-    ours = FRAUD["fraud_matched"]["ours"]["alert rate"]
-    far = [
-        (table, model)
-        for table in ("fraud_matched", "fraud_matched_smote")
-        for model, figures in FRAUD[table].items()
-        if abs(figures["alert rate"] - ours) > 0.0005
-    ]
-    assert far == [UNMATCHED]
+    assert model != "ours" or printed == FRAUD["fraud_matched"]["ours"]

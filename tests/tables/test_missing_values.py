@@ -54,7 +54,7 @@ def test_the_saved_model_reads_in_the_same_way(models):
     assert saved.score_table(RAW[NEW]).equals(plain.score_table(EMPTY[NEW]))
 
 
-@pytest.mark.parametrize("add", [["reasons"], ["novelty"], ["flags"]])
+@pytest.mark.parametrize("add", [["reasons"], ["novelty"]])
 def test_what_is_added_to_scores_is_the_same(models, add):
     saved, plain = models[2:4]
     assert saved.score_table(RAW[NEW], add=add).equals(plain.score_table(EMPTY[NEW], add=add))

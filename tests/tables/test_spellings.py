@@ -10,7 +10,7 @@ from spellings import GERMAN, TEXTS, WORKBOOKS, base, spellings, typed
 
 from fitted_tables import score
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
-from qmedoid.estimators._encoding import fit_encodings
+from qmedoid.estimators.encoding import fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
 from qmedoid.tables.kinds import infer_columns

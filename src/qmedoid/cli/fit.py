@@ -41,7 +41,7 @@ from qmedoid.cli.outcome import areas_of, fit_verdict, next_commands, print_comp
 from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli.report import report_fit
 from qmedoid.cli.training_rows import open_source, read_dataset
-from qmedoid.estimators._time_limit import TimeLimit, time_limit
+from qmedoid.estimators.time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target

@@ -15,7 +15,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli.options import PointOptions
 from qmedoid.cli.output import progress_bar
-from qmedoid.estimators._time_limit import TimeLimit
+from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import row_groups
 from qmedoid.model.model import Model
@@ -49,8 +49,8 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
 
     Its fit is `shown` on a terminal.
     """
-    from qmedoid.estimators._parameters import check_parameters
     from qmedoid.estimators.medoid import MedoidClassifier
+    from qmedoid.estimators.parameters import check_parameters
     from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
@@ -73,7 +73,7 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
 
 def asked_point(command: str, options: PointOptions) -> Any:
     """The operating point that options ask for; None where they ask for none."""
-    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+    from qmedoid.estimators.parameters import RULE_CONSTRAINTS, check_parameters
 
     rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
     asked = {name: value for name, value in rules.items() if value is not None}
@@ -92,7 +92,7 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
         asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
     if not asked:
         return method
-    from qmedoid.estimators._parameters import check_parameters
+    from qmedoid.estimators.parameters import check_parameters
     from qmedoid.estimators.recipes import recipe_class
 
     # So many medoids, or none beside them, is a small model: evidence alone.
@@ -214,7 +214,7 @@ def fit_dataset(
 
 def notes_of_fit(fitted: Any) -> list[str]:
     """The notes of a fitted classifier, but for those on columns that were left out."""
-    from qmedoid.estimators._rows import left_out_note
+    from qmedoid.estimators.raw_tables import left_out_note
 
     left_out = {left_out_note(name, why) for name, why in fitted.contract_.left_out.items()}
     return [one for one in fitted.notes_ if one not in left_out]

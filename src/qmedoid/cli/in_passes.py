@@ -13,7 +13,7 @@ from qmedoid._version import __version__
 from qmedoid.cli.fitting import fit_dataset, notes_of_fit, share_or_file, with_time_limit
 from qmedoid.cli.output import keeps, note, progress_bar
 from qmedoid.cli.training_rows import dataset_settings
-from qmedoid.estimators._time_limit import TimeLimit
+from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
 from qmedoid.spelling import number_of

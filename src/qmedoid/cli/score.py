@@ -92,7 +92,7 @@ class ScoreOptions(CutOptions):
         option(
             RESULTS,
             "WHAT",
-            "Columns to add: probabilities, source, row, reasons, novelty, flags (repeatable, or with commas between).",
+            "Columns to add: probabilities, source, row, reasons, novelty (repeatable, or with commas between).",
         ),
     ] = None
     reasons: Annotated[

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.callback import CallbackContext
 
-from qmedoid.estimators._time_limit import time_is_up
+from qmedoid.estimators.time_limit import time_is_up
 
 # Reports of a fit that tells its progress as a fraction.
 _REPORTS = 100

@@ -13,10 +13,10 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._inputs import column_names
-from qmedoid.estimators._number_columns import NumberColumns, number_columns, read_numbers
-from qmedoid.estimators._parameters import Constraint
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.inputs import column_names
+from qmedoid.estimators.number_columns import NumberColumns, number_columns, read_numbers
+from qmedoid.estimators.parameters import Constraint
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.markup.html import plain

@@ -14,16 +14,15 @@ from sklearn.callback import CallbackContext, with_callbacks
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._inputs import one_blas_thread
-from qmedoid.estimators._number_columns import encoded_names, number_cells
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._row_order import in_own_order, ordered_table
-from qmedoid.estimators._time_limit import Progress, is_time_for
-from qmedoid.estimators._weights import refuse_factors
+from qmedoid.estimators.folds import Splits, TrainingTable, in_own_order, ordered_table
+from qmedoid.estimators.inputs import one_blas_thread
+from qmedoid.estimators.number_columns import encoded_names, number_cells
 from qmedoid.estimators.recipes import auto_method, recipe_class
+from qmedoid.estimators.time_limit import Progress, is_time_for
+from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.row_groups import first_rows, part_of
@@ -201,7 +200,7 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = self.fit_parts(data, report)
         fit = calibrated(fits[0], self.calibration_kind("auto"), data)
-        decision, curve = self._chosen_decision(data.codes, fit.held_out, data.groups, data.weights)
+        decision, curve = self._chosen_decision(data, fit.held_out)
         model = self._model_of_numbers(
             data, fits[0].parts, decision, curve=curve, held_out=fit.held_out, method=self.method_name,
             weights=fits[0].weights, biases=fits[0].biases, calibration=fit.calibration,

@@ -10,11 +10,11 @@ from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.estimators import _parameters as allowed
-from qmedoid.estimators._folds import Splits, TrainingTable, splits_of_part
-from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._methods import Fit, Recipe
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
+from qmedoid.estimators.folds import Splits, TrainingTable, splits_of_part
+from qmedoid.estimators.inputs import loss_weights
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.channels import class_channels

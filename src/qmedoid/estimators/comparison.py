@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._rows import dataset_of, held_out_rows
 from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict, LossDifferenceDict
 from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.estimators.raw_tables import dataset_of, held_out_rows
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
 from qmedoid.metrics.agreement import mean_and_error

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Codes
-from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
-from qmedoid.estimators._parameters import AUTO, Constraint, class_weights, whole
-from qmedoid.estimators._time_limit import Progress, is_time_for
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
+from qmedoid.estimators.time_limit import Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence

@@ -9,16 +9,15 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._inputs import check_target, class_codes, known_codes, one_blas_thread
 from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
-from qmedoid.estimators._number_columns import encoded_names, fit_numbers, number_cells, read_numbers
-from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
-from qmedoid.estimators._weights import classes_of, refuse_factors, weighted_rows
+from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
+from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
+from qmedoid.estimators.number_columns import encoded_names, fit_numbers, number_cells, read_numbers
+from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import Configuration, FeatureKind, Groups

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Codes
-from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
-from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
-from qmedoid.estimators._time_limit import Progress, part_in_time
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
+from qmedoid.estimators.time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.methods.calibration import CalibrationKind

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import stratified_splits
-from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
 from qmedoid.estimators.documents import RecalibrationDict, RecalibrationFiguresDict, RecalibrationLeftOutDict
+from qmedoid.estimators.folds import stratified_splits
+from qmedoid.estimators.parameters import OPERATING_POINT, Constraint, check_parameters
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax

@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import sampled_rows
-from qmedoid.estimators._inputs import check_table, class_codes
-from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
-from qmedoid.estimators._rows import dataset_of, group_codes
 from qmedoid.estimators.documents import DecisionStabilityDict, MedoidStabilityDict
+from qmedoid.estimators.folds import sampled_rows
+from qmedoid.estimators.inputs import check_table, class_codes
 from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.estimators.parameters import SEED, Constraint, check_parameters, choice, whole
+from qmedoid.estimators.raw_tables import dataset_of, group_codes
 from qmedoid.estimators.stability_report import (
     NO_GROUPS,
     NO_MARGINS,

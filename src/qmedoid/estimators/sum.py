@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._parameters import FLAG, Constraint
-from qmedoid.estimators._time_limit import Progress, is_time_for, part_in_time
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.folds import TrainingTable
+from qmedoid.estimators.parameters import FLAG, Constraint
+from qmedoid.estimators.time_limit import Progress, is_time_for, part_in_time
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind

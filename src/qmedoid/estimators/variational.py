@@ -9,14 +9,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._inputs import column_label, loss_weights, one_blas_thread
-from qmedoid.estimators._number_columns import encoded_names, number_cells
-from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._row_order import ordered_table
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
-from qmedoid.estimators._weights import refuse_factors
+from qmedoid.estimators.folds import TrainingTable, ordered_table
+from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread
+from qmedoid.estimators.number_columns import encoded_names, number_cells
+from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
+from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.calibration_curve import Calibration
@@ -355,7 +354,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         self.loss_curve_ = trained.minima[trained.best].losses
         class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
         held_out = None if choice is None else choice.out_of_fold
-        decision, curve = self._chosen_decision(rows.codes, held_out, rows.groups, class_weights=class_weights)
+        decision, curve = self._chosen_decision(rows, held_out, class_weights)
         threshold = probability(decision.cut or 0.0)
         metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": threshold}
         if held_out is not None:

@@ -77,8 +77,7 @@ def _scored_frame(saved: Any, frame: Any, *, settings: ScoreSettings) -> Any:
     carried = frame.iloc[:, [names.index(name) for name in settings.columns]]
     if is_skipping:
         kept = results.column("flag").is_null()
-        results, carried = results.filter(kept), carried[kept.to_numpy()]
-        results = results if "flags" in settings.add else results.drop_columns("flag")
+        results, carried = results.filter(kept).drop_columns("flag"), carried[kept.to_numpy()]
     made = results.to_pandas(integer_object_nulls=True)
     if is_flagging:  # columns may have no value in some rows, whichever rows a partition has
         whole = {field.name: "Int64" for field in results.schema if pa.types.is_integer(field.type)}

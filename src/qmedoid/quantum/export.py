@@ -157,8 +157,11 @@ def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel
 def _trained_description(model: Model, trained: VariationalModel, record: Sequence[Array] | None) -> TrainedStepsDict:
     """Angle map, rotations, read-out and decision of a trained circuit; with a record, what they give for it."""
     refinement, decision, parts, angle_map = model.refinement, model.decision, trained.parameters, trained.angle_map
+    part, names = model.medoid_part, list(model.layout.names)
+    if refinement is not None and part is not None:
+        names = refinement.inputs.names([str(label) for label in decision.classes], part.n_features)
     inputs: TrainedCircuitInputsDict = {
-        "names": _input_names(model),
+        "names": names,
         "center": angle_map.center.tolist(),
         "scale": angle_map.scale.tolist(),
         "clip": angle_map.clip,
@@ -250,14 +253,6 @@ def _record_values(
         )
     again, refined = refinement.recalibration, refinement.refined(calibrated, features)
     return features, refined if again is None else again.apply(-refined)
-
-
-def _input_names(model: Model) -> list[str]:
-    """Names of the features that enter the circuit."""
-    refinement, part = model.refinement, model.medoid_part
-    if refinement is None or part is None:
-        return list(model.layout.names)
-    return refinement.inputs.names([str(label) for label in model.decision.classes], part.n_features)
 
 
 def _curve(calibration: Calibration) -> CalibrationCurveDict:

@@ -52,7 +52,12 @@ def plan_measurement(
 
     trained = None
     if picked is not None and picked.any():
-        trained = _trained_circuit(model, np.flatnonzero(picked))
+        assert model.circuit is not None, "a circuit decides records"
+        network, parameters = model.circuit.network, model.circuit.parameters
+        strings = network.readout.as_dict(parameters.readout).get("observables")
+        names = tuple(strings or (f"class {code}" for code in range(network.readout.n_classes)))
+        observables, rows = network.readout.observables, np.flatnonzero(picked)
+        trained = TrainedCircuit(network.ansatz, parameters.rotations, observables, names, rows)
     plan = make_plan(decide, n_records, device, settings, classes=decision.classes, trained=trained)
     if model.policy == "none" or on_device:
         return plan
@@ -61,16 +66,6 @@ def plan_measurement(
         "distances are measured. refine='device' runs it on the device as well."
     )
     return replace(plan, notes=(note,))
-
-
-def _trained_circuit(model: Model, rows: Codes) -> TrainedCircuit:
-    """The trained circuit of a model for the records that it decides."""
-    circuit = model.circuit
-    assert circuit is not None, "a circuit decides records"
-    readout, parameters = circuit.network.readout, circuit.parameters
-    strings = readout.as_dict(parameters.readout).get("observables")
-    names = tuple(strings or (f"class {code}" for code in range(readout.n_classes)))
-    return TrainedCircuit(circuit.network.ansatz, parameters.rotations, readout.observables, names, rows)
 
 
 def read_records(

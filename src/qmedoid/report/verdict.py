@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.metrics.intervals import Interval, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, count_text, effect_text, percent_text
+from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, effect_text, percent_text
 
 if TYPE_CHECKING:
     from qmedoid.report.documents import CardDict, DirectionDict, DirectionsDict, OpeningDict
@@ -42,7 +42,7 @@ def verdict(report: Mapping[str, Any], *, alerts: bool = False, rows: str | None
     Of 229 rows the model never saw, it calls 125 '1': 111 rightly; it finds 111 of 127.
     Guessing the commoner class is right for 55 %, this model for 87 % (82 to 91 %).
     """
-    labels = _labels(report)
+    labels = [repr(str(label)) for label in report["classes"]]
     confusion = [[int(count) for count in row] for row in report["confusion"]]
     n_rows = sum(map(sum, confusion))
     if n_rows == 0:
@@ -75,9 +75,12 @@ def weakness(report: Mapping[str, Any], *, alerts: bool = False) -> str | None:
     guess = true[1] / n_rows if is_rare else max(true) / n_rows
     best = true[1] if is_rare else n_rows
     if share_interval(best, best).low <= guess:
-        which = f"{_rows(best)} of {_labels(report)[1]}" if is_rare else _rows(n_rows)
+        which = f"{best:,} row{'' if best == 1 else 's'}" + (f" of {[*report['classes']][1]!r}" if is_rare else "")
         return f"{which} {'is' if best == 1 else 'are'} too few to tell a good model from a guess."
-    if is_two and area is not None and area <= (chance := _highest_by_chance(*true)):
+    # The ROC-AUC that scores without any relation to the class exceed once in 40 times: the area is the Mann-Whitney
+    # statistic over their product, whose variance by chance is (n + 1) / (12 n₊ n₋).
+    chance = 0.5 + _WIDTH * math.sqrt((n_rows + 1) / (12 * math.prod(true))) if is_two else 0.0
+    if is_two and area is not None and area <= chance:
         return (
             "This model is weak: it ranks these rows no better than chance does "
             f"(ROC-AUC {area:.2f}; chance alone reaches {chance:.2f})."
@@ -94,7 +97,7 @@ def weakness(report: Mapping[str, Any], *, alerts: bool = False) -> str | None:
     if is_two and area is not None:
         return (
             f"At this threshold the model is weak: {which} not surely better than {compared}. It does rank the rows "
-            f"(ROC-AUC {area:.2f}): to find more of {_labels(report)[1]}, ask for an alert rate or a recall."
+            f"(ROC-AUC {area:.2f}): to find more of {[*report['classes']][1]!r}, ask for an alert rate or a recall."
         )
     return f"This model is weak: {which} not surely better than {compared}."
 
@@ -110,101 +113,72 @@ def alert_ceiling(rate: float, prevalence: float, label: Any) -> str | None:
     )
 
 
-def _labels(report: Mapping[str, Any]) -> list[str]:
-    return [repr(str(label)) for label in report["classes"]]
-
-
 def _two_classes(about: str, label: str, confusion: Sequence[Sequence[int]], *, alerts: bool) -> str:
     (_, false), (missed, found) = confusion
     called, positive = found + false, found + missed
-    if positive == 0:
-        ends = f", and none is {label}" if alerts else ", and none is"
-    elif called == 0:
-        ends = f", and {positive:,} {'is' if positive == 1 else 'are'}" + (f" {label}" if alerts else "")
-    else:
-        rightly = "all" if false == 0 and called > 1 else "none" if found == 0 else count_text(found)
-        rightly = f"{rightly} rightly" if called > 1 else "rightly" if found else "wrongly"
-        if alerts:
-            are = f"{rightly.removesuffix(' rightly')} {'is' if found == 1 else 'are'} {label}"
-            rightly = are if called > 1 else f"it is {label}" if found else f"it is not {label}"
-        ends = f": {rightly}; it finds {_of(found, positive)}"
-    number = "none" if called == 0 else count_text(called)
+    number = f"{called:,}" if called else "no" if alerts else "none"
+    what = label
     if alerts:
-        number = "no" if called == 0 else number
-        n_rows, alerts_are = sum(map(sum, confusion)), f"alert{'' if called == 1 else 's'}"
-        rate = f" ({percent_text(called / n_rows)})" if called > 1 else ""
-        return f"{about}, it raises {number} {alerts_are}{rate}{ends}."
-    return f"{about}, it calls {number} {label}{ends}."
+        what = f"alert{'' if called == 1 else 's'}"
+        what += f" ({percent_text(called / sum(map(sum, confusion)))})" if called > 1 else ""
+    calls = f"{about}, it {'raises' if alerts else 'calls'} {number} {what}"
+    if positive == 0 or called == 0:
+        ends = "none is" if positive == 0 else f"{positive:,} {'is' if positive == 1 else 'are'}"
+        return f"{calls}, and {ends}{f' {label}' if alerts else ''}."
+    if called == 1:
+        rightly = f"it is {'' if found else 'not '}{label}" if alerts else "rightly" if found else "wrongly"
+    else:
+        rightly = "all" if false == 0 else f"{found:,}" if found else "none"
+        rightly += f" {'is' if found == 1 else 'are'} {label}" if alerts else " rightly"
+    return f"{calls}: {rightly}; it finds {_of(found, positive)}."
 
 
 def _many_classes(about: str, labels: Sequence[str], confusion: Sequence[Sequence[int]]) -> str:
     hits, n_rows = _hits(confusion), sum(map(sum, confusion))
-    first = f"{about}, it calls {'all' if hits == n_rows and n_rows > 1 else count_text(hits)} rightly"
-    found = [(confusion[code][code], sum(row)) for code, row in enumerate(confusion)]
-    present = [code for code, (_, rows) in enumerate(found) if rows]
-    if hits == n_rows or len(present) < 2:
+    first = f"{about}, it calls {'all' if hits == n_rows and n_rows > 1 else f'{hits:,}'} rightly"
+    found = {label: (row[code], sum(row)) for code, (label, row) in enumerate(zip(labels, confusion, strict=True))}
+    shares = {label: own / rows for label, (own, rows) in found.items() if rows}
+    if hits == n_rows or len(shares) < 2:
         return f"{first}."
-    shares = {code: found[code][0] / found[code][1] for code in present}
     # Of equal shares the one of the most rows says most.
-    best = max(present, key=lambda code: (shares[code], found[code][1]))
-    worst = min(present, key=lambda code: (shares[code], -found[code][1]))
+    best = max(shares, key=lambda label: (shares[label], found[label][1]))
+    worst = min(shares, key=lambda label: (shares[label], -found[label][1]))
     if shares[best] == shares[worst]:
         return f"{first}: of every class {percent_text(shares[best])}."
-    return f"{first}: best at {labels[best]}, where it finds {_of(*found[best])}, worst at {labels[worst]}, " \
-        f"where it finds {_of(*found[worst])}."  # fmt: skip
+    ends = [f"at {label}, where it finds {_of(*found[label])}" for label in (best, worst)]
+    return f"{first}: best {ends[0]}, worst {ends[1]}."
 
 
 def _against_guess(labels: Sequence[str], confusion: Sequence[Sequence[int]], *, alerts: bool) -> str:
-    true = [sum(row) for row in confusion]
-    n_rows = sum(true)
-    if len(labels) == 2 and true[1] and (alerts or true[1] < RARE * n_rows):
-        (_, false), (_, found) = confusion
-        if found + false:
-            return _against_random(labels[1], share_interval(found, found + false), true[1] / n_rows, alerts=alerts)
-    found = _hits(confusion)
-    right, guess = share_interval(found, n_rows), max(true) / n_rows
+    """Next to the commonest class, or of alerts next to as many that are drawn at random."""
+    true, hits = [sum(row) for row in confusion], _hits(confusion)
+    n_rows, is_two = sum(true), len(labels) == 2
+    called = sum(row[1] for row in confusion)
+    if is_two and true[1] and called and (alerts or true[1] < RARE * n_rows):
+        precision, prevalence = share_interval(confusion[1][1], called), true[1] / n_rows
+        of_random, of_model = _apart(prevalence, precision.value)
+        lift = precision.value / prevalence
+        times = f"{lift:.1f}" if lift < 9.95 else f"{int(float(f'{lift:.2g}')):,}"
+        return (
+            f"Of {'random alerts' if alerts else 'rows drawn at random'} {of_random} would be {labels[1]}, of these "
+            f"{of_model} ({bounds_text(precision)}) are{'' if lift < 1.05 else f': {times} times as many'}."
+        )
+    right, guess = share_interval(hits, n_rows), max(true) / n_rows
     if guess == 1.0:
         label = labels[true.index(n_rows)]
-        return f"All of them are {label}: this model is right for {_apart(right.value)[0]} ({bounds_text(right)})."
-    commoner = "commoner" if len(labels) == 2 else "commonest"
+        return f"All of them are {label}: this model is right for {percent_text(right.value)} ({bounds_text(right)})."
+    commoner = "commoner" if is_two else "commonest"
     of_guess, of_model = _apart(guess, right.value)
     return f"Guessing the {commoner} class is right for {of_guess}, this model for {of_model} ({bounds_text(right)})."
-
-
-def _against_random(label: str, precision: Interval, prevalence: float, *, alerts: bool) -> str:
-    """Of alerts, or of the rows called positive, against as many that are drawn at random."""
-    of_random, of_model = _apart(prevalence, precision.value)
-    random = "random alerts" if alerts else "rows drawn at random"
-    lift = precision.value / prevalence
-    times = "" if lift < 1.05 else f": {_times(lift)} times as many"
-    return f"Of {random} {of_random} would be {label}, of these {of_model} ({bounds_text(precision)}) are{times}."
-
-
-def _highest_by_chance(n_negative: int, n_positive: int) -> float:
-    r"""The ROC-AUC that scores without any relation to the class exceed once in 40 times.
-
-    The area is the Mann-Whitney statistic over :math:`n_+ n_-`, whose variance by chance is
-    :math:`(n_+ + n_- + 1) / (12 n_+ n_-)`.
-    """
-    return 0.5 + _WIDTH * math.sqrt((n_negative + n_positive + 1) / (12 * n_negative * n_positive))
 
 
 def _hits(confusion: Sequence[Sequence[int]]) -> int:
     return sum(row[code] for code, row in enumerate(confusion))
 
 
-def _rows(n_rows: int) -> str:
-    return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
-
-
 def _of(found: int, rows: int) -> str:
     """So many of the rows of a class."""
-    return f"{'none' if found == 0 else count_text(found)} of {rows:,}"
-
-
-def _times(lift: float) -> str:
-    """A factor with two digits."""
-    return f"{lift:.1f}" if lift < 9.95 else count_text(int(float(f"{lift:.2g}")))
+    return f"{f'{found:,}' if found else 'none'} of {rows:,}"
 
 
 def _apart(*shares: float) -> list[str]:

@@ -28,7 +28,7 @@ from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.score_settings import ScoreSettings
 
-ADDED = ("probabilities", "source", "row", "reasons", "novelty", "flags")
+ADDED = ("probabilities", "source", "row", "reasons", "novelty")
 """What can be added to the results, in the order of their columns."""
 # Parts of a score up to this size are rounding.
 _ROUNDING = 1e-9
@@ -72,16 +72,17 @@ class ResultColumns:
             check_explained(model)
         self.model, self.carried, self.n_reasons = model, list(settings.columns), settings.n_reasons
         self._flags = settings.on_bad_row == "flag"
-        self.add = tuple(name for name in ADDED if name in settings.add or (name == "flags" and self._flags))
+        self.add = tuple(name for name in ADDED if name in settings.add)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in their order."""
         classes = self.model.decision.classes
         medoids = () if self.model.medoids is None else tuple(f"nearest_medoid_{label}" for label in classes)
-        added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
+        added = {"probabilities": tuple(f"probability_{label}" for label in classes)}
         more = (name for one in self.add for name in added.get(one, (one,)))
-        return ("prediction", "score", "margin", *medoids, "decided_by", *more)
+        flag = ("flag",) if self._flags else ()
+        return ("prediction", "score", "margin", *medoids, "decided_by", *more, *flag)
 
     def batch(
         self, rows: pa.RecordBatch | pa.Table, part: DecidedRows, origin: tuple[str, int] = ("", 0)
@@ -120,7 +121,7 @@ class ResultColumns:
             places["source"] = pa.repeat(source, n_rows)
         if "row" in self.add:
             places["row"] = pa.array(np.arange(first_row, first_row + n_rows))
-        if "flags" in self.add:
+        if self._flags:
             places["flag"] = pa.nulls(n_rows, pa.string()) if part.bad is None else part.bad
         return places
 

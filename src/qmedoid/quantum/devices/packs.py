@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
+from math import prod
 
 import numpy as np
 import rustworkx
@@ -92,7 +93,13 @@ def packed(
             seed_transpiler=seed,
             initial_layout=[qubit for place in places for qubit in place],
         )
-        circuit, shrink = manager.run(circuit), np.array([_shrink(route, place, quality) for place in places])
+        circuit = manager.run(circuit)
+        # About how much of an overlap is left: an error of reading turns it over, one of a gate forgets it.
+        left = (
+            prod(1.0 - (2.0 if is_reading else 1.0) * error for is_reading, error in _errors(route, place, quality))
+            for place in places
+        )
+        shrink = np.maximum(np.fromiter(left, dtype=np.float64), 0.01)
     number = {parameter: place for place, parameter in enumerate(p for vector in vectors for p in vector)}
     order = np.array([number[parameter] for parameter in circuit.parameters], dtype=np.intp)
     return Pack(circuit, len(vectors), template.num_parameters, order, tuple(places), shrink, template.num_clbits)
@@ -160,14 +167,6 @@ def _places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ..
     for mapping in islice(found, _MOST_PLACES):
         of_pattern = {number: qubit for qubit, number in mapping.items()}
         yield tuple(of_pattern[number] for number in range(circuit.num_qubits))
-
-
-def _shrink(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> float:
-    """About how much of an overlap is left: an error of reading turns it over, one of a gate forgets it."""
-    left = 1.0
-    for is_reading, error in _errors(circuit, place, quality):
-        left *= 1.0 - (2.0 if is_reading else 1.0) * error
-    return max(left, 0.01)
 
 
 def _errors(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -> Iterator[tuple[bool, float]]:

@@ -12,7 +12,6 @@ each other; errors of its margin would be understated if those of its tests were
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr
@@ -105,17 +104,6 @@ class Lines:
     def at(self, overlaps: Array, positions: Codes) -> Array:
         """What overlaps are expected to read."""
         return np.asarray(self.intercepts[positions] + self.slopes[positions] * overlaps)
-
-
-class Fit(NamedTuple):
-    """Lines by least squares, and for every known pair its variance by shots, its weight and its distance."""
-
-    intercepts: Array
-    slopes: Array
-    covariances: Array
-    variances: Array
-    weights: Array
-    residuals: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +224,10 @@ def _variances_of(covariances: Array, at: Array) -> Array:
 
 # --- lines ----------------------------------------------------------------------------------------------------------
 
+Fitted = tuple[Array, Array, Array, Array, Array]
+"""Intercepts and slopes of lines, (lines, 2), and their covariances; of every known pair its variance by shots, its
+weight and its distance from its line."""
+
 
 def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     """Lines by the error rates that a device reports.
@@ -284,20 +276,18 @@ def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
         fit, scatter = _with_scatter(readings, exact, everywhere, 1)
     far = 0.0
     if readings.directions is not None:
-        far = far_share(fit.residuals, 1.0 / fit.weights, scatter, readings.directions)
+        far = far_share(fit[4], 1.0 / fit[3], scatter, readings.directions)
     return _lines(fit, by_position, n_positions, scatter, far)
 
 
-def _lines(fit: Fit, by_position: bool, n_positions: int, scatter: float, far: float) -> Lines:
-    change = np.stack([fit.intercepts, fit.slopes - 1.0], axis=1)
-    chance = float(chdtrc(2 * len(change), _wald(change, fit.covariances)))
+def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float, far: float) -> Lines:
+    lines, covariances, _, _, residuals = fit
+    chance = float(chdtrc(2 * len(lines), _wald(lines - [0.0, 1.0], covariances)))
     # A slope that is not told from zero tells nothing of an overlap; its error bounds what dividing by it gives.
-    least = np.sqrt(fit.covariances[:, 1, 1])
-    slopes = np.where(np.abs(fit.slopes) < least, least, fit.slopes)
-    copies, n_pairs = 1 if by_position else n_positions, len(fit.residuals)
-    intercepts, slopes, covariances = (
-        np.repeat(one, copies, axis=0) for one in (fit.intercepts, slopes, fit.covariances)
-    )
+    least = np.sqrt(covariances[:, 1, 1])
+    slopes = np.where(np.abs(lines[:, 1]) < least, least, lines[:, 1])
+    copies, n_pairs = 1 if by_position else n_positions, len(residuals)
+    intercepts, slopes, covariances = (np.repeat(one, copies, axis=0) for one in (lines[:, 0], slopes, covariances))
     return Lines(intercepts, slopes, covariances, float(np.sqrt(scatter)), by_position, n_pairs, chance, far)
 
 
@@ -312,7 +302,7 @@ def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool
     return bool(np.all((count >= least) & (count * square - total**2 > 1e-9 * count**2)))
 
 
-def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple[Fit, float]:
+def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple[Fitted, float]:
     """Lines, and the variance about them beyond the shots.
 
     There is none where it is within one standard error. That is a low bar: errors that are a little too large do less
@@ -321,31 +311,33 @@ def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) 
     fit, scatter = _fit(readings, exact, place, n_lines, 0.0), 0.0
     for _ in range(_ROUNDS):
         # What is left of a pair's variance after the lines have followed it.
-        left = 1.0 - fit.weights * _variances_of(fit.covariances[place], exact)
-        by_shots = left * fit.variances
-        beyond = float(np.sum(fit.residuals**2 - by_shots))
+        _, covariances, variances, weights, residuals = fit
+        left = 1.0 - weights * _variances_of(covariances[place], exact)
+        by_shots = left * variances
+        beyond = float(np.sum(residuals**2 - by_shots))
         scatter = beyond / float(np.sum(left)) if beyond > np.sqrt(2.0 * np.sum(by_shots**2)) else 0.0
         fit = _fit(readings, exact, place, n_lines, scatter)
     return fit, scatter
 
 
-def _gain_by_chance(one: Fit, many: Fit) -> float:
+def _gain_by_chance(one: Fitted, many: Fitted) -> float:
     """How likely lines of all positions fit so much better than one line if that is all there is."""
-    squares = [float(np.sum(one.weights * fit.residuals**2)) for fit in (one, many)]
-    more, freedom = 2 * (len(many.slopes) - len(one.slopes)), len(many.residuals) - 2 * len(many.slopes)
+    (lines, *_, weights, residuals), (all_lines, *_, further) = one, many
+    squares = [float(np.sum(weights * distances**2)) for distances in (residuals, further)]
+    more, freedom = 2 * (len(all_lines) - len(lines)), len(further) - 2 * len(all_lines)
     scatter = max(1.0, squares[1] / freedom)
     return float(fdtrc(more, freedom, (squares[0] - squares[1]) / more / scatter))
 
 
-def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> Fit:
+def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: float) -> Fitted:
     """Lines by least squares; the weights are those of the shares that the lines themselves expect."""
     expected = exact
     for _ in range(_ROUNDS):
         variances = readings.variances_at(expected)
         weights = 1.0 / (variances + scatter)
-        both, covariances = _least_squares(weights, exact, readings.overlaps, place, n_lines)
-        expected = both[place, 0] + both[place, 1] * exact
-    return Fit(both[:, 0], both[:, 1], covariances, variances, weights, readings.overlaps - expected)
+        lines, covariances = _least_squares(weights, exact, readings.overlaps, place, n_lines)
+        expected = lines[place, 0] + lines[place, 1] * exact
+    return lines, covariances, variances, weights, readings.overlaps - expected
 
 
 def _least_squares(weights: Array, at: Array, values: Array, place: Codes, n_lines: int) -> tuple[Array, Array]:

@@ -84,11 +84,6 @@ LEAST_SHOTS, MOST_SHOTS = 256, 16_384
 _LEAST_GAIN = 1e-6
 
 
-def flat_shots(budget: float) -> int:
-    """The most shots for all alike that a budget allows, a power of two."""
-    return int(2 ** max(0, int(np.log2(max(budget, 1.0)))))
-
-
 def shots_for(distances: Array, at_shots: int, budget: float) -> Codes:
     """Shots for every record, so that as many as possible are settled and the mean is within a budget.
 
@@ -97,7 +92,7 @@ def shots_for(distances: Array, at_shots: int, budget: float) -> Codes:
     theirs first. Shots are powers of two between `LEAST_SHOTS` and `MOST_SHOTS`. Margins that no affordable number of
     shots settles get the fewest: shots would be wasted on them.
     """
-    least = min(LEAST_SHOTS, flat_shots(budget))
+    least = min(LEAST_SHOTS, int(2 ** max(0, int(np.log2(max(budget, 1.0))))))
     levels = least * 2 ** np.arange(int(np.log2(MOST_SHOTS // least)) + 1)
     near = np.clip(np.nan_to_num(distances, nan=0.0), 0.0, 1e6)[:, None] * np.sqrt(levels / at_shots)
     settled = ndtr(near - UNDECIDED_WITHIN)

@@ -64,7 +64,10 @@ class MeasurementResult:
     @cached_property
     def margin_errors(self) -> Array:
         """Measured minus exact gap between the two classes that the closed form ranks first, of every record."""
-        return _change(self.decided, self.plan.exact)
+        exact = self.plan.exact.scores
+        rows, order = np.arange(len(exact)), np.argsort(-exact, axis=1, kind="stable")
+        gaps = [one[rows, order[:, 0]] - one[rows, order[:, 1]] for one in (self.decided.scores, exact)]
+        return np.asarray(gaps[0] - gaps[1])
 
     @cached_property
     def by_circuit(self) -> Flags:
@@ -195,14 +198,6 @@ def _notes(words: tuple[str, str, str], advice: str, estimates: Sequence[Estimat
             f"{circuits}: {known} of different jobs disagree by up to {drift:.3f} of {value}: the device drifted. It "
             "is undone job by job."
         )
-
-
-def _change(decided: Decided, exact: Decided) -> Array:
-    """Change of the gap between the two classes that the closed form ranks first."""
-    rows, order = np.arange(len(exact.codes)), np.argsort(-exact.scores, axis=1, kind="stable")
-    best, second = order[:, 0], order[:, 1]
-    gaps = [one.scores[rows, best] - one.scores[rows, second] for one in (decided, exact)]
-    return np.asarray(gaps[0] - gaps[1])
 
 
 def joined(of_shapes: Sequence[Array]) -> Array:

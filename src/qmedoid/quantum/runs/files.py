@@ -194,23 +194,19 @@ def _kept(file: Path, read: Callable[[bytes], Content], what: str, then: str) ->
             raise ValueError("its contents do not match its hash, which is of its name as well")
         return read(content[:-_SEAL])
     except Exception as error:  # whatever bytes make NumPy raise
-        warn(f"{what} in {file.name} cannot be used ({error}): the file was moved to {_set_aside(file)}, and {then}.")
+        folder, number = file.parent / SET_ASIDE, 1
+        try:
+            folder.mkdir(exist_ok=True)
+            while (target := folder / f"{number}-{file.name}").exists():
+                number += 1
+            file.replace(target)
+        except OSError as full:
+            raise cannot_write(file, full) from full
+        moved = f"{SET_ASIDE}/{target.name}"
+        warn(f"{what} in {file.name} cannot be used ({error}): the file was moved to {moved}, and {then}.")
         return None
 
 
 def _seal(file: Path, content: bytes) -> bytes:
     """Hash of content and of the name of its file: one in the place of another is noticed."""
     return hashlib.sha256(f"{FORMAT} {file.name}\n".encode() + content).digest()
-
-
-def _set_aside(file: Path) -> str:
-    """Move a file that is not what it should be; where it is now."""
-    folder, number = file.parent / SET_ASIDE, 1
-    try:
-        folder.mkdir(exist_ok=True)
-        while (target := folder / f"{number}-{file.name}").exists():
-            number += 1
-        file.replace(target)
-    except OSError as error:
-        raise cannot_write(file, error) from error
-    return f"{SET_ASIDE}/{target.name}"

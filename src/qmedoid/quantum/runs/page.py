@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes
 from qmedoid.markup.charts import label
 from qmedoid.markup.page import render as render_page
 from qmedoid.model.storage.atomic import atomic_file
@@ -138,12 +138,16 @@ def page_values(result: MeasurementResult) -> dict[str, Any]:
         values = _against_exact(*shown, kinds, circuit.names, ends)
     columns = result.columns()
     order = np.argsort(columns["margin"], kind="stable")
-    undecided = np.flatnonzero(columns["undecided"])
+    undecided, is_open = np.flatnonzero(columns["undecided"]), columns["undecided"][order]
+    # Up to half of the margins that are drawn are undecided; the others are at even distances.
+    marked, others = np.flatnonzero(is_open), np.flatnonzero(~is_open)
+    marked = marked[_spread(len(marked), MOST_MARGINS // 2)]
+    drawn = order[np.sort(np.concatenate([marked, others[_spread(len(others), MOST_MARGINS - len(marked))]]))]
     return {
         "overlaps": overlaps,
         "values": values,
         "n_classes": len(result.plan.classes) or int(result.decided.scores.shape[1]),
-        "margins": [_record(columns, row) for row in _some_margins(order, columns["undecided"])],
+        "margins": [_record(columns, int(row)) for row in drawn],
         "undecided": [_record(columns, int(row)) for row in undecided[:MOST_LISTED]],
         "changed": [_record(columns, int(row)) for row in np.flatnonzero(~result.kept)[:MOST_LISTED]],
     }
@@ -174,15 +178,6 @@ def _against_exact(
 def _spread(count: int, most: int) -> Codes:
     """At most so many of the numbers below a count, at even distances, both ends included."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
-
-
-def _some_margins(order: Codes, undecided: Flags) -> list[int]:
-    """Some rows in the order of their margins: up to half of them undecided, the others at even distances."""
-    marked = np.flatnonzero(undecided[order])
-    marked = marked[_spread(len(marked), MOST_MARGINS // 2)] if len(marked) else marked
-    others = np.flatnonzero(~undecided[order])
-    others = others[_spread(len(others), MOST_MARGINS - len(marked))] if len(others) else others
-    return [int(row) for row in order[np.sort(np.concatenate([marked, others]))]]
 
 
 def _record(columns: dict[str, Any], row: int) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from threadpoolctl import threadpool_limits
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows_note, row_groups
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import LARGEST
 from qmedoid.spelling import did_you_mean
@@ -261,15 +260,3 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any], name:
                 f"Got {weight!r} for class {label!r} instead."
             )
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
-
-
-def groups_of_fit(table: Array, codes: Codes, *, quiet: bool = False) -> Codes | None:
-    """Groups of equal rows, with a warning where they are many; None where every row is a group.
-
-    With `quiet` there is no warning, as where copies were asked for.
-    """
-    found = row_groups(table, codes)
-    note = None if found is None else equal_rows_note(found)
-    if note is not None and not quiet:
-        warn(f"{note}.")
-    return found

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators.inputs import loss_weights
 from qmedoid.exceptions import DataError, ParameterError
 
 MOST_COPIES = 10

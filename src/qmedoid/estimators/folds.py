@@ -9,8 +9,19 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.weights import WeightedRows
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
+from qmedoid.geometry.row_groups import (
+    equal_rows_note,
+    first_rows,
+    given_groups,
+    group_classes,
+    group_folds,
+    part_of,
+    row_groups,
+)
+from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.schema import renumbered
 
 Split = tuple[Codes, Codes]
@@ -236,3 +247,56 @@ def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:
             f"{n_rows}."
         ) from error
     return chosen
+
+
+def ordered_table(
+    X: Array,
+    codes: Codes,
+    classes: npt.NDArray[Any],
+    groups: Any,
+    names: Any,
+    weighted: WeightedRows,
+    cells: Array | None = None,
+) -> TrainingTable:
+    """Rows, classes and groups of a fit in an order of their own, with the row numbers that they were given with.
+
+    `codes` are those of the weighted rows, all else is of the table that was given. Rows are ordered by their `cells`,
+    where X is not these but made of them.
+    """
+    given = None if groups is None else given_groups(groups, len(X))
+    rows, factors = weighted.rows, weighted.factors
+    given = given if given is None else given[rows]
+    places = ranks((X if cells is None else cells)[rows])
+    order = row_order(places, codes, given, factors)
+    X, codes = np.ascontiguousarray(X[rows[order]]), codes[order]
+    together = part_of(given, order) if groups is not None else _groups_of_fit(X, codes, quiet=weighted.has_copies)
+    return TrainingTable(
+        X, codes, classes, together, names, row_numbers=rows[order], n_given=weighted.n_given,
+        weights=None if factors is None else factors[order],
+        cells=None if cells is None else (places[order], [False] * places.shape[1]),
+    )  # fmt: skip
+
+
+def _groups_of_fit(table: Array, codes: Codes, *, quiet: bool = False) -> Codes | None:
+    """Groups of equal rows, with a warning where they are many; None where every row is a group.
+
+    With `quiet` there is no warning, as where copies were asked for.
+    """
+    found = row_groups(table, codes)
+    note = None if found is None else equal_rows_note(found)
+    if note is not None and not quiet:
+        warn(f"{note}.")
+    return found
+
+
+def in_own_order(data: TrainingTable, rows: Codes) -> Codes:
+    """Some of the rows in the order that they have where they are all."""
+    weights = None if data.weights is None else data.weights[rows]
+    cells, is_level = (data.X, None) if data.cells is None else data.cells
+    groups = part_of(data.groups, rows)
+    return rows[row_order(ranks(cells[rows]), data.codes[rows], groups, weights, is_level=is_level)]
+
+
+def validation_order(X: Array, codes: Codes) -> Codes:
+    """The order of validation rows."""
+    return row_order(ranks(with_equal_cells(X)), codes)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._encoding import fit_number_block
-from qmedoid.estimators._inputs import check_table, column_names
+from qmedoid.estimators.encoding import fit_number_block
+from qmedoid.estimators.inputs import check_table, column_names
 from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Contract, Numbers
@@ -78,8 +78,7 @@ class NumberColumns(NamedTuple):
     @property
     def encoded_names(self) -> list[str]:
         """Names of the encoded columns."""
-        pairs = zip(self.contract.columns, self.encodings, strict=True)
-        return [column.name + output for column, encoding in pairs for output in encoding.outputs]
+        return self.contract.encoded_names(self.encodings)
 
     def encode(self, table: Array) -> Array:
         """The table as encoded columns; missing cells in columns that had none are filled in, with a warning."""

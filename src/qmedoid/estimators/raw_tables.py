@@ -1,0 +1,372 @@
+"""Rows of a fit of a `MedoidClassifier`: how raw tables are read and encoded, and the model of them."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._methods import Fit
+from qmedoid.estimators.encoding import Encoded, fit_encodings
+from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
+from qmedoid.estimators.inputs import (
+    check_finite,
+    check_target,
+    class_codes,
+    column_names,
+    dense,
+)
+from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
+from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
+from qmedoid.geometry.row_order import row_order
+from qmedoid.kernels.ties import with_equal_cells
+from qmedoid.methods.part import medoid_part
+from qmedoid.model.contract import Contract, Encoding
+from qmedoid.model.decision import Decision
+from qmedoid.model.importance import training_importances
+from qmedoid.model.model import Model
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.operating_point import asked_rule
+from qmedoid.model.training_summary import HeldOutCurve
+from qmedoid.spelling import did_you_mean
+from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.encode import encode_batch, training_summary
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
+from qmedoid.tables.row_hashes import remember_rows
+from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.medoid import MedoidClassifier
+
+_FACTORS = (
+    "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "
+    "neighbors, symmetric trees or circuit, and its cut cannot be changed afterwards but by a probability"
+)
+_WAY_OUT = "Change the table accordingly, or fit on tables like this one."
+
+
+# Columns that a warning names.
+_NAMED = 5
+
+
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> pa.Table:
+    """X as an Arrow table under the names of the fit.
+
+    Columns of arrays go by their place; so do those of a named table where the fit was on an array.
+    """
+    X = dense(X, name)
+    if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+        )
+        return as_table(array, names=column_names(estimator))
+    table = as_table(X)
+    if reset:
+        if table.num_columns == 0:
+            raise DataError("Input X has no columns: pass at least one.")
+        if table.num_rows < 2:
+            raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
+        given = np.array(table.column_names, dtype=object)
+        vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
+        return table
+    if table.num_rows == 0:
+        raise DataError(f"Input {name} has no rows: pass at least one.")
+    if hasattr(estimator, "feature_names_in_"):
+        return table
+    names = column_names(estimator)
+    if table.num_columns != len(names):
+        raise DataError(
+            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(names)} features "
+            "as input."
+        )
+    return table.rename_columns(names)
+
+
+def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Dataset:
+    """The rows of a fit, as the parameters of an estimator say; it keeps the names of the columns.
+
+    What is a dataset already stays as it is. Rows of weight 0 are left out.
+    """
+    if isinstance(X, Dataset):
+        if not (y is None and groups is None and sample_weight is None):
+            raise ParameterError("A Dataset has a target, groups and weights: leave y, groups and sample_weight out.")
+        names = np.array([name for name in X.table.column_names if name != X.target.name], dtype=object)
+        vars(estimator).update(n_features_in_=len(names), feature_names_in_=names)
+        return X
+    table = read_table(estimator, X, reset=True)
+    n_rows, name = table.num_rows, getattr(y, "name", None)
+    name = name if isinstance(name, str) else None
+    together = group_codes(groups, n_rows)
+    labels = y if sample_weight is None else check_target(y, n_rows)
+    weights = None if sample_weight is None else check_weights(sample_weight, n_rows)
+    rows = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+    if weights is not None:
+        table, labels, weights = table.take(pa.array(rows)), labels[rows], weights[rows]
+        together = None if together is None else together[rows]
+    classes, codes = class_codes(labels, len(rows))
+    names = table.column_names
+    settings = DatasetSettings(
+        target=name,
+        roles=given_roles(estimator.roles, estimator.ignore, names, name),
+        decimal=estimator.decimal,
+        date_order=estimator.date_order,
+        missing=check_missing("The 'missing' parameter", estimator.missing, names=names, target=name),
+    )
+    target = Target(name, classes, codes)
+    return Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+
+
+def group_codes(groups: Any, n_rows: int) -> Codes | None:
+    """Groups that were given as numbers; None where none were."""
+    if groups is None:
+        return None
+    found = given_groups(groups, n_rows)
+    return np.arange(n_rows) if found is None else found
+
+
+def held_out_rows(estimator: Any, X: Any, y: Any, name: str = "val") -> tuple[pa.Table, Target]:
+    """Rows X_val, or of another name, under the names of the fit, and their classes."""
+    if isinstance(X, Dataset):
+        return X.table, X.target
+    table = read_table(estimator, X, reset=False, name=f"X_{name}")
+    labels = check_target(y, table.num_rows, name=f"y_{name}", table=f"X_{name}")
+    classes, codes = np.unique(labels, return_inverse=True)
+    return table, Target(None, classes, codes.astype(np.intp))
+
+
+def given_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
+    """The roles of columns, those to be ignored among them; names and contradictions are checked."""
+    if isinstance(ignore, str):
+        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
+    ignored = list(ignore or ())
+    unknown = [name for name in ignored if name not in columns]
+    if unknown:
+        raise ParameterError(
+            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], columns)} The columns are "
+            f"{list(columns)[:20]}."
+        )
+    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
+    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
+
+
+def left_out_note(name: str, why: str) -> str:
+    """Why a column was left out, and how to keep it."""
+    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
+    return f"column {name!r} was left out: {why}{hint}"
+
+
+def left_out_warning(notes: Mapping[str, str]) -> str:
+    """One message about the columns that were left out by a guess, by their notes."""
+    if len(notes) == 1:
+        note = next(iter(notes.values()))
+        return f"{note[0].upper()}{note[1:]}."
+    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
+    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
+    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
+
+
+class RawRows(NamedTuple):
+    """The rows of a fit: as numbers, with validation rows behind them; their split; and training rows as a dataset.
+
+    The numbers are in an order of their own, the tables as they were given; the classes are in their own order, and in
+    `data` in that of their codes.
+    """
+
+    data: TrainingTable
+    splits: Splits | None
+    contract: Contract
+    encodings: tuple[Encoding, ...]
+    matrix: Array
+    given: Dataset
+    tables: list[pa.Table]
+    classes: npt.NDArray[Any]
+
+    def model(self, fit: Fit, decision: Decision, curve: HeldOutCurve | None, **about: Any) -> Model:
+        """The model of these rows, with the row numbers of the source."""
+        fitted, data, given = fit.fitted, self.data, self.given
+        part = medoid_part(fitted.parts)
+        assert part is not None, "a recipe fits medoids"
+        known = given.table.select([column.name for column in self.contract.columns])
+        medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
+        model = Model(
+            contract=self.contract, encodings=self.encodings, decision=decision, parts=fitted.parts,
+            weights=fitted.weights, biases=fitted.biases, calibration=fit.calibration, refinement=fit.refinement,
+            records=tuple(plain_records(known, given.places(medoids))),
+            novelty=fit_novelty(self.matrix, self.encodings, part, None if data.totals is None else data.weights),
+            training=training_summary(given.table, self.contract, self.encodings, curve),
+            **about,
+        )  # fmt: skip
+        model = replace(model, importances=training_importances(model, data.X, fit.held_out))
+        return data.as_given(replace(model, seen=remember_rows(model, self.tables)))
+
+
+class RowReader:
+    """Reads the rows of a fit by the parameters of a classifier, and collects notes on them."""
+
+    def __init__(self, owner: "MedoidClassifier") -> None:
+        self.owner, self.notes = owner, list[str]()
+
+    def read(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
+        """Choose the classes, find contract and encodings, and encode the rows."""
+        if given.weights is not None and not given.weights.all():
+            given = given.take(np.flatnonzero(given.weights))
+        labels, target = self._chosen_classes(given.target)
+        weighted = weighted_rows(given.weights, self.owner.class_weight, target.codes, target.classes)
+        asked_rule(self.owner.operating_point, target.classes.tolist())
+        encoded, together, order, cells = self._fit_columns(given, target, weighted)
+        contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
+        numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
+        factors = None if weighted.factors is None else weighted.factors[order]
+        row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
+        if validation is not None:
+            tables.append(validation[0])
+            val_codes = _known_codes(validation[1], target.classes)
+            val_matrix = encoded_rows(tables[1], contract, encoded.encodings)
+            n_train = len(codes)
+            val_order = validation_order(val_matrix, val_codes)
+            val_matrix, val_rows = val_matrix[val_order], given.n_source + val_order
+            row_numbers, n_given = np.append(row_numbers, val_rows), n_given + len(val_matrix)
+            numbers = np.concatenate([numbers, val_matrix])
+            codes = np.concatenate([codes, val_codes[val_order]])
+            # Validation rows are held out as they are, but equal ones are one draw.
+            before = np.arange(n_train) if together is None else together
+            together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
+            splits = [(given.rows, np.sort(val_rows))]
+        names = contract.encoded_names(encoded.encodings)
+        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+        self.notes += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
+        check_finite(numbers, names, row_numbers=row_numbers)
+        numbers = np.ascontiguousarray(with_equal_cells(numbers))
+        data = TrainingTable(
+            numbers,
+            codes,
+            target.classes,
+            together,
+            names,
+            True,
+            None if statistics is None else functools.partial(statistics.fold, numbers),
+            row_numbers,
+            n_given,
+            factors,
+            cells,
+            target.totals,
+        )
+        return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels)
+
+    def _chosen_classes(self, target: Target) -> tuple[npt.NDArray[Any], Target]:
+        """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
+        labels, counts = target.classes.tolist(), target.counts.tolist()
+        if len(labels) < 2:
+            raise DataError(
+                f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
+            )
+        for _, message in target_notes(labels, counts):
+            self.note(message)
+        point, place = self.owner.operating_point, None
+        if self.owner.positive is not None:
+            place = target.place_of(self.owner.positive)
+        elif point is not None and len(labels) == 2:
+            asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
+            place, why, is_plain = choose_positive(labels, counts, asked)
+            self.note(why, warned=not is_plain)
+        if place is not None and len(labels) > 2:
+            target, positive = target.against_rest(place), str(labels[place])
+            place = target.classes.tolist().index(positive)
+        return target.classes, target.reversed() if place == 0 else target
+
+    def note(self, note: str | None, *, warned: bool = True) -> None:
+        """Keep a note and, where it may change what is done, warn."""
+        if note is None:
+            return
+        self.notes.append(note)
+        if warned:
+            warn(note[0].upper() + note[1:])
+
+    def _fit_columns(
+        self, data: Dataset, target: Target, weighted: WeightedRows
+    ) -> tuple[Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
+        """Fit contract and encodings, with notes, to weighted rows in an order of their own.
+
+        Returns, in that order, the rows as numbers, the group of each, its place among them, and the cells that it is
+        ordered by.
+        """
+        rng = np.random.default_rng(check_random_state(self.owner.random_state).randint(2**31, size=4))
+        kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
+        kinds.check_any()
+        left_out = {name: (why, left_out_note(name, why)) for name, why in kinds.left_out.items()}
+        self.notes += [*kinds.all_notes, *(note for _, note in left_out.values())]
+        guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
+        if guessed and not data.is_part:
+            warn(left_out_warning(guessed))
+        place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
+        places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
+        is_level = [column.kind == "category" for column in kinds.columns]
+        together = None if data.groups is None else given_groups(data.groups, len(data.rows))
+        codes = target.codes
+        order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
+        rows = rows[order]
+        together, codes = part_of(together, rows), codes[rows]
+        if data.groups is None:
+            together = row_groups(places[rows], codes)
+            equal = None if together is None or weighted.has_copies else equal_rows_note(together)
+            self.notes += [] if equal is None else [equal]
+        limits = {"max_one_hot": self.owner.max_one_hot, "max_levels": self.owner.max_levels}
+        factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
+        encoded = fit_encodings(data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows, **limits)
+        return encoded, together, order, (places[rows], is_level)
+
+    def fit_notes(self, fit: Fit, decision: Decision, rows: RawRows) -> None:
+        """Notes on what a fit limited, and on decisions that nobody may want."""
+        self.notes += fit.fitted.notes
+        if rows.data.totals is not None:  # of a sample the cut is chosen later
+            return
+        if rows.data.weights is not None:
+            self.notes.append(_FACTORS)
+        expected = decision.operating
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self.note(seldom_note(list(decision.classes), expected.counts))
+
+
+def _known_codes(target: Target, classes: npt.NDArray[Any]) -> Codes:
+    """Class codes of validation rows; classes that the training rows do not have are refused."""
+    codes: Codes = target.codes_in(classes.tolist())
+    if (codes < 0).any():
+        unknown = target.classes[np.unique(target.codes[codes < 0])].tolist()
+        raise DataError(
+            f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
+            f"{classes.tolist()[:5]} of the training rows."
+        )
+    return codes
+
+
+def number_places(contract: Contract, encodings: Sequence[Encoding], names: Sequence[str]) -> Codes | None:
+    """Where the columns are among those of an array, if all are numbers that are encoded as they are."""
+    if any(column.kind != "number" or column.missing_values for column in contract.columns):
+        return None
+    if sum(len(encoding.outputs) for encoding in encodings) != len(contract.columns):
+        return None
+    place_of = {name: place for place, name in enumerate(names)}
+    return np.array([place_of[name] for name in contract.names])
+
+
+def encoded_rows(table: pa.Table, contract: Contract, encodings: Sequence[Encoding]) -> Array:
+    """Rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
+    difference = compare_columns(contract, table.schema)
+    if difference.breaks:
+        difference.raise_or_warn("error", way_out=_WAY_OUT)
+    issues = Issues()
+    columns = encode_batch(table, contract, encodings, issues=issues)
+    replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
+    return np.column_stack(columns)
