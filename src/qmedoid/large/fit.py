@@ -330,8 +330,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
         if not hasattr(X, "columns"):
             rows = np.column_stack([column.to_numpy() for column in rows.columns])
         fitted.fit(rows, labels)
-        if counted.unlabeled:
-            fitted._note(f"{counted.unlabeled:,} rows have no class in {target!r} and are left out")
+        notes = [f"{counted.unlabeled:,} rows have no class in {target!r} and are left out"] * (counted.unlabeled > 0)
     else:
         settings = DatasetSettings(
             target=target,
@@ -347,10 +346,10 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
         found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=limit, seed=seed)
         if not hasattr(X, "columns"):
             del fitted.feature_names_in_
-        fitted.model_ = found.model
-        fitted.notes_ += found.notes
-        for note in found.notes:
-            warn(f"{note[0].upper()}{note[1:]}.")
+        fitted.model_, notes = found.model, found.notes
+    fitted.notes_ += notes
+    for note in notes:
+        warn(f"{note[0].upper()}{note[1:]}.")
     parameters = owner.get_params(deep=False)
     vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
 
