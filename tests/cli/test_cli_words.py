@@ -202,7 +202,7 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     assert [len(encoding.outputs) for encoding in named.encodings] == [
         len(encoding.outputs) for encoding in plain.encodings
     ]
-    np.testing.assert_array_equal(named.method.medoids, plain.method.medoids)
+    np.testing.assert_array_equal(named.parts[0].medoids, plain.parts[0].medoids)
     X = table.slice(0, 60)
     np.testing.assert_array_equal(
         qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)
