@@ -18,7 +18,6 @@ arrays, then other objects. What a declaration cannot say, a method ``validate``
 Nothing is made whose size a file merely claims: arrays have the sizes that the file has.
 """
 
-import operator
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_origin, get_type_hints
@@ -32,8 +31,6 @@ MOST_ROWS = 2**53
 """Counts of rows are below this."""
 Bound = float | str | None
 Kind = TypeVar("Kind")
-_ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
-_BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
 
 
 class RefusedError(Exception):
@@ -85,67 +82,6 @@ class Values:
     first: int | None = None
     last: str = ""
     length: tuple[int, int] = (0, 2**62)
-
-    def refuse(self, values: Any, what: str, scope: dict[str, Any], dtype: str, shape: str = "") -> None:
-        """Raise where numbers are not as declared.
-
-        Symbols and fields by name are in `scope`, where symbols of the shape that are not there yet are bound.
-        """
-        numbers = "number"
-        if isinstance(values, np.ndarray):
-            numbers = "numbers"
-            _refuse_shape(values, what, scope, np.dtype(dtype), shape.split())
-        if dtype == "f8" and not np.isfinite(values).all():
-            wrong = ~np.isfinite(values) & ~(self.nan & np.isnan(values)) & ~(self.infinite & np.isinf(values))
-            if wrong.any():
-                raise RefusedError(f"{what} {'' if self.infinite else 'finite '}{numbers}, not {_first(values, wrong)}")
-        least = 0 if self.least is self.above is None and dtype != "f8" and self.largest == np.inf else self.least
-        bounds = (least, "at least"), (self.above, "above"), (self.most, "at most"), (self.below, "below")
-        for bound, word in (
-            bounds if self.largest == np.inf else ((-self.largest, "at least"), (self.largest, "at most"))
-        ):
-            if bound is not None:
-                limit = lookup(bound, scope) if isinstance(bound, str) else bound
-                fits = np.asarray(_BOUNDS[word](values, limit))
-                if not fits.all():
-                    named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
-                    raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
-        if not self.zero and not np.all(values):
-            raise RefusedError(f"{what} {numbers} other than 0")
-        if self.shape:
-            self._refuse_array(values, what, scope)
-
-    def _refuse_array(self, array: npt.NDArray[Any], what: str, scope: dict[str, Any]) -> None:
-        fewest, most = self.length
-        if not fewest <= len(array) <= most:
-            limit = f"at least {fewest}" if len(array) < fewest else f"at most {most}"
-            raise RefusedError(f"{what} {limit} numbers or rows, not {len(array)}")
-        if self.order:
-            keeps = _ORDERS[self.order](array[1:], array[:-1])
-            if self.within and len(array):
-                keeps[scope[self.within][1:-1] - 1] = True
-            if not keeps.all():
-                raise RefusedError(f"{what} numbers of which each {self.order}{' within its part' * bool(self.within)}")
-        if self.first is not None and array[0] != self.first:
-            raise RefusedError(f"{what} {self.first} at its start, not {array[0]}")
-        if self.last:
-            last = lookup(self.last, scope) if self.last in scope or not len(array) else int(array[-1])
-            if not len(array) or array[-1] != last:
-                raise RefusedError(f"{what} {last} at its end, which is {self.last}")
-            scope[self.last] = last
-        if self.every and len(np.unique(array)) != lookup(str(self.below), scope):
-            raise RefusedError(f"{what} every number below {lookup(str(self.below), scope)}, and lacks one")
-
-
-def _refuse_shape(array: npt.NDArray[Any], what: str, scope: dict[str, Any], dtype: Any, names: list[str]) -> None:
-    sizes = [size(name, scope) for name in names]
-    fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
-    if array.dtype != dtype or array.ndim != len(sizes) or not fits:
-        lengths = ", ".join("any" if known is None else str(known) for known in sizes)
-        raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
-    for name, known, found in zip(names, sizes, array.shape, strict=True):
-        if known is None:
-            scope[name.removesuffix("+1")] = found - name.endswith("+1")
 
 
 class RowNumbers(Values):
@@ -199,32 +135,6 @@ class Tagged(NamedTuple):
 
 class Unstored:
     """A field that is not stored: it has its default when it is read."""
-
-
-def size(name: str, scope: dict[str, Any]) -> int | None:
-    """A length: a number, the length of what has a name, or a sum of these; None for a symbol that is not bound."""
-    if name.isdecimal():
-        return int(name)
-    if "+" in name:
-        sizes = [size(part, scope) for part in name.split("+")]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-    if "." not in name and name not in scope:
-        return None
-    value = lookup(name, scope)
-    return int(value) if isinstance(value, int | np.integer) else len(value)
-
-
-def lookup(name: str, scope: dict[str, Any]) -> Any:
-    """What has a name, such as ``"network.n_parameters"``; of the lists that members of a list hold, their lengths."""
-    first, *rest = name.split(".")
-    value = scope[first]
-    for one in rest:
-        value = sum(len(getattr(member, one)) for member in value) if type(value) is tuple else getattr(value, one)
-    return value
-
-
-def _first(values: Any, wrong: Any) -> str:
-    return shown(values[wrong].flat[0].item() if isinstance(values, np.ndarray) else values)
 
 
 def shown(value: Any) -> str:

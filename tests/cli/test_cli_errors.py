@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_tables import replaced, small_table, write
+from small_tables import replaced, write
 
 OLD = b"what was here before"
 
@@ -178,19 +178,6 @@ def test_table_itself_is_not_overwritten(cli, two, tmp_path):
         assert outcome.code == 2
         assert "is the table itself" in outcome.err
     assert file.read_bytes() == two.file.read_bytes()
-
-
-def test_old_model_is_replaced_atomically(cli, two, tmp_path):
-    model = tmp_path / "m"
-    shutil.copy(two.model, model)
-    before = model.read_bytes()
-    table = small_table(seed=5)
-    quantity = write(replaced(table, "y", [np.linspace(0, 1, 90)]), tmp_path / "q.csv")
-    assert cli("fit", quantity, "--target", "y", "-o", model).code == 3
-    assert model.read_bytes() == before
-    cli.ok("fit", write(table, tmp_path / "t.csv"), "--target", "y", "-o", model, "--refine", "never")
-    assert model.read_bytes() != before
-    assert {path.name for path in tmp_path.iterdir()} == {"m", "q.csv", "t.csv"}
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,6 @@ def test_export_takes_the_name_of_the_model(cli, two, tmp_path):
     assert "for duckdb" in (tmp_path / "small.sql").read_text(encoding="utf-8")
 
 
-def test_export_writes_onnx(cli, three, tmp_path):
-    onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")
-    file = tmp_path / "model.onnx"
-    printed = cli.ok("export", three.model, "--format", "onnx", "-o", file, "--json")
-    assert printed.json["dialect"] is None
-    properties = {one.key: one.value for one in onnx.load(file).metadata_props}
-    assert properties["sha256"] == printed.json["model"]
-
-
 def test_export_names_the_extra_that_is_missing(cli, two, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     outcome = cli("export", two.model, "--format", "onnx", "-o", tmp_path / "model.onnx")

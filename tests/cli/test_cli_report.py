@@ -76,14 +76,6 @@ def test_report_does_not_compare_rows_that_were_fitted_with_rows_that_were_not(c
     assert not any(one["best"][log_loss] for one in found["rows"])
 
 
-def test_report_of_three_classes_marks_figures_of_fitted_rows(cli, three):
-    found = cli.ok("report", three.model, three.file, "--json", "--baselines").json
-    assert found["baselines"]["better"] is None
-    assert found["baselines"]["rows"][0]["name"] == "qmedoid (on rows that it was fitted on)"
-    assert not any(any(one["best"]) for one in found["baselines"]["rows"])
-    assert {one["code"]: one["status"] for one in found["findings"]}["QM303"] == "not applicable"
-
-
 def test_report_shows_stability(cli, two, new, tmp_path):
     found = cli.ok("report", two.model, new, "-o", tmp_path / "page.html", "--json", "--stability", 2).json
     assert found["stability"]["bootstraps"] == 2

@@ -51,17 +51,6 @@ def test_formulas_are_made_safe_in_csv_alone(cli, two, risky, tmp_path, ending):
     assert [text or "" for text in kept["=name()"].to_pylist()] == texts
 
 
-def test_classes_that_are_formulas(cli, tmp_path):
-    labels = ("=no()", "@yes")
-    file = write(small_table(labels), tmp_path / "t.csv")
-    cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never")
-    cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
-    out = cells(tmp_path / "o.csv")
-    assert set(out["prediction"]) == {"'=no()", "'@yes"}
-    cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "raw.csv", "--no-safe-csv")
-    assert set(cells(tmp_path / "raw.csv")["prediction"]) == set(labels)
-
-
 TINY = ("--medoids", "6", "--neighbors", "0")
 BREAK = "\nBROKEN"
 FIRST, SECOND = f"[red]x[/red]{BREAK}", f"\x1b[31mred{BREAK}"

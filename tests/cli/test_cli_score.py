@@ -158,17 +158,6 @@ class TestCarried:
         assert "a result has this name" in outcome.err
         cli.ok("score", two.model, file, "-o", tmp_path / "o.csv")
 
-    def test_lists_and_bytes_are_written_as_text(self, cli, two, tmp_path):
-        table = two.table.append_column("list", pa.array([[1, 2]] * 90)).append_column("raw", pa.array([b"=1"] * 90))
-        file = write(table, tmp_path / "t.parquet")
-        cli.ok("score", two.model, file, "-o", tmp_path / "o.csv", "--columns", "list,raw")
-        out = cells(tmp_path / "o.csv")
-        assert set(out["list"]) == {"[1, 2]"}
-        assert set(out["raw"]) == {"'=1"}
-        kept = scored(cli, two, file, tmp_path, "--columns", "list,raw")
-        assert kept["list"][0] == [1, 2]
-        assert kept["raw"][0] == b"=1"
-
 
 def test_pipe_sees_every_row_once(cli, two, tmp_path):
     """A cell that is no number, far behind the first batch: what was sent cannot be taken back."""

@@ -55,10 +55,11 @@ class GaussianClasses(ProbabilisticClassifier):
         """Decide by rows of these folds."""
         part = GaussianPart(self.apart, np.log(np.bincount(codes) / len(codes)))
         held_out = None if fold is None else OutOfFold(-part.score(table).scores, fold)
-        decision, curve = self._chosen_decision(codes, held_out, None, weights)
+        data = TrainingTable(table, codes, self.classes_, weights=weights)
+        decision, curve = self._chosen_decision(data, held_out)
         n_classes = len(self.classes_)
         self.model_ = self._model_of_numbers(
-            TrainingTable(table, codes, self.classes_), (part,), decision, curve=curve, method=part.name,
+            data, (part,), decision, curve=curve, method=part.name,
             weights=np.ones(1), biases=np.zeros(n_classes), calibration=Calibration.plain(n_classes),
         )  # fmt: skip
         return self

@@ -58,9 +58,9 @@ def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     kept = {}
     chosen = ProbabilisticClassifier._chosen_decision
 
-    def spy(self, codes, held_out, *others, **named):
-        kept[type(self).__name__] = codes, held_out
-        return chosen(self, codes, held_out, *others, **named)
+    def spy(self, data, held_out, *others):
+        kept[type(self).__name__] = data.codes, held_out
+        return chosen(self, data, held_out, *others)
 
     monkeypatch.setattr(ProbabilisticClassifier, "_chosen_decision", spy)
     with warnings.catch_warnings():

@@ -369,7 +369,7 @@ def test_other_misuse(data):
     with pytest.raises(ParameterError, match="'method' parameter of MedoidClassifier must be one of 'auto'"):
         MedoidClassifier(method=TINY_CIRCUIT).fit(frame, labels)
     with pytest.raises(NotFittedError):
-        MedoidClassifier().importances(frame)
+        MedoidClassifier().predict(frame)
 
 
 def test_saved_classifier_decides_alike(fitted, data, tmp_path):

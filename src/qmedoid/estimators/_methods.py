@@ -200,7 +200,7 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = self.fit_parts(data, report)
         fit = calibrated(fits[0], self.calibration_kind("auto"), data)
-        decision, curve = self._chosen_decision(data.codes, fit.held_out, data.groups, data.weights)
+        decision, curve = self._chosen_decision(data, fit.held_out)
         model = self._model_of_numbers(
             data, fits[0].parts, decision, curve=curve, held_out=fit.held_out, method=self.method_name,
             weights=fits[0].weights, biases=fits[0].biases, calibration=fit.calibration,

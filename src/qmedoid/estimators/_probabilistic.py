@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._fitted import FittedClassifier
+from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import class_codes
 from qmedoid.estimators.number_columns import fit_numbers
 from qmedoid.estimators.parameters import check_parameters
@@ -39,8 +40,6 @@ class ProbabilisticClassifier(FittedClassifier):
     """
 
     operating_point: Any
-    # Of two classes, whether the first in order is the positive one, whose code is 1.
-    _is_reversed: bool = False
 
     @property
     def expected_(self) -> OperatingSummary | None:
@@ -139,6 +138,11 @@ class ProbabilisticClassifier(FittedClassifier):
         priors, low, high = (self._in_order(part) for part in (found.priors, found.low, found.high))
         return replace(found, priors=priors, low=low, high=high)
 
+    @property
+    def _is_reversed(self) -> bool:
+        """Of two classes, whether the first in order is the positive one, whose code is 1."""
+        return len(self.classes_) == 2 and bool(self.classes_[0] != self.model_.decision.classes[0])
+
     def _in_order(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of the classes (..., C) in the order of `classes_` from that of their codes, or the other way."""
         return values[..., ::-1] if self._is_reversed else values
@@ -168,13 +172,7 @@ class ProbabilisticClassifier(FittedClassifier):
         return table, codes, weighted
 
     def _chosen_decision(
-        self,
-        codes: Codes,
-        held_out: OutOfFold | None,
-        groups: Codes | None = None,
-        weights: Array | None = None,
-        *,
-        class_weights: Array | None = None,
+        self, data: TrainingTable, held_out: OutOfFold | None, class_weights: Array | None = None
     ) -> tuple[Decision, HeldOutCurve | None]:
         """The decision at the operating point, which held-out rows turn into log-odds, and their curve.
 
@@ -182,25 +180,23 @@ class ProbabilisticClassifier(FittedClassifier):
         frequent by `class_weights` than the rows are.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
-        scores = np.zeros((0, len(self.classes_))) if held_out is None else held_out.scores[rows]
-        together = part_of(groups, rows) if len(rows) else None
-        own = None if weights is None else weights[rows]
-        how = self.operating_point, self.classes_.tolist(), scores, codes[rows], together, own
+        scores = np.zeros((0, len(data.classes))) if held_out is None else held_out.scores[rows]
+        together = part_of(data.groups, rows) if len(rows) else None
+        weights, codes = None if data.weights is None else data.weights[rows], data.codes[rows]
+        how = self.operating_point, data.classes.tolist(), scores, codes, together, weights
         decision, curve = Decision.chosen(*how)
-        labels = tuple(self._in_order(self.classes_).tolist())
-        return replace(decision, classes=labels, priors=self._priors(codes, rows, class_weights, weights)), curve
+        return replace(decision, priors=_priors(data, rows, class_weights)), curve
 
-    def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None, weights: Array | None) -> Array:
-        """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
 
-        A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
-        """
-        counts, judged = (np.bincount(rows, minlength=len(self.classes_)) for rows in (codes, codes[held_out]))
-        weighted = np.asarray(judged if judged.all() else counts, dtype=np.float64)
-        if weights is not None:
-            rows = held_out if judged.all() else np.arange(len(codes))
-            weighted = np.bincount(codes[rows], weights[rows], len(self.classes_)).astype(np.float64)
-        if class_weights is not None:
-            weighted = weighted * class_weights
-        priors: Array = weighted / weighted.sum()
-        return priors
+def _priors(data: TrainingTable, held_out: Codes, class_weights: Array | None) -> Array:
+    """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
+
+    A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
+    """
+    n_classes = len(data.classes)
+    has_all = np.bincount(data.codes[held_out], minlength=n_classes).all()
+    rows = held_out if has_all else np.arange(len(data.codes))
+    counts = np.bincount(data.codes[rows], None if data.weights is None else data.weights[rows], n_classes)
+    weighted = counts.astype(np.float64) * (1.0 if class_weights is None else class_weights)
+    priors: Array = weighted / weighted.sum()
+    return priors

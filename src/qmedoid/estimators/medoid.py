@@ -6,29 +6,41 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
+from qmedoid.estimators._fitted import plain_parameters
 from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
-from qmedoid.estimators.inputs import check_target, one_blas_thread
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators.inputs import check_target, column_names, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
-from qmedoid.estimators.raw_tables import RawTableClassifier, dataset_of, held_out_rows
+from qmedoid.estimators.raw_tables import (
+    RowReader,
+    dataset_of,
+    encoded_rows,
+    held_out_rows,
+    number_places,
+    read_table,
+)
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
+from qmedoid.explain.effect import N_BINS, Effect
 from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.methods.part import LARGEST
+from qmedoid.model.contract import Contract, Encoding
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import meant_labels
 
 
-class MedoidClassifier(RawTableClassifier):
+class MedoidClassifier(ProbabilisticClassifier):
     """Classify rows of tables by an exact sum of boosted trees, nearest neighbors and distances to real rows.
 
     Takes data frames, Arrow tables, dicts of columns or arrays: numbers, categories, truth values, dates and missing
@@ -332,12 +344,84 @@ class MedoidClassifier(RawTableClassifier):
                 "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
                 "by weighted rows."
             )
-        rows = self._read_rows(data, None if X_val is None else held_out_rows(self, X_val, y_val))
+        reader = RowReader(self)
+        rows = reader.read(data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
-        self._keep(recipe, fits, scores, rows)
+        best = fits[0]
+        decision, curve = self._chosen_decision(rows.data, best.held_out)
+        reader.fit_notes(best, decision, rows)
+        self.model_ = rows.model(
+            best, decision, curve, method=recipe.method_name, parameters=plain_parameters(self),
+            metrics={"held_out_scores": scores.tolist()},
+        )  # fmt: skip
+        self.classes_, self.notes_, self.variational_ = rows.classes, reader.notes, best.circuit
+        self.estimator_, self.held_out_scores_ = recipe, scores
+        recipe.keep(self.model_, [fit.fitted for fit in fits])
+        recipe.classes_, recipe.n_features_in_ = rows.data.classes, rows.data.X.shape[1]
+        self._number_places = number_places(rows.contract, rows.encodings, column_names(self))
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    @property
+    def positive_(self) -> Any:
+        """The class of interest of two; None for more than two."""
+        classes = self.model_.decision.classes
+        return classes[1] if len(classes) == 2 else None
+
+    @property
+    def method_(self) -> str:
+        """The name of the method."""
+        return self.model_.method
+
+    @property
+    def refinement_(self) -> str:
+        """Which records the circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
+        return self.model_.policy
+
+    @property
+    def margin_(self) -> float:
+        """The largest calibrated margin, in log-odds, of records that the circuit decides; −∞ and ∞: none, all."""
+        return -np.inf if self.model_.refinement is None else self.model_.refinement.refine_below
+
+    @property
+    def contract_(self) -> Contract:
+        """The columns with their kinds, and those that were left out."""
+        return self.model_.contract
+
+    @property
+    def encodings_(self) -> tuple[Encoding, ...]:
+        """How each column becomes numbers."""
+        return self.model_.encodings
+
+    @property
+    def encoded_names_(self) -> list[str]:
+        """Names of the numbers."""
+        return self.model_.contract.encoded_names(self.model_.encodings)
+
+    @property
+    def medoid_records_(self) -> list[dict[str, Any]]:
+        """The medoids as rows of the training table."""
+        return [dict(record) for record in self.model_.records or ()]
+
+    def importances(self, X: Any) -> dict[str, float]:
+        """Mean absolute contribution of every column to the decisions about these rows; see `SavedModel.importances`.
+
+        `feature_importances_` are the same of training rows.
+        """
+        return self.to_saved().importances(read_table(self, X, reset=False))
+
+    def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
+        """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
+        return self.to_saved().effect(read_table(self, X, reset=False), column, toward=toward, bins=bins)
+
+    def _encoded(self, X: Any) -> Array:
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
+        if plain and X.max() <= LARGEST and X.min() >= -LARGEST:
+            # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
+            array = validate_data(self, X, reset=False, ensure_all_finite=False)
+            return np.ascontiguousarray(array[:, self._number_places])
+        return encoded_rows(read_table(self, X, reset=False), self.model_.contract, self.model_.encodings)
 
     recipe_class = staticmethod(recipe_class)
 

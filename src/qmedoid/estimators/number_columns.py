@@ -78,8 +78,7 @@ class NumberColumns(NamedTuple):
     @property
     def encoded_names(self) -> list[str]:
         """Names of the encoded columns."""
-        pairs = zip(self.contract.columns, self.encodings, strict=True)
-        return [column.name + output for column, encoding in pairs for output in encoding.outputs]
+        return self.contract.encoded_names(self.encodings)
 
     def encode(self, table: Array) -> Array:
         """The table as encoded columns; missing cells in columns that had none are filled in, with a warning."""

@@ -1,20 +1,19 @@
-"""Raw tables of a `MedoidClassifier`: how they are read and encoded for a fit, and what is done with its model."""
+"""Rows of a fit of a `MedoidClassifier`: how raw tables are read and encoded, and the model of them."""
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._fitted import plain_parameters
 from qmedoid.estimators._methods import Fit
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.encoding import Encoded, fit_encodings
 from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
 from qmedoid.estimators.inputs import (
@@ -26,16 +25,17 @@ from qmedoid.estimators.inputs import (
 )
 from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.explain.effect import N_BINS, Effect, EffectTally, check_bins
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.part import LARGEST, medoid_part
-from qmedoid.model.contract import Contract
-from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
+from qmedoid.methods.part import medoid_part
+from qmedoid.model.contract import Contract, Encoding
+from qmedoid.model.decision import Decision
+from qmedoid.model.importance import training_importances
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import asked_rule
+from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings
@@ -46,6 +46,9 @@ from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.medoid import MedoidClassifier
 
 _FACTORS = (
     "weights of rows are factors of the losses, as they are no whole numbers or too many for copies: such a fit has no "
@@ -177,46 +180,60 @@ def left_out_warning(notes: Mapping[str, str]) -> str:
 class RawRows(NamedTuple):
     """The rows of a fit: as numbers, with validation rows behind them; their split; and training rows as a dataset.
 
-    The numbers are in an order of their own, the tables as they were given.
+    The numbers are in an order of their own, the tables as they were given; the classes are in their own order, and in
+    `data` in that of their codes.
     """
 
     data: TrainingTable
     splits: Splits | None
+    contract: Contract
+    encodings: tuple[Encoding, ...]
     matrix: Array
     given: Dataset
     tables: list[pa.Table]
+    classes: npt.NDArray[Any]
+
+    def model(self, fit: Fit, decision: Decision, curve: HeldOutCurve | None, **about: Any) -> Model:
+        """The model of these rows, with the row numbers of the source."""
+        fitted, data, given = fit.fitted, self.data, self.given
+        part = medoid_part(fitted.parts)
+        assert part is not None, "a recipe fits medoids"
+        known = given.table.select([column.name for column in self.contract.columns])
+        medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
+        model = Model(
+            contract=self.contract, encodings=self.encodings, decision=decision, parts=fitted.parts,
+            weights=fitted.weights, biases=fitted.biases, calibration=fit.calibration, refinement=fit.refinement,
+            records=tuple(plain_records(known, given.places(medoids))),
+            novelty=fit_novelty(self.matrix, self.encodings, part, None if data.totals is None else data.weights),
+            training=training_summary(given.table, self.contract, self.encodings, curve),
+            **about,
+        )  # fmt: skip
+        model = replace(model, importances=training_importances(model, data.X, fit.held_out))
+        return data.as_given(replace(model, seen=remember_rows(model, self.tables)))
 
 
-class RawTableClassifier(ProbabilisticClassifier):
-    """How a `MedoidClassifier` reads tables, and what it does once fitted."""
+class RowReader:
+    """Reads the rows of a fit by the parameters of a classifier, and collects notes on them."""
 
-    class_weight: Any
-    positive: Any
-    ignore: Sequence[str] | None
-    roles: Mapping[str, Role] | None
-    decimal: str | None
-    date_order: str | None
-    missing: Mapping[str, Sequence[Any]] | None
-    max_one_hot: int
-    max_levels: int
-    random_state: Any
-    held_out_scores_: Array
+    def __init__(self, owner: "MedoidClassifier") -> None:
+        self.owner, self.notes = owner, list[str]()
 
-    def _read_rows(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
-        """Encode the rows of a fit; classes, contract, encodings and notes are kept."""
-        self.notes_ = list[str]()
+    def read(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
+        """Choose the classes, find contract and encodings, and encode the rows."""
         if given.weights is not None and not given.weights.all():
             given = given.take(np.flatnonzero(given.weights))
-        target = self._chosen_classes(given.target)
-        weighted = weighted_rows(given.weights, self.class_weight, target.codes, target.classes)
-        asked_rule(self.operating_point, target.classes.tolist())
+        labels, target = self._chosen_classes(given.target)
+        weighted = weighted_rows(given.weights, self.owner.class_weight, target.codes, target.classes)
+        asked_rule(self.owner.operating_point, target.classes.tolist())
         encoded, together, order, cells = self._fit_columns(given, target, weighted)
+        contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
         numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
         factors = None if weighted.factors is None else weighted.factors[order]
         row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
         if validation is not None:
             tables.append(validation[0])
-            val_codes, val_matrix = self._known_codes(validation[1]), self._encode(tables[1])
+            val_codes = _known_codes(validation[1], target.classes)
+            val_matrix = encoded_rows(tables[1], contract, encoded.encodings)
             n_train = len(codes)
             val_order = validation_order(val_matrix, val_codes)
             val_matrix, val_rows = val_matrix[val_order], given.n_source + val_order
@@ -227,14 +244,17 @@ class RawTableClassifier(ProbabilisticClassifier):
             before = np.arange(n_train) if together is None else together
             together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
             splits = [(given.rows, np.sort(val_rows))]
-        check_finite(numbers, self.encoded_names_, row_numbers=row_numbers)
+        names = contract.encoded_names(encoded.encodings)
+        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+        self.notes += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
+        check_finite(numbers, names, row_numbers=row_numbers)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         data = TrainingTable(
             numbers,
             codes,
             target.classes,
             together,
-            self.encoded_names_,
+            names,
             True,
             None if statistics is None else functools.partial(statistics.fold, numbers),
             row_numbers,
@@ -243,48 +263,34 @@ class RawTableClassifier(ProbabilisticClassifier):
             cells,
             target.totals,
         )
-        return RawRows(data, splits, encoded.matrix, given, tables)
+        return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels)
 
-    def _chosen_classes(self, target: Target) -> Target:
-        """The classes in the order of their codes, once the class of interest is chosen: of two it is the second."""
+    def _chosen_classes(self, target: Target) -> tuple[npt.NDArray[Any], Target]:
+        """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
         labels, counts = target.classes.tolist(), target.counts.tolist()
         if len(labels) < 2:
             raise DataError(
                 f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
             )
         for _, message in target_notes(labels, counts):
-            self._note(message)
-        point, place = self.operating_point, None
-        if self.positive is not None:
-            place = target.place_of(self.positive)
+            self.note(message)
+        point, place = self.owner.operating_point, None
+        if self.owner.positive is not None:
+            place = target.place_of(self.owner.positive)
         elif point is not None and len(labels) == 2:
             asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
             place, why, is_plain = choose_positive(labels, counts, asked)
-            self._note(why, warned=not is_plain)
+            self.note(why, warned=not is_plain)
         if place is not None and len(labels) > 2:
             target, positive = target.against_rest(place), str(labels[place])
             place = target.classes.tolist().index(positive)
-        self.classes_, self._is_reversed = target.classes, place == 0
-        ordered = target.reversed() if self._is_reversed else target
-        self.positive_ = ordered.classes.tolist()[1] if len(ordered.classes) == 2 else None
-        return ordered
+        return target.classes, target.reversed() if place == 0 else target
 
-    def _known_codes(self, target: Target) -> Codes:
-        """Class codes of validation rows; classes that the training rows do not have are refused."""
-        codes: Codes = target.codes_in(self._in_order(self.classes_).tolist())
-        if (codes < 0).any():
-            unknown = target.classes[np.unique(target.codes[codes < 0])].tolist()
-            raise DataError(
-                f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
-                f"{self.classes_.tolist()[:5]} of the training rows."
-            )
-        return codes
-
-    def _note(self, note: str | None, *, warned: bool = True) -> None:
+    def note(self, note: str | None, *, warned: bool = True) -> None:
         """Keep a note and, where it may change what is done, warn."""
         if note is None:
             return
-        self.notes_.append(note)
+        self.notes.append(note)
         if warned:
             warn(note[0].upper() + note[1:])
 
@@ -296,11 +302,11 @@ class RawTableClassifier(ProbabilisticClassifier):
         Returns, in that order, the rows as numbers, the group of each, its place among them, and the cells that it is
         ordered by.
         """
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = np.random.default_rng(check_random_state(self.owner.random_state).randint(2**31, size=4))
         kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
         kinds.check_any()
         left_out = {name: (why, left_out_note(name, why)) for name, why in kinds.left_out.items()}
-        self.notes_ += [*kinds.all_notes, *(note for _, note in left_out.values())]
+        self.notes += [*kinds.all_notes, *(note for _, note in left_out.values())]
         guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
         if guessed and not data.is_part:
             warn(left_out_warning(guessed))
@@ -315,109 +321,52 @@ class RawTableClassifier(ProbabilisticClassifier):
         if data.groups is None:
             together = row_groups(places[rows], codes)
             equal = None if together is None or weighted.has_copies else equal_rows_note(together)
-            self.notes_ += [] if equal is None else [equal]
-        limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
+            self.notes += [] if equal is None else [equal]
+        limits = {"max_one_hot": self.owner.max_one_hot, "max_levels": self.owner.max_levels}
         factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
         encoded = fit_encodings(data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows, **limits)
-        columns, self.encodings_, matrix, _ = encoded
-        self.contract_ = Contract(columns, target.name, kinds.left_out)
-        names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
-        self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
-        self._number_places: Codes | None = None
-        if all(column.kind == "number" and not column.missing_values for column in columns) and matrix.shape[1] == len(
-            columns
-        ):
-            place_of = {name: place for place, name in enumerate(column_names(self))}
-            self._number_places = np.array([place_of[name] for name in names])
-        same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
-        self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded, together, order, (places[rows], is_level)
 
-    def _keep(self, recipe: Any, fits: Sequence[Fit], scores: Array, rows: RawRows) -> None:
-        """Hold the model of the first of the fits."""
-        best, fitted, given, data = fits[0], fits[0].fitted, rows.given, rows.data
-        self.estimator_, self.held_out_scores_, self.variational_ = recipe, scores, best.circuit
-        self.notes_ += fitted.notes
-        is_whole = data.totals is None  # of a sample the cut is chosen later
-        if data.weights is not None and is_whole:
-            self.notes_.append(_FACTORS)
-        decision, curve = self._chosen_decision(data.codes, best.held_out, data.groups, data.weights)
+    def fit_notes(self, fit: Fit, decision: Decision, rows: RawRows) -> None:
+        """Notes on what a fit limited, and on decisions that nobody may want."""
+        self.notes += fit.fitted.notes
+        if rows.data.totals is not None:  # of a sample the cut is chosen later
+            return
+        if rows.data.weights is not None:
+            self.notes.append(_FACTORS)
         expected = decision.operating
-        if is_whole and expected is not None and expected.rule == "likeliest" and expected.counts is not None:
-            self._note(seldom_note(list(decision.classes), expected.counts))
-        part = medoid_part(fitted.parts)
-        assert part is not None, "a recipe fits medoids"
-        known = given.table.select([column.name for column in self.contract_.columns])
-        medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
-        model = Model(
-            contract=self.contract_, encodings=self.encodings_, decision=decision, method=recipe.method_name,
-            parts=fitted.parts, weights=fitted.weights, biases=fitted.biases, calibration=best.calibration,
-            refinement=best.refinement, records=tuple(plain_records(known, given.places(medoids))),
-            parameters=plain_parameters(self), metrics={"held_out_scores": scores.tolist()},
-            novelty=fit_novelty(rows.matrix, self.encodings_, part, None if is_whole else data.weights),
-            training=training_summary(given.table, self.contract_, self.encodings_, curve),
-        )  # fmt: skip
-        model = replace(model, importances=training_importances(model, data.X, best.held_out))
-        model = replace(model, seen=remember_rows(model, rows.tables))
-        self.model_ = data.as_given(model)
-        recipe.keep(self.model_, [fit.fitted for fit in fits])
-        recipe.classes_, recipe.n_features_in_ = data.classes, data.X.shape[1]
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self.note(seldom_note(list(decision.classes), expected.counts))
 
-    @property
-    def method_(self) -> str:
-        """The name of the method."""
-        return self.model_.method
 
-    @property
-    def refinement_(self) -> str:
-        """Which records the circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
-        return self.model_.policy
+def _known_codes(target: Target, classes: npt.NDArray[Any]) -> Codes:
+    """Class codes of validation rows; classes that the training rows do not have are refused."""
+    codes: Codes = target.codes_in(classes.tolist())
+    if (codes < 0).any():
+        unknown = target.classes[np.unique(target.codes[codes < 0])].tolist()
+        raise DataError(
+            f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
+            f"{classes.tolist()[:5]} of the training rows."
+        )
+    return codes
 
-    @property
-    def margin_(self) -> float:
-        """The largest calibrated margin, in log-odds, of records that the circuit decides; −∞ and ∞: none, all."""
-        return -np.inf if self.model_.refinement is None else self.model_.refinement.refine_below
 
-    @property
-    def medoid_records_(self) -> list[dict[str, Any]]:
-        """The medoids as rows of the training table."""
-        return [dict(record) for record in self.model_.records or ()]
+def number_places(contract: Contract, encodings: Sequence[Encoding], names: Sequence[str]) -> Codes | None:
+    """Where the columns are among those of an array, if all are numbers that are encoded as they are."""
+    if any(column.kind != "number" or column.missing_values for column in contract.columns):
+        return None
+    if sum(len(encoding.outputs) for encoding in encodings) != len(contract.columns):
+        return None
+    place_of = {name: place for place, name in enumerate(names)}
+    return np.array([place_of[name] for name in contract.names])
 
-    def importances(self, X: Any) -> dict[str, float]:
-        """Mean absolute contribution of every column to the decisions about these rows, the largest first.
 
-        A contribution is what the column adds to the margin between the decided class and the runner-up, in log-odds:
-        those of an explanation, and exact for these rows. `feature_importances_` are the same of training rows.
-        """
-        check_is_fitted(self)
-        tally, columns = ImportanceTally(self.model_), list(self._encoded(X).T)
-        tally.add(columns, self.model_.decide(columns))
-        return by_importance(self.model_.contract.names, tally.importances)
-
-    def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
-        """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
-        check_is_fitted(self)
-        tally = EffectTally(self.model_, column, toward)
-        check_bins(bins)
-        table = read_table(self, X, reset=False)
-        tally.add(table, list(self._encode(table).T))
-        return tally.report(bins)
-
-    def _encoded(self, X: Any) -> Array:
-        """The rows as numbers, shape (n, M)."""
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
-        if plain and X.max() <= LARGEST and X.min() >= -LARGEST:
-            # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
-            array = validate_data(self, X, reset=False, ensure_all_finite=False)
-            return np.ascontiguousarray(array[:, self._number_places])
-        return self._encode(read_table(self, X, reset=False))
-
-    def _encode(self, table: pa.Table) -> Array:
-        """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
-        difference = compare_columns(self.contract_, table.schema)
-        if difference.breaks:
-            difference.raise_or_warn("error", way_out=_WAY_OUT)
-        issues = Issues()
-        columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
-        replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
-        return np.column_stack(columns)
+def encoded_rows(table: pa.Table, contract: Contract, encodings: Sequence[Encoding]) -> Array:
+    """Rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
+    difference = compare_columns(contract, table.schema)
+    if difference.breaks:
+        difference.raise_or_warn("error", way_out=_WAY_OUT)
+    issues = Issues()
+    columns = encode_batch(table, contract, encodings, issues=issues)
+    replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
+    return np.column_stack(columns)

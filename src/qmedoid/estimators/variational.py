@@ -354,7 +354,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         self.loss_curve_ = trained.minima[trained.best].losses
         class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
         held_out = None if choice is None else choice.out_of_fold
-        decision, curve = self._chosen_decision(rows.codes, held_out, rows.groups, class_weights=class_weights)
+        decision, curve = self._chosen_decision(rows, held_out, class_weights)
         threshold = probability(decision.cut or 0.0)
         metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": threshold}
         if held_out is not None:

@@ -7,9 +7,6 @@ from typing import Any
 
 from qmedoid.metrics.texts import (
     SMALLEST_FACTOR,
-    called_before,
-    called_by_score,
-    called_with_chance,
     cell_text,
     chance_texts,
     class_name,
@@ -160,11 +157,23 @@ def _decision(report: Part) -> str:
     called, toward, against = (_class(report, report[one]) for one in ("prediction", "toward", "against"))
     threshold, chances = report["threshold"], report.get("probabilities")
     if chances is None:
-        return called_by_score(called, toward, against, report["margin"], is_pair=threshold is not None)
+        ahead = f"{abs(report['margin']):.3g}"
+        if threshold is None:
+            return f"Called {called}: its score is {ahead} ahead of {against}."
+        what = f"its score is {ahead} above" if called == toward else f"the score of {toward} is {ahead} below"
+        return f"Called {called}: {what} the threshold."
     chance = chances[str(report["toward"])]
     if threshold is None:
-        return called_before(called, against, chance, chances[str(report["against"])])
-    return called_with_chance(called, toward, chance, threshold, alerts=report["is_alert"] is not None)
+        other = chances[str(report["against"])]
+        chance_of, other_of = chance_texts(chance, other)
+        how = "ahead of" if chance >= other else "by the operating point before"
+        return f"Called {called}: probability {chance_of}, {how} {against} ({other_of})."
+    chance_of, cut = chance_texts(chance, threshold)
+    if report["is_alert"] is not None:
+        alert = "An alert" if called == toward else "Not an alert"
+        return f"{alert}: the risk of {toward} is {chance_of}, alerts start at {cut}."
+    whose = "its probability" if called == toward else f"the probability of {toward}"
+    return f"Called {called}: {whose} is {chance_of}, the threshold {cut}."
 
 
 def _start(report: Part, named: Sequence[Part]) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
 from qmedoid.large.base import ROW, Summary
@@ -64,7 +64,7 @@ from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, kind_of_type
+from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
 from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.targets import class_labels, label_codes
 
@@ -97,13 +97,6 @@ class InPasses(NamedTuple):
     training_rows: int
     sampled: int
     times: list[tuple[str, float, int]]
-
-
-def all_rows(runner: Runner, counted: Counted, target: str) -> pa.Table:
-    """All rows with a class, in their types: a table that fits in memory."""
-    rates = dict.fromkeys(counted.counts, 1.0)
-    everything = partial(sample_rows, reading=runner.facts.reading, target=target, rates=rates, seed=0)
-    return runner.run("read", everything, counted.lengths).rows[SAMPLE]
 
 
 def fit_in_passes(
@@ -231,17 +224,21 @@ class _Fit:
     def _split(self, table: pa.Table, columns: tuple[Column, ...]) -> RowSplit:
         settings, time, last = self.settings, None, np.inf
         if settings.times is not None:
-            time = _time_column(table, settings.times, settings.date_order)
-            each = self._each(table.column(self.target))
-            last = _last_of_training(moments(table.column(settings.times), time), each, self.test)
+            kind = kind_of_type(table.schema.field(settings.times).type)
+            time = Column(settings.times, kind or "category")
+            if kind not in ("number", "date"):
+                texts, how = table.select([settings.times]), settings.date_order
+                time = infer_columns(texts, roles={settings.times: "date"}, date_order=how).columns[0]
+            # How many rows of the table each row of the sample stands for, and the moment up to which they train.
+            rates = np.array([*self.rates.values(), 1.0])
+            each = 1.0 / rates[label_codes(table.column(self.target).cast(pa.string()), tuple(self.rates))]
+            times = moments(table.column(settings.times), time)
+            order = np.argsort(times, kind="stable")
+            done = np.cumsum(each[order])
+            last = float(times[order[min(np.searchsorted(done, (1.0 - self.test) * done[-1]), len(order) - 1)]])
         places, _ = cell_ranks(with_missing_values_out(table, columns), columns)
         by_place = settings.groups is None and is_coarse(places)
         return RowSplit(columns, self.test, self.calibrate, self.seed, settings.groups, time, last, by_place)
-
-    def _each(self, target: pa.ChunkedArray) -> Array:
-        """How many rows of the table each row of the sample stands for."""
-        texts, rates = list(self.rates), np.array([*self.rates.values(), 1.0])
-        return 1.0 / rates[label_codes(target.cast(pa.string()), tuple(texts))]
 
     def _training_rows(self, raw: pa.Table, split: RowSplit) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """Rows of the sample that train, and the hashes of what belongs together."""
@@ -297,21 +294,6 @@ class _Fit:
         return notes
 
 
-def _time_column(table: pa.Table, name: str, date_order: DateOrder | None) -> Column:
-    """The draft of a time column."""
-    kind = kind_of_type(table.schema.field(name).type)
-    if kind in ("number", "date"):
-        return Column(name, kind)
-    return infer_columns(table.select([name]), roles={name: "date"}, date_order=date_order).columns[0]
-
-
-def _last_of_training(times: Array, each: Array, test: float) -> float:
-    """The moment up to which rows are training rows, where each row of a sample stands for several."""
-    order = np.argsort(times, kind="stable")
-    done = np.cumsum(each[order])
-    return float(times[order[min(np.searchsorted(done, (1.0 - test) * done[-1]), len(order) - 1)]])
-
-
 def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, Any]) -> None:
     """Fit a `MedoidClassifier` to a Dask data frame or array, and set its fitted attributes.
 
@@ -334,64 +316,42 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
         raise ParameterError(f"{given} is for tables in memory, and X is a Dask collection: leave it out.")
     limit = DEFAULT_MEMORY if memory is None else memory_bytes(memory)
     runner = collection_runner(X, y)
-    target = runner.target
-    assert target is not None, "collections have a target"
+    target, schema = str(runner.target), runner.facts.schema
     counted = count_rows(runner, target)
-    names = None if hasattr(X, "columns") else [name for name in runner.facts.schema.names if name != target]
     fitted = clone(owner)
-    if needed_bytes(counted.n_rows, width_of(runner.facts.schema)) <= limit:
-        _fit_whole(fitted, runner, counted, target, names)
-        if counted.unlabeled:
-            fitted._note(f"{counted.unlabeled:,} rows have no class in {target!r} and are left out")
+    if needed_bytes(counted.n_rows, width_of(schema)) <= limit:
+        # All rows are brought here: the fit of a table in memory.
+        everything = partial(
+            sample_rows, reading=runner.facts.reading, target=target, rates=dict.fromkeys(counted.counts, 1.0), seed=0
+        )
+        table = runner.run("read", everything, counted.lengths).rows[SAMPLE]
+        labels = np.array(class_labels(table.column(target), target)[1].to_pylist())
+        rows: Any = table.drop_columns([target, ROW])
+        if not hasattr(X, "columns"):
+            rows = np.column_stack([column.to_numpy() for column in rows.columns])
+        fitted.fit(rows, labels)
+        notes = [f"{counted.unlabeled:,} rows have no class in {target!r} and are left out"] * (counted.unlabeled > 0)
     else:
-        _fit_in_passes(fitted, runner, counted, target, names, limit)
+        settings = DatasetSettings(
+            target=target,
+            roles={**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})},
+            date_order=fitted.date_order,
+            missing=check_missing("The 'missing' parameter", fitted.missing, names=schema.names, target=target),
+        )
+        seed = int(check_random_state(fitted.random_state).randint(2**31))
+
+        def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
+            return fitted.fit(sampled).model_, []
+
+        found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=limit, seed=seed)
+        if not hasattr(X, "columns"):
+            del fitted.feature_names_in_
+        fitted.model_, notes = found.model, found.notes
+    fitted.notes_ += notes
+    for note in notes:
+        warn(f"{note[0].upper()}{note[1:]}.")
     parameters = owner.get_params(deep=False)
     vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
-
-
-def _fit_whole(fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None) -> None:
-    """Fit all rows, which are brought here: the fit of a table in memory."""
-    table = all_rows(runner, counted, target)
-    _, labels = class_labels(table.column(target), target)
-    fitted.fit(_rows_of(table.drop_columns([target, ROW]), names), np.array(labels.to_pylist()))
-
-
-def _fit_in_passes(
-    fitted: Any, runner: Runner, counted: Counted, target: str, names: list[str] | None, memory: int
-) -> None:
-    settings = DatasetSettings(
-        target=target,
-        roles={**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})},
-        date_order=fitted.date_order,
-        missing=check_missing(
-            "The 'missing' parameter", fitted.missing, names=runner.facts.schema.names, target=target
-        ),
-    )
-    seed = int(check_random_state(fitted.random_state).randint(2**31))
-
-    def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
-        fitted.fit(sampled)
-        if names is not None:
-            del fitted.feature_names_in_
-        return fitted.model_, []
-
-    found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=memory, seed=seed)
-    _adopt(fitted, found.model)
-    fitted.notes_ += found.notes
-    for note in found.notes:
-        warn(f"{note[0].upper()}{note[1:]}.")
-
-
-def _adopt(fitted: Any, model: Model) -> None:
-    """Make the calibrated model of all rows that of the classifier that was fitted to a sample."""
-    fitted.model_, fitted.contract_ = model, model.contract
-
-
-def _rows_of(table: pa.Table, names: list[str] | None) -> Any:
-    """The rows as a fit takes them: a table, or an array where the collection is one."""
-    if names is None:
-        return table
-    return np.column_stack([table.column(name).to_numpy() for name in names])
 
 
 def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -287,9 +287,7 @@ def plan_scoring(
     task = replace(task, types=_carried_types(files, names, task.settings), folder=str(folder.absolute()))
     part = slice(shard[0] - 1, None, shard[1])
     recipe = task.recipe()
-    there, damaged = _results(folder)
-    odd = _of_others(there, damaged, recipe, names)
-    removed = _to_remove(folder, there, odd, names[part], resume=resume, force=force)
+    there, removed = _to_remove(folder, recipe, names, names[part], resume=resume, force=force)
     for name in removed:
         _remove_result(folder, name)
         there.pop(name, None)
@@ -388,10 +386,15 @@ def _results(folder: Path) -> tuple[dict[str, ResultFacts], list[str]]:
     return there, damaged
 
 
-def _of_others(
-    there: Mapping[str, ResultFacts], damaged: list[str], recipe: Mapping[str, Any], inputs: Sequence[str]
-) -> dict[str, list[str]]:
-    """Results that do not belong to these inputs and this recipe, by what is wrong with them."""
+def _to_remove(
+    folder: Path, recipe: Mapping[str, Any], inputs: Sequence[str], mine: Collection[str], *, resume: bool, force: bool
+) -> tuple[dict[str, ResultFacts], list[str]]:
+    """Results in the folder, and the names of those that have to go; these are refused without `force`.
+
+    They are those that are not of these inputs and this recipe and, without `resume`, those of inputs that are to be
+    scored now.
+    """
+    there, damaged = _results(folder)
     odd: dict[str, list[str]] = {"they cannot be read": damaged} if damaged else {}
     known = set(inputs)
     for name, facts in there.items():
@@ -401,22 +404,6 @@ def _of_others(
             odd.setdefault(f"made with another value of {some_of(words)}", []).append(name)
         elif facts.input not in known:
             odd.setdefault("their input is not among those given", []).append(name)
-    return odd
-
-
-def _to_remove(
-    folder: Path,
-    there: Mapping[str, ResultFacts],
-    odd: Mapping[str, list[str]],
-    mine: Collection[str],
-    *,
-    resume: bool,
-    force: bool,
-) -> list[str]:
-    """The names of results that have to go; they are refused without `force`.
-
-    They are those that do not belong here and, without `resume`, those of inputs that are to be scored now.
-    """
     if odd and not force:
         said = [f"{some_of(names, _SHOWN)} ({why})" for why, names in odd.items()]
         raise ParameterError(
@@ -430,7 +417,7 @@ def _to_remove(
             f"The output folder {str(folder)!r} holds results of {len(again):,} of these inputs already. "
             "Give --resume to do what is missing or changed, --force to score all again, or another folder."
         )
-    return gone if resume else gone + again
+    return there, gone if resume else gone + again
 
 
 def _write_manifest(folder: Path, recipe: Mapping[str, Any], inputs: Sequence[str]) -> int:

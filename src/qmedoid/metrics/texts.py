@@ -144,35 +144,3 @@ def chance_texts(*chances: float) -> list[str]:
     held = [min(max(chance, 1e-9), 1.0 - 1e-9) for chance in chances]
     texts = [[percent_text(chance, digits) for chance in held] for digits in (2, 3, 4, 6)]
     return next((found for found in texts if len(set(found)) == len(set(held))), texts[0])
-
-
-def called_with_chance(called: str, toward: str, chance: float, threshold: float, *, alerts: bool) -> str:
-    """A decision about two classes: how likely the positive one is, and from where on it is called so.
-
-    >>> called_with_chance("no", "fraud", 0.101, 0.16, alerts=True)
-    'Not an alert: the risk of fraud is 10 %, alerts start at 16 %.'
-    >>> called_with_chance("benign", "malignant", 0.4996, 0.5, alerts=False)
-    'Called benign: the probability of malignant is 49.96 %, the threshold 50 %.'
-    """
-    chance_of, cut = chance_texts(chance, threshold)
-    if alerts:
-        alert = "An alert" if called == toward else "Not an alert"
-        return f"{alert}: the risk of {toward} is {chance_of}, alerts start at {cut}."
-    whose = "its probability" if called == toward else f"the probability of {toward}"
-    return f"Called {called}: {whose} is {chance_of}, the threshold {cut}."
-
-
-def called_before(called: str, against: str, chance: float, other: float) -> str:
-    """A decision among more classes: how likely the class is, and the one that comes next."""
-    chance_of, other_of = chance_texts(chance, other)
-    how = "ahead of" if chance >= other else "by the operating point before"
-    return f"Called {called}: probability {chance_of}, {how} {against} ({other_of})."
-
-
-def called_by_score(called: str, toward: str, against: str, margin: float, *, is_pair: bool) -> str:
-    """A decision without probabilities: by how much a score is above the threshold, or that of the next class."""
-    ahead = f"{abs(margin):.3g}"
-    if not is_pair:
-        return f"Called {called}: its score is {ahead} ahead of {against}."
-    what = f"its score is {ahead} above" if called == toward else f"the score of {toward} is {ahead} below"
-    return f"Called {called}: {what} the threshold."

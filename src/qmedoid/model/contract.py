@@ -4,7 +4,7 @@ Every column of a contract has one encoding, which gives one or more numbers per
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -141,6 +141,11 @@ class Contract:
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    def encoded_names(self, encodings: "Sequence[Encoding]") -> list[str]:
+        """Names of the columns once encoded."""
+        pairs = zip(self.columns, encodings, strict=True)
+        return [column.name + output for column, encoding in pairs for output in encoding.outputs]
 
 
 DatePart = Literal["days", "month", "weekday", "hour"]

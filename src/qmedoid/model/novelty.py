@@ -202,10 +202,10 @@ def fit_novelty(
     """
     readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
     sample = X[_spaced(len(X), _MOST_ROWS, stands_for)]
-    limited, (lowest, highest, low, high) = _all_limits(
+    limited, (lowest, highest, low, high) = _limits(
         X, np.array([column for column, reading in enumerate(readings) if reading in ("number", "days")], dtype=np.intp)
     )
-    binned, sizes, edges, counts = _all_bins(sample, readings, len(X))
+    binned, sizes, edges, counts = _bins(sample, readings, len(X))
     return Novelty(
         n_rows=len(sample),
         limited=limited,
@@ -221,34 +221,31 @@ def fit_novelty(
     )
 
 
-def _all_limits(X: Array, columns: Codes) -> tuple[Codes, Array]:
-    """Those of the columns that vary, and their `_limits`, shape (4, L)."""
+def _limits(X: Array, columns: Codes) -> tuple[Codes, Array]:
+    """Those of the columns that vary; and smallest and largest value, and limits below and above, shape (4, L)."""
     kept, found, step = [columns[:0]], [np.zeros((4, 0))], max(1, _BLOCK_NUMBERS // len(X))
     for start in range(0, len(columns), step):
         block = columns[start : start + step]
         quantiles = np.quantile(X[:, block], [0.0, _TAIL, 1.0 - _TAIL, 1.0], axis=0)
         varies = quantiles[0] < quantiles[3]
         kept.append(block[varies])
-        found.append(_limits(*quantiles[:, varies]))
+        lowest, low_tail, high_tail, highest = quantiles[:, varies]
+        width = highest - lowest
+        low = lowest - np.maximum(_WIDTHS * width, _TAILS * (low_tail - lowest))
+        high = highest + np.maximum(_WIDTHS * width, _TAILS * (highest - high_tail))
+        # Long tails, as those of amounts, go on by factors.
+        of_amounts = np.flatnonzero((lowest >= 0) & (high_tail > 0))
+        ratios = np.minimum(highest[of_amounts] / high_tail[of_amounts], _MOST_RATIO)
+        # Number by number: powers of arrays round otherwise on some processors.
+        by_factors = highest[of_amounts] * np.array([ratio**_TAILS for ratio in ratios])
+        high[of_amounts] = np.minimum(np.maximum(high[of_amounts], by_factors), _LARGEST_LIMIT)
+        # A column that has one sign keeps it.
+        low, high = np.where((lowest >= 0) & (low < 0), 0.0, low), np.where((highest <= 0) & (high > 0), 0.0, high)
+        found.append(np.stack([lowest, highest, low, high]))
     return np.concatenate(kept), np.concatenate(found, axis=1)
 
 
-def _limits(lowest: Array, low_tail: Array, high_tail: Array, highest: Array) -> Array:
-    """Smallest and largest value, and the limits below and above, which keep the sign of a column that has one."""
-    width = highest - lowest
-    low = lowest - np.maximum(_WIDTHS * width, _TAILS * (low_tail - lowest))
-    high = highest + np.maximum(_WIDTHS * width, _TAILS * (highest - high_tail))
-    # Long tails, as those of amounts, go on by factors.
-    of_amounts = np.flatnonzero((lowest >= 0) & (high_tail > 0))
-    ratios = np.minimum(highest[of_amounts] / high_tail[of_amounts], _MOST_RATIO)
-    # Number by number: powers of arrays round otherwise on some processors.
-    by_factors = highest[of_amounts] * np.array([ratio**_TAILS for ratio in ratios])
-    high[of_amounts] = np.minimum(np.maximum(high[of_amounts], by_factors), _LARGEST_LIMIT)
-    low, high = np.where((lowest >= 0) & (low < 0), 0.0, low), np.where((highest <= 0) & (high > 0), 0.0, high)
-    return np.stack([lowest, highest, low, high])
-
-
-def _all_bins(sample: Array, readings: Sequence[Reading], n_rows: int) -> tuple[Codes, Codes, Array, Codes]:
+def _bins(sample: Array, readings: Sequence[Reading], n_rows: int) -> tuple[Codes, Codes, Array, Codes]:
     """Columns that have bins, how many inner edges each has, these edges, and the rows in every bin."""
     parts = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0, dtype=np.intp))]
     for block in column_slices(*sample.shape):

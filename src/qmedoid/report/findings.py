@@ -129,15 +129,6 @@ def constant_columns(facts: Facts) -> Verdict:
     return "passed", "No column is constant."
 
 
-@finding("QM106")
-def unread_columns(facts: Facts) -> Verdict:
-    """Columns that a table must have though no decision depends on them."""
-    unread = [one["name"] for one in facts["columns"] if not one["read"]]
-    if not unread:
-        return "passed", "Every column that is listed is read."
-    return "tip", f"No decision depends on {_named(unread)}."
-
-
 @finding("QM201")
 def given_away(facts: Facts) -> Verdict:
     """A column that tells the classes apart alone, as one does that is filled in after the class is known."""
@@ -421,18 +412,6 @@ def more_missing(facts: Facts) -> Verdict:
         return "passed", "No column is missing much more often than in training."
     said = some_of([text for _, text in sorted(beyond, reverse=True)], MOST_NAMED)
     return ("problem" if max(beyond)[0] > 0.5 else "tip"), f"More cells are missing: {said}."
-
-
-@finding("QM409")
-def repeated_rows(facts: Facts) -> Verdict:
-    """Equal rows within the table, which count as several and are one."""
-    table, equal = facts["table"], facts["repeated"]
-    if table is None or equal is None:
-        return _NO_HASHES
-    said = f"{equal:,} of {table['rows']:,} rows equal another row in all columns that are read"
-    if equal <= 0.05 * table["rows"]:
-        return "passed", f"{said}."
-    return "tip", f"{said}: intervals that count each of them are too narrow."
 
 
 @finding("QM410")

@@ -102,8 +102,15 @@ def _squares(
             shown = None
     made = _counted_squares(model, strength, outcome, looked.codes, looked.decided.codes, order, rows)
     why = _reasons(model, looked, sample, places, cells)
-    return {**made, "about": about, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used),
-            "cells": shown}  # fmt: skip
+    return {
+        **made,
+        "about": about,
+        "row": rows.tolist(),
+        "columns": list(names),
+        "why": why,
+        "used": list(used),
+        "cells": shown,
+    }
 
 
 def curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDict:
@@ -272,15 +279,13 @@ def table_facts(model: Model, looked: Looked | None, importance: Array | None) -
     not missing are the same, ``"moved"`` the largest difference of the cumulative shares of the first and the last
     third of the rows, ``"sentinel"`` a sentence on a value that may stand for missing cells; ``"missing_rows"`` and
     ``"rows"`` count cells. ``"thirds"`` are the class codes of these rows, in the order of the date ``"dated_by"`` or
-    of the table. ``"conflicting"`` and ``"repeated"`` count rows that equal one of another class, and any other row;
-    None where that is not known.
+    of the table. ``"conflicting"`` counts rows that equal one of another class; None where that is not known.
     """
     levels, contract = {}, model.contract
     if model.training is not None:
         columns = zip(contract.columns, model.encodings, model.training.levels, strict=True)
         levels = {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
-    facts: dict[str, Any] = {"levels": levels, "by_column": {}, "thirds": None, "dated_by": None}
-    facts |= {"conflicting": None, "repeated": None}
+    facts: dict[str, Any] = {"levels": levels, "by_column": {}, "thirds": None, "dated_by": None, "conflicting": None}
     if looked is None:
         return facts
     places, sample = list(model.layout.used), looked.sample
@@ -299,13 +304,12 @@ def table_facts(model: Model, looked: Looked | None, importance: Array | None) -
         contract.names[place]: _column(model, sample, place, order) for place in places[:MOST_COLUMNS]
     }
     if looked.hashes is not None:
-        _, inverse, counts = np.unique(looked.hashes, return_inverse=True, return_counts=True)
-        known = looked.codes >= 0
-        low, high = np.full(len(counts), np.iinfo(np.intp).max), np.full(len(counts), -1)
-        np.minimum.at(low, inverse[known], looked.codes[known])
-        np.maximum.at(high, inverse[known], looked.codes[known])
-        facts["conflicting"] = int((known & (low < high)[inverse]).sum())
-        facts["repeated"] = int((counts[inverse] > 1).sum())
+        codes = looked.codes[looked.codes >= 0]
+        kinds, inverse = np.unique(looked.hashes[looked.codes >= 0], return_inverse=True)
+        low, high = np.full(len(kinds), len(model.decision.classes)), np.full(len(kinds), -1)
+        np.minimum.at(low, inverse, codes)
+        np.maximum.at(high, inverse, codes)
+        facts["conflicting"] = int((low < high)[inverse].sum())
     return facts
 
 

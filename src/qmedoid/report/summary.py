@@ -1,5 +1,6 @@
 """What a report says, as plain values, and the page of it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -186,7 +187,7 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: M
         document["medoids"]["records"] = None
     elif document["medoids"]["records"]:
         document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
-    size = len(page.script_json(document)) + len(page.script_json(dict(summary))) + PAGE_BYTES
+    size = len(json.dumps(document)) + len(json.dumps(dict(summary))) + PAGE_BYTES
     return _too_large(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
 
 

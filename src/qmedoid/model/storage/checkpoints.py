@@ -5,7 +5,6 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True)
 class CheckpointFolder:
     """A folder with one small file per training, named by what the training depends on.
 
@@ -48,10 +46,8 @@ class CheckpointFolder:
         Steps between two states that are written; the last is always written.
     """
 
-    path: Path
-    every: int = 25
-
-    def __post_init__(self) -> None:
+    def __init__(self, path: Path, every: int = 25) -> None:
+        self.path, self.every = path, every
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):

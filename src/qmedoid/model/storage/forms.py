@@ -1,6 +1,7 @@
 """Objects of stored classes to JSON and arrays, and back, by what :mod:`qmedoid.schema` declares at their fields."""
 
 import math
+import operator
 import re
 import types
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.model.storage.strict import plain
-from qmedoid.schema import Packed, RefusedError, Tagged, Unstored, Values, shown, size
+from qmedoid.schema import Packed, RefusedError, Tagged, Unstored, Values, shown
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Stored arrays by the path of their field."""
@@ -27,6 +28,8 @@ _MADE: dict[Any, Any] = {Codes: np.intp, Flags: np.bool_}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", bytes: "a text"}
 _USUAL = {int: Values(most=2**53), float: Values()}
 _FREE = (Values(), Values(nan=True))
+_ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
+_BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
 
 
 def write(value: Any, arrays: Arrays) -> Any:
@@ -144,7 +147,7 @@ def _read(form: Form, value: Any, path: str, arrays: Arrays, scope: Scope) -> An
         case "null":
             return None if value is None else _read(of, value, path, arrays, scope)
         case "given":
-            given = {symbol: size(name, scope) for symbol, name in spec.items()}
+            given = {symbol: _size(name, scope) for symbol, name in spec.items()}
             if "C" in given:
                 given["K"] = 1 if given["C"] == 2 else given["C"]
             return _read(of, value, path, arrays, scope | given)
@@ -185,7 +188,7 @@ def _scalar(kind: Any, spec: Any, value: Any, path: str, scope: Scope) -> Any:
     if spec is None or (spec in _FREE and math.isfinite(value)):
         return value  # as most are, without the price of NumPy
     if isinstance(spec, Values):
-        spec.refuse(value, f"{path} must be a", scope, "i8" if kind is int else "f8")
+        _refuse(spec, value, f"{path} must be a", scope, "i8" if kind is int else "f8")
     elif isinstance(spec, tuple) and value not in spec:
         raise RefusedError(f"{path} must be one of {list(spec)}, and is {shown(value)}")
     elif isinstance(spec, str) and not re.fullmatch(spec, value):
@@ -219,7 +222,7 @@ def _taken(kind: Any, spec: Values, path: str, arrays: Arrays, scope: Scope, sha
     array = arrays.pop(path, None)
     if array is None:
         raise RefusedError(f"it lacks the array {path!r}")
-    spec.refuse(array, f"array {path!r} must hold", scope, _DTYPES[kind], shape or spec.shape)
+    _refuse(spec, array, f"array {path!r} must hold", scope, _DTYPES[kind], shape or spec.shape)
     return array
 
 
@@ -283,3 +286,90 @@ def _unpacked(kind: Any, spec: Packed, path: str, arrays: Arrays, scope: Scope) 
     if "" in columns:
         return tuple(columns[""])
     return tuple(kind(**dict(zip(columns, one, strict=True))) for one in zip(*columns.values(), strict=True))
+
+
+def _refuse(spec: Values, values: Any, what: str, scope: Scope, dtype: str, shape: str = "") -> None:
+    """Raise where numbers are not as declared.
+
+    Symbols and fields by name are in `scope`, where symbols of the shape that are not there yet are bound.
+    """
+    numbers = "number"
+    if isinstance(values, np.ndarray):
+        numbers = "numbers"
+        _refuse_shape(values, what, scope, np.dtype(dtype), shape.split())
+    if dtype == "f8" and not np.isfinite(values).all():
+        wrong = ~np.isfinite(values) & ~(spec.nan & np.isnan(values)) & ~(spec.infinite & np.isinf(values))
+        if wrong.any():
+            raise RefusedError(f"{what} {'' if spec.infinite else 'finite '}{numbers}, not {_first(values, wrong)}")
+    least = 0 if spec.least is spec.above is None and dtype != "f8" and spec.largest == np.inf else spec.least
+    bounds = (least, "at least"), (spec.above, "above"), (spec.most, "at most"), (spec.below, "below")
+    for bound, word in bounds if spec.largest == np.inf else ((-spec.largest, "at least"), (spec.largest, "at most")):
+        if bound is not None:
+            limit = _lookup(bound, scope) if isinstance(bound, str) else bound
+            fits = np.asarray(_BOUNDS[word](values, limit))
+            if not fits.all():
+                named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
+                raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
+    if not spec.zero and not np.all(values):
+        raise RefusedError(f"{what} {numbers} other than 0")
+    if spec.shape:
+        _refuse_array(spec, values, what, scope)
+
+
+def _refuse_array(spec: Values, array: npt.NDArray[Any], what: str, scope: Scope) -> None:
+    fewest, most = spec.length
+    if not fewest <= len(array) <= most:
+        limit = f"at least {fewest}" if len(array) < fewest else f"at most {most}"
+        raise RefusedError(f"{what} {limit} numbers or rows, not {len(array)}")
+    if spec.order:
+        keeps = _ORDERS[spec.order](array[1:], array[:-1])
+        if spec.within and len(array):
+            keeps[scope[spec.within][1:-1] - 1] = True
+        if not keeps.all():
+            raise RefusedError(f"{what} numbers of which each {spec.order}{' within its part' * bool(spec.within)}")
+    if spec.first is not None and array[0] != spec.first:
+        raise RefusedError(f"{what} {spec.first} at its start, not {array[0]}")
+    if spec.last:
+        last = _lookup(spec.last, scope) if spec.last in scope or not len(array) else int(array[-1])
+        if not len(array) or array[-1] != last:
+            raise RefusedError(f"{what} {last} at its end, which is {spec.last}")
+        scope[spec.last] = last
+    if spec.every and len(np.unique(array)) != _lookup(str(spec.below), scope):
+        raise RefusedError(f"{what} every number below {_lookup(str(spec.below), scope)}, and lacks one")
+
+
+def _refuse_shape(array: npt.NDArray[Any], what: str, scope: Scope, dtype: Any, names: list[str]) -> None:
+    sizes = [_size(name, scope) for name in names]
+    fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
+    if array.dtype != dtype or array.ndim != len(sizes) or not fits:
+        lengths = ", ".join("any" if known is None else str(known) for known in sizes)
+        raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
+    for name, known, found in zip(names, sizes, array.shape, strict=True):
+        if known is None:
+            scope[name.removesuffix("+1")] = found - name.endswith("+1")
+
+
+def _size(name: str, scope: Scope) -> int | None:
+    """A length: a number, the length of what has a name, or a sum of these; None for a symbol that is not bound."""
+    if name.isdecimal():
+        return int(name)
+    if "+" in name:
+        sizes = [_size(part, scope) for part in name.split("+")]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+    if "." not in name and name not in scope:
+        return None
+    value = _lookup(name, scope)
+    return int(value) if isinstance(value, int | np.integer) else len(value)
+
+
+def _lookup(name: str, scope: Scope) -> Any:
+    """What has a name, such as ``"network.n_parameters"``; of the lists that members of a list hold, their lengths."""
+    first, *rest = name.split(".")
+    value = scope[first]
+    for one in rest:
+        value = sum(len(getattr(member, one)) for member in value) if type(value) is tuple else getattr(value, one)
+    return value
+
+
+def _first(values: Any, wrong: Any) -> str:
+    return shown(values[wrong].flat[0].item() if isinstance(values, np.ndarray) else values)

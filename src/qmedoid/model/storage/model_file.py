@@ -118,35 +118,23 @@ def load_file(path: str | Path) -> ModelFile:
     path = Path(path)
     if path.is_dir():
         raise ModelError(f"{str(path)!r} is a folder, and a saved model is a file, such as heart{SUFFIX}: pass that.")
+    subject = f"The saved model {str(path)!r}"
     try:
-        content = _file_bytes(path)
-    except RefusedError as refused:
-        raise _cannot_be_read(f"The saved model {str(path)!r}", refused) from None
-    except OSError as error:
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise ModelError(f"There is no saved model at {str(path)!r}: nothing is there. Check the path.") from None
-        raise ModelError(
-            f"The saved model {str(path)!r} cannot be opened: {error.strerror}. Check the path and its permissions."
-        ) from None
-    return load_bytes(content, f"The saved model {str(path)!r}")
-
-
-def load_bytes(content: bytes, subject: str = "The saved model") -> ModelFile:
-    """Load a model from the bytes of its file, as `load_file` does; `subject` names it in errors."""
-    try:
-        return read_model(content)
+        return read_model(_file_bytes(path))
     except FormatError as error:
         raise ModelError(
             f"{subject} has format {error}, and this version of qmedoid reads format {FORMAT}. Fit and save it again, "
             "or update with: pip install --upgrade qmedoid"
         ) from None
     except RefusedError as refused:
-        raise _cannot_be_read(subject, refused) from None
-
-
-def _cannot_be_read(subject: str, refused: RefusedError) -> ModelError:
-    where = f"{refused.role}: " if refused.role else ""
-    return ModelError(f"{subject} cannot be read: {where}{refused}. Save it again, or restore the file from a copy.")
+        where = f"{refused.role}: " if refused.role else ""
+        raise ModelError(
+            f"{subject} cannot be read: {where}{refused}. Save it again, or restore the file from a copy."
+        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelError(f"There is no saved model at {str(path)!r}: nothing is there. Check the path.") from None
+    except OSError as error:
+        raise ModelError(f"{subject} cannot be opened: {error.strerror}. Check the path and its permissions.") from None
 
 
 def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, raw_rows: bool = True) -> bytes:
@@ -157,6 +145,9 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
             f"The {what} of this model is run by a backend, which is not saved: save the fitted classifier itself, and "
             "call measured_by again after loading."
         )
+    from importlib import metadata  # slow, and needed to save only
+
+    versions = {name: next((one.version for one in metadata.distributions(name=name)), None) for name in _LIBRARIES}
     arrays: Arrays = {}
     # A hash shows whether a row that somebody has was a training row: they are left out with the rows.
     description = write(model if raw_rows else replace(model, seen=None), arrays)
@@ -167,7 +158,7 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
     others |= circuits or {}
     manifest = {
         "format": FORMAT,
-        "versions": {"qmedoid": __version__, "python": platform.python_version(), **_library_versions()},
+        "versions": {"qmedoid": __version__, "python": platform.python_version(), **versions},
         "model": description,
         "entries": {
             name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -252,18 +243,6 @@ def _checked_manifest(manifest: Any, entries: Mapping[str, memoryview]) -> dict[
         if listed[name] != {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}:
             raise RefusedError("its contents do not match its size and SHA-256 in the manifest", name)
     return manifest
-
-
-def _library_versions() -> dict[str, str | None]:
-    from importlib import metadata  # slow, and needed to save only
-
-    found: dict[str, str | None] = dict.fromkeys(_LIBRARIES)
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _written_rows(records: Sequence[Record]) -> dict[str, Any]:
