@@ -131,7 +131,13 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         yield f"~ {shown(one['name'])}: was {was}, is {now}"
     for title, of in ((f"medoids (by their {found.medoids['matched_by']})", found.medoids), ("groups", found.groups)):
         yield f"{title}: {of['kept']:,} kept, {len(of['added']):,} added, {len(of['removed']):,} removed"
-    listed = [one for one in found.values if _is_listed(one["name"])]
+    listed = []
+    for one in found.values:
+        name = one["name"]
+        # Of what a model showed, the main figures.
+        is_main = name.endswith(_METRICS) and ".classes." not in name and not name.startswith("metrics.parent.")
+        if is_main if name.startswith("metrics.") else not name.startswith("operating.counts."):
+            listed.append(one)
     if listed:
         rows = [(shown(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
         yield grid(("value", "old", "new"), rows, left=(0, 1, 2))
@@ -141,13 +147,6 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         yield from _decision_lines(found.decisions, table)
     elif not found.differs:
         yield "The models decide alike."
-
-
-def _is_listed(name: str) -> bool:
-    """Whether a value is printed: of what a model showed, the main figures."""
-    if name.startswith("metrics."):
-        return name.endswith(_METRICS) and ".classes." not in name and not name.startswith("metrics.parent.")
-    return not name.startswith("operating.counts.")
 
 
 def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:

@@ -133,7 +133,14 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
     console = plain_console()
     lines = [f"Row {made['row']} of {'standard input' if source == '-' else shown(source)}", "", *made["sentences"], ""]
     lines += [one["sentence"] for one in made["similar"]]
-    tables = [_columns(made), *([_flips(made)] if made["flips"] else [])]
+    tables, flips = [_columns(made)], []
+    for flip in made["flips"]:
+        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
+        chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+        flips.append((", ".join(changes), cell_text(flip["prediction"]), chance))
+    if flips:
+        grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
+        tables.append(("Smallest changes that turn the decision", grid_of_flips))
     if verbose:
         title = "The record and the nearest medoid of each class"
         names = [f"row {one['training_row']}: {cell_text(one['class'])}" for one in made["medoids"]]
@@ -182,16 +189,6 @@ def _columns(made: Mapping[str, Any]) -> Titled:
 def _level(value: float, *, odds: bool) -> str:
     """A probability, or a score where there is none."""
     return chance_texts(probability(value))[0] if odds else f"{value:+.3g}".replace("-", "−")
-
-
-def _flips(made: Mapping[str, Any]) -> Titled:
-    """The smallest changes that lead to another class."""
-    rows = []
-    for flip in made["flips"]:
-        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
-        rows.append((", ".join(changes), cell_text(flip["prediction"]), chance))
-    return "Smallest changes that turn the decision", grid(("change", "called", "its probability"), rows, left=(0, 1))
 
 
 def _beside(

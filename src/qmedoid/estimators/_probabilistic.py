@@ -76,7 +76,8 @@ class ProbabilisticClassifier(FittedClassifier):
     @takes_collections
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        codes = self.model_.decision.codes(self._scores(X))
+        scores = self._scores(X)
+        codes = self.model_.decision.codes(scores)
         predicted: npt.NDArray[Any] = self._in_order(self.classes_)[codes]
         return predicted
 

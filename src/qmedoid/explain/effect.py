@@ -1,6 +1,5 @@
 """What columns contribute to the decisions about the rows of a table: effects of values, and importances."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
@@ -15,6 +14,7 @@ from qmedoid.markup.page import render
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
 from qmedoid.model.model import Model
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
 from qmedoid.tables.issues import Issues
@@ -115,8 +115,21 @@ class EffectTally:
     """The effect of a column, gathered batch by batch in bounded memory."""
 
     def __init__(self, model: Model, column: str, toward: Any = None) -> None:
-        self._model, self._code = model, _class_code(model, toward)
-        self._place = _place(model, column)
+        names, labels = model.contract.names, model.decision.classes
+        if column in model.contract.left_out:
+            raise ParameterError(f"Column {column!r} was left out of the fit: {model.contract.left_out[column]}.")
+        if column not in names:
+            hint = did_you_mean(str(column), names)
+            raise ParameterError(f"The model has no column {column!r}.{hint} It has {some_of([*map(repr, names)])}.")
+        code = 1 if toward is None and len(labels) == 2 else -1
+        if toward is not None:
+            code = int(label_codes(pa.array([toward]), labels)[0])
+        if code < 0:
+            raise ParameterError(
+                f"The 'toward' parameter must be one of the classes, {some_of([*map(repr, labels)])}. "
+                f"Got {toward!r} instead."
+            )
+        self._model, self._code, self._place = model, code, names.index(column)
         self._column, self._encoding = model.contract.columns[self._place], model.encodings[self._place]
         self._rng = np.random.default_rng(0)
         # Value (NaN where missing), contribution and a random number of every row that is kept.
@@ -151,9 +164,16 @@ class EffectTally:
         missing = _bin("missing", None, None, added[is_missing]) if is_missing.any() else None
         against = labels[1 - self._code] if len(labels) == 2 else None
         return Effect(
-            self._column.name, self._column.kind, labels[self._code], against,
-            "log-odds" if self._model.decision.probabilistic else "score", self.rows, len(kept), bins, missing,
-        )  # fmt: skip
+            self._column.name,
+            self._column.kind,
+            labels[self._code],
+            against,
+            "log-odds" if self._model.decision.probabilistic else "score",
+            self.rows,
+            len(kept),
+            bins,
+            missing,
+        )
 
     def _drawn(self) -> Array:
         """The rows that are kept, at most `MOST_ROWS` of them, in their order."""
@@ -261,31 +281,6 @@ def check_bins(n_bins: int) -> None:
     """Refuse a number of bins that is none."""
     if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
         raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
-
-
-def _place(model: Model, column: str) -> int:
-    names = model.contract.names
-    if column in names:
-        return names.index(column)
-    if column in model.contract.left_out:
-        raise ParameterError(f"Column {column!r} was left out of the fit: {model.contract.left_out[column]}.")
-    close = difflib.get_close_matches(str(column), names, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ParameterError(f"The model has no column {column!r}.{hint} It has {some_of([repr(one) for one in names])}.")
-
-
-def _class_code(model: Model, toward: Any) -> int:
-    """The code of the class that is asked for; of two the positive one by default."""
-    labels = model.decision.classes
-    if toward is None and len(labels) == 2:
-        return 1
-    code = -1 if toward is None else int(label_codes(pa.array([toward]), labels)[0])
-    if code < 0:
-        raise ParameterError(
-            f"The 'toward' parameter must be one of the classes, {some_of([repr(one) for one in labels])}. "
-            f"Got {toward!r} instead."
-        )
-    return code
 
 
 def table_importances(model: Model, table: pa.Table, issues: Issues) -> dict[str, float]:

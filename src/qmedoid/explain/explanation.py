@@ -138,6 +138,12 @@ class Explanation(Mapping[str, Any]):
         most = (self._top if top is None else top) or None
         columns, rest_of_columns = _listed(self._report["columns"], most)
         groups, rest_of_groups = _listed(self._report["groups"], most)
+        if most is not None:  # of every group the rows that contribute most, and the others summed up
+            few = [_listed(one["records"], min(most, _RECORDS)) if "records" in one else None for one in groups]
+            groups = [
+                one if own is None else {**one, "records": own[0], "rest": own[1]}
+                for one, own in zip(groups, few, strict=True)
+            ]
         rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
         names = {one["name"] for one in columns}
         names |= {change["column"] for flip in self.flips for change in flip["changes"]}
@@ -151,7 +157,7 @@ class Explanation(Mapping[str, Any]):
             "record": shown,
             "columns": columns,
             "reasons": reasons(report),
-            "groups": [_short_group(group, most) for group in groups],
+            "groups": groups,
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "similar": self.similar,
@@ -208,14 +214,6 @@ class Explanation(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
-
-
-def _short_group(group: GroupContributionDict, most: int | None) -> GroupContributionDict:
-    """A group with the rows that contribute most, and the others summed up."""
-    if most is None or "records" not in group:
-        return group
-    listed, rest = _listed(group["records"], min(most, _RECORDS))
-    return {**group, "records": listed, "rest": rest}
 
 
 def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], RestDict]:
@@ -284,18 +282,29 @@ def _picture(made: Made) -> Markup:
 def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
     """A page that loads nothing and runs nothing, or a view within a notebook, whose tables are folded."""
     medoids, record = made["medoids"], made["record"]
-    groups = [(_group_name(one),) for one in made["groups"]]
+    groups = []
+    for one in made["groups"]:
+        more, names = len(one["columns"]) - 4, ", ".join(cell_text(name) for name in one["columns"][:4])
+        names += f" and {more} more" if more > 0 else ""
+        groups.append((f"{names}: {one['name']}" if "name" in one else names,))
     rows = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
     return render(
-        template, title=title, is_open=is_open, drawing=_picture(made), toward=toward_text(made), parts=steps(made),
-        is_pair=made["threshold"] is not None, has_odds=made.get("probabilities") is not None,
+        template,
+        title=title,
+        is_open=is_open,
+        drawing=_picture(made),
+        toward=toward_text(made),
+        parts=steps(made),
+        is_pair=made["threshold"] is not None,
+        has_odds=made.get("probabilities") is not None,
         margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
         flips=[_flip(one) for one in made["flips"]],
         classes=[cell_text(one["class"]) for one in medoids],
         cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
-        groups=_level(made, "groups", groups, "other group"), rows=_level(made, "rows", rows, "other row"),
+        groups=_level(made, "groups", groups, "other group"),
+        rows=_level(made, "rows", rows, "other row"),
         **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
-    )  # fmt: skip
+    )
 
 
 def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -310,12 +319,6 @@ def _cell(medoid: Mapping[str, Any], name: str) -> str:
         return "not kept"
     text = cell_text(medoid["record"][name])
     return element("span", text, class_="differs") if name in medoid["differs"] else text
-
-
-def _group_name(group: Mapping[str, Any]) -> str:
-    more = len(group["columns"]) - 4
-    names = ", ".join(cell_text(name) for name in group["columns"][:4]) + (f" and {more} more" if more > 0 else "")
-    return f"{names}: {group['name']}" if "name" in group else names
 
 
 def _level(made: Made, level: str, names: Sequence[tuple[str, ...]], rest: str) -> list[tuple[str, ...]]:

@@ -127,12 +127,6 @@ def area_path(upper: Sequence[Point], lower: Sequence[Point]) -> str:
     return f"{around}Z" if around else ""
 
 
-def path(points: Iterable[Point], class_: str) -> Markup:
-    """A line through points."""
-    placed = line_path(points)
-    return element("path", d=placed, class_=class_) if placed else Markup("")
-
-
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     """A straight line."""
     return element("line", x1=short(x1), y1=short(y1), x2=short(x2), y2=short(y2), class_=class_)
@@ -214,7 +208,7 @@ def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y
     placed = [(x.place(one[0]), *(y.place(value) for value in one[1:])) for one in points]
     match kind:
         case "line":
-            return [path([(one[0], one[1]) for one in placed], class_)]
+            return [element("path", d=line_path([(one[0], one[1]) for one in placed]), class_=class_)] if placed else []
         case "dots":
             size = {"dot": 4, "dot small": 2.5, "plainly": 2}.get(class_, 3)
             return [_dot(one[0], one[1], size, class_) for one in placed]

@@ -116,9 +116,14 @@ def evaluated(
             counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
         positive, log_odds, is_compressed = ranked
         cuts = operating(
-            positive, log_odds, decision, is_held_out=not known.any(), is_compressed=is_compressed, cost=cost,
+            positive,
+            log_odds,
+            decision,
+            is_held_out=not known.any(),
+            is_compressed=is_compressed,
+            cost=cost,
             rows_per_day=per_day,
-        )  # fmt: skip
+        )
         point = {**cuts, "source": source, "about": counted}
     return {
         "figures": {"source": source, "on": on, "is_new": is_new, "about": about, "rows": n, "figures": figures},

@@ -164,14 +164,16 @@ def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
     listed = list[ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
-        listed.append({
-            "name": column.name,
-            "kind": column.kind,
-            "read": place in used,
-            "encoding": _encoding_words(column, encoding),
-            "missing": None if shares is None else float(shares[place]),
-            "importance": None if importance is None else float(importance[place]),
-        })  # fmt: skip
+        listed.append(
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "read": place in used,
+                "encoding": _encoding_words(column, encoding),
+                "missing": None if shares is None else float(shares[place]),
+                "importance": None if importance is None else float(importance[place]),
+            }
+        )
     return listed
 
 

@@ -169,9 +169,16 @@ class LookTally:
         known = None if self.model.seen is None else np.concatenate([one for one in hashes if one is not None])
         target = self.target
         found = Looked(
-            self.rows, target, np.concatenate(codes), joined(decided), known, novelty, difference,
-            self._drawn.kept()[1], self._rare.kept()[1],
-        )  # fmt: skip
+            self.rows,
+            target,
+            np.concatenate(codes),
+            joined(decided),
+            known,
+            novelty,
+            difference,
+            self._drawn.kept()[1],
+            self._rare.kept()[1],
+        )
         if target is not None and target != self.model.contract.target and not (found.codes >= 0).any():
             raise ContractError(
                 f"No cell of the column {target!r} is a class of the model "

@@ -102,8 +102,15 @@ def _squares(
             shown = None
     made = _counted_squares(model, strength, outcome, looked.codes, looked.decided.codes, order, rows)
     why = _reasons(model, looked, sample, places, cells)
-    return {**made, "about": about, "row": rows.tolist(), "columns": list(names), "why": why, "used": list(used),
-            "cells": shown}  # fmt: skip
+    return {
+        **made,
+        "about": about,
+        "row": rows.tolist(),
+        "columns": list(names),
+        "why": why,
+        "used": list(used),
+        "cells": shown,
+    }
 
 
 def curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDict:

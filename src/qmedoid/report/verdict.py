@@ -285,7 +285,9 @@ def _beside_baselines(baselines: Mapping[str, Any]) -> str:
     if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
         return str(baselines["verdict"])
     ours, *others = baselines["rows"]
-    figure, values = baselines["figures"][0], [_short(one["values"][0]) for one in baselines["rows"]]
+    # In three decimals, without errors.
+    figure, texts = baselines["figures"][0], [one["values"][0].split(" ")[0] for one in baselines["rows"]]
+    values = [f"{float(text):.3f}" if text[:1].isdigit() else text for text in texts]
     if ours["best"][0] and not baselines["better"]:
         names = " and ".join(filter(None, (", ".join(one["name"] for one in others[:-1]), others[-1]["name"])))
         return f"Better than {names} on the same rows ({figure} {values[0]} against {', '.join(values[1:])})."
@@ -295,12 +297,6 @@ def _beside_baselines(baselines: Mapping[str, Any]) -> str:
     how, error = ("better", "") if baselines["better"] else ("as good", ", within error")
     name, against = baselines["rows"][best]["name"], f"{figure} {values[best]} against {values[0]}"
     return f"{name} is {how} on the same rows{error} ({against})."
-
-
-def _short(text: str) -> str:
-    """A figure of a table in three decimals, without its error."""
-    first = text.split(" ")[0]
-    return f"{float(first):.3f}" if first[:1].isdigit() else first
 
 
 def _card(name: str, value: str, *notes: str | None) -> "CardDict":

@@ -40,14 +40,16 @@ def contributions(model: EvidencePart, row: Array, winner: int, other: int) -> C
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
     terms, columns = model.terms, np.zeros(row.shape[1])
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
-    beyond = 0.0
-    for places, of, by_column, by_term, reference in _by_group(model, row, np.array([winner]), np.array([other])):
+    beyond, sign = 0.0, -1.0 if model.n_classes == 2 and winner == 0 else 1.0
+    for places, of, by_column, terms_of, reference in _by_group(model, row, np.array([winner]), np.array([other])):
+        each, distance, far = terms_of
+        by_term = sign * each * (distance - far) * (distance + far)
         columns[list(of)] += by_column[0]
         beyond += float(_between(terms.weights[places], model.n_classes, winner, other) @ reference)
         of_medoids = by_columns.setdefault(of, {})
         for medoid, amount in zip(terms.medoid[places].tolist(), by_term[0].tolist(), strict=True):
             of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
-    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    ranks = model.rank_scaling.apply(row), model.scaled_medoids[0]
     groups = tuple(_group(model, *ranks, of, shares) for of, shares in by_columns.items())
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
     all_terms = {"intercept": float(intercept[0]) + beyond}
@@ -78,16 +80,17 @@ def group_contributions(
 
 def _by_group(
     model: EvidencePart, rows: Array, winners: Codes, others: Codes
-) -> Iterator[tuple[Codes, tuple[int, ...], Array, Array, Array]]:
-    """For q terms of each group and channel: their places and columns, what these and the terms add, and the rest.
+) -> Iterator[tuple[Codes, tuple[int, ...], Array, tuple[Array, Array, Array], Array]]:
+    """For q terms of each group and channel: their places and columns, what these add, the terms, and the rest.
 
     The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
-    What columns (n, g) and terms (n, q) add counts from a reference; the rest (q,) is how far that is from the center.
+    What columns (n, g) add counts from a reference; the rest (q,) is how far that is from the center. A term is what a
+    squared difference adds, but for the sign, the distance D and that of the reference, whose squares differ.
     """
     terms, is_two = model.terms, model.n_classes == 2
     # Of two classes there is one output, for the second.
     signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
-    scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
+    scaled, medoids = model.scaled(rows), model.scaled_medoids
     order = np.lexsort((terms.channel, terms.group))
     starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
     for places in np.split(order, starts) if len(order) else ():
@@ -101,8 +104,7 @@ def _by_group(
         squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
         usual = group.weights * (1.0 + v**2)
         by_column = squares - each @ ((far * far)[:, None] * usual / usual.sum(axis=1, keepdims=True))
-        by_term = each * (distance - far) * (distance + far)
-        yield places, group.columns, np.asarray(signs * by_column), np.asarray(signs * by_term), reference - center
+        yield places, group.columns, np.asarray(signs * by_column), (each, distance, far), reference - center
 
 
 def _slopes(distance: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array, Array]:

@@ -235,7 +235,7 @@ class EvidencePart(Part):
     def evidence(self, X: Array, distances: Distances | None = None) -> Array:
         """Channel of every term for raw rows, shape (n, T): the definition."""
         by_rank, linear = self.scaled(X)
-        medoids_by_rank, medoids_linear = self.scaled(self.medoids)
+        medoids_by_rank, medoids_linear = self.scaled_medoids
         values = np.empty((len(X), len(self.terms)))
         for number, group in enumerate(self.groups):
             places = np.flatnonzero(self.terms.group == number)
@@ -259,6 +259,11 @@ class EvidencePart(Part):
     def scaled(self, X: Array) -> tuple[Array, Array]:
         """Raw rows by rank and standardized, each of shape (n, M)."""
         return self.rank_scaling.apply(X), self._standardized(X)
+
+    @cached_property
+    def scaled_medoids(self) -> tuple[Array, Array]:
+        """The medoids, scaled both ways."""
+        return self.scaled(self.medoids)
 
     def _standardized(self, X: Array) -> Array:
         return np.clip(self.linear_scaling.apply(X), -CLIP, CLIP)
@@ -307,7 +312,7 @@ class EvidencePart(Part):
     def score_by(self, X: Table, distances: Distances) -> Scored:
         """Score records by the definition, with distances of any kind."""
         roots, parts = np.sqrt(self.column_weights), []
-        medoids = self.rank_scaling.apply(self.medoids) * roots
+        medoids = self.scaled_medoids[0] * roots
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
             rows = row_block(X, place)
             refuse_bad_values(rows, self.columns, range(place.start, place.stop))

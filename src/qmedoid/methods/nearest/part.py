@@ -243,13 +243,14 @@ class NearestPart(Part):
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
         """Contributions of columns, of the anchors' groups and of the class weights, for one row of shape (1, M)."""
-        nearest, distance, theta = (part[0] for part in self._channels_to_nearest(row))
-        features, pair, alpha = self.features(row)[0], [winner, other], self._alpha
+        measured = self._measured(row)
+        features, nearest, distance, theta = (one[0] for one in measured)
+        pair, alpha = [winner, other], self._alpha
         totals = distance.sum() + EPSILON, theta.sum() + EPSILON
         mean, half = self.multipliers[pair].sum() / 2.0, (self.multipliers[other] - self.multipliers[winner]) / 2.0
         both = alpha * distance[pair].sum() / totals[0] + (1.0 - alpha) * theta[pair].sum() / totals[1]
         terms = {"class weights": float(half * both)}
-        added, splits_angle = self._added(row, np.array([winner]), np.array([other]))
+        added, splits_angle = self._added(measured, np.array([winner]), np.array([other]))
         if not splits_angle[0]:
             terms["angle"] = float((1.0 - alpha) * mean * (theta[other] - theta[winner]) / totals[1])
         groups = tuple(
@@ -265,22 +266,23 @@ class NearestPart(Part):
 
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        return self._by_column(X, self._added(X, winners, others)[0])
+        return self._by_column(X, self._added(self._measured(X), winners, others)[0])
 
     @property
     def _alpha(self) -> float:
         return self.alpha if self.use_angular else 1.0
 
-    def _channels_to_nearest(self, rows: Array) -> tuple[Codes, Array, Array]:
-        """The nearest medoid of each class, with distance and angle to it, each of shape (n, C)."""
+    def _measured(self, rows: Array) -> tuple[Array, Codes, Array, Array]:
+        """Features, and the nearest medoid of each class with distance and angle to it, each of shape (n, C)."""
         found = self.score(rows, channels=True)
         assert found.nearest is not None, "a model of medoids finds them"
-        return found.nearest, *found.channels
+        return self.features(rows), found.nearest, *found.channels
 
-    def _added(self, rows: Array, winners: Codes, others: Codes) -> tuple[list[Linear], Flags]:
+    def _added(
+        self, measured: tuple[Array, Codes, Array, Array], winners: Codes, others: Codes
+    ) -> tuple[list[Linear], Flags]:
         """What every anchor adds by each channel, and for which rows (n,) the angle is a sum over the anchors."""
-        (nearest, distance, theta), each, alpha = self._channels_to_nearest(rows), np.arange(len(rows)), self._alpha
-        features = self.features(rows)
+        (features, nearest, distance, theta), alpha, each = measured, self._alpha, np.arange(len(winners))
         medoids = [self.medoids[nearest[each, codes]] for codes in (winners, others)]
         mean = (self.multipliers[winners] + self.multipliers[others]) / 2.0
         both = (distance[each, winners] + distance[each, others])[:, None]
