@@ -25,9 +25,8 @@ import numpy.typing as npt
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels import evidence, nearest
-from qmedoid.methods.evidence.design import EvidenceSettings
+from qmedoid.methods.evidence.design import EvidenceSettings, fit_rank_scaling
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.evidence.part import Neighbors
 
 Array = npt.NDArray[np.float64]

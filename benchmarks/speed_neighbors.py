@@ -21,7 +21,7 @@ from _timing import RESULTS, core_seconds, write_table
 from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
+from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.methods.neighbors.fit import N_NEAREST, fit_neighbors
 from qmedoid.methods.neighbors.part import averaged
 

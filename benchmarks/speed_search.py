@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.groups import build_groups
-from qmedoid.methods.nearest.objective import IncrementalObjective
-from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
+from qmedoid.methods.nearest.problem import IncrementalObjective, NearestSettings, prepare_folds
 from qmedoid.optimize.descent import coordinate_descent
 
 SIZES, GROUP_SIZE, PASSES, ALPHA = (2, 3, 4, 5), 8, 2, 0.5

@@ -50,6 +50,7 @@ def line(results: list[MeasurementResult]) -> dict[str, object]:
     assert len(trained) == len(results)
     summary = plan.trained.summary()
     errors = [one.values - one.exact for one in trained]
+    fitted = [each.fitted for one in trained for each in one.estimates if each.fitted is not None]
     undecided = [one.undecided for one in results]
     return {
         "qubits": summary["qubits"],
@@ -57,7 +58,7 @@ def line(results: list[MeasurementResult]) -> dict[str, object]:
         "side by side": summary["side_by_side"],
         "records of the circuit": summary["records"],
         "circuits": plan.n_circuits + plan.n_calibration_circuits,
-        "slope": f"{np.mean([line.slopes.mean() for one in trained for line in one.lines if line is not None]):.3f}",
+        "slope": f"{np.mean([one.slopes.mean() for one in fitted]):.3f}",
         "raw error of values": f"{rms([one.raw - one.exact for one in trained]):.4f}",
         "error of values": f"{rms(errors):.4f}",
         "z": f"{rms([error / one.errors for error, one in zip(errors, trained, strict=True)]):.3f}",

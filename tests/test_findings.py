@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from benchmarks.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from benchmarks.studies.cells import paper_split
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +14,6 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
-from qmedoid.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_rows
@@ -135,7 +135,7 @@ def test_rows_to_be_judged_leave_the_fit_alone(make):
     np.testing.assert_array_equal(first.groups_.correlation, second.groups_.correlation)
     np.testing.assert_array_equal(first.medoid_indices_, second.medoid_indices_)
     np.testing.assert_array_equal(first.class_multipliers_, second.class_multipliers_)
-    np.testing.assert_array_equal(first.model_.scores(data.X), second.model_.scores(data.X))
+    np.testing.assert_array_equal(first.model_.score(data.X).scores, second.model_.score(data.X).scores)
 
 
 def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
@@ -281,7 +281,7 @@ def test_a_margin_on_the_heart_data_is_a_sum_over_anchors_and_an_angle():
     fitted = NearestMedoidClassifier(max_passes=0, score_weight=None, random_state=0).fit(
         data.X[split.fit], data.y[split.fit]
     )
-    X, model = data.X[split.test], fitted.model_
+    X, model = data.X[split.test], fitted.model_.parts[0]
     distance, angle = fitted.channels(X)
     to_medoid = [(model.features(X) - medoid) ** 2 for medoid in model.medoids]
     terms = (to_medoid[0] - to_medoid[1]) / distance.sum(axis=1, keepdims=True) ** 2

@@ -199,14 +199,10 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     fitted(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
     plain, named = (qmedoid.load(tmp_path / name).model for name in names)
     assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
-    assert [len(encoding.outputs) for encoding in named.encodings] == [
-        len(encoding.outputs) for encoding in plain.encodings
-    ]
-    np.testing.assert_array_equal(named.parts[0].medoids, plain.parts[0].medoids)
+    numbers = [[len(encoding.outputs) for encoding in model.encodings] for model in (named, plain)]
+    assert numbers[0] == numbers[1]
     X = table.slice(0, 60)
-    np.testing.assert_array_equal(
-        qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)
-    )
+    np.testing.assert_array_equal(*(qmedoid.load(tmp_path / name).decision_function(X) for name in names))
 
 
 @pytest.fixture(scope="module")

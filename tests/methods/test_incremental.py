@@ -16,9 +16,14 @@ from qmedoid.datasets import read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
 from qmedoid.kernels.search import is_built
-from qmedoid.methods.nearest import objective as incremental
-from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective, macro_f1
-from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
+from qmedoid.methods.nearest import problem as incremental
+from qmedoid.methods.nearest.problem import (
+    IncrementalObjective,
+    NearestSettings,
+    RebuildObjective,
+    macro_f1,
+    prepare_folds,
+)
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.optimize.descent import coordinate_descent
 

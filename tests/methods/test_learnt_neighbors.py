@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
+from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.methods.neighbors import fit
 from qmedoid.methods.neighbors.fit import Metric, fit_neighbors, loss_and_gradient
 

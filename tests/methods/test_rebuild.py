@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmedoid.methods.nearest.objective import RebuildObjective, fold_confusion
-from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
+from qmedoid.methods.nearest.problem import NearestSettings, RebuildObjective, fold_confusion, prepare_folds
 from qmedoid.metrics.classification import ClassMetrics
 
 CONFIGURATION = ((0, 2), (1, 3), (2, 0), (3, 1, 2))

@@ -14,7 +14,6 @@ from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.variational import selection as variational_selection
 from qmedoid.methods.variational.model import Batch
 from qmedoid.methods.variational.selection import (
-    Candidate,
     OutOfFold,
     out_of_fold,
     out_of_fold_score,
@@ -190,7 +189,7 @@ def test_an_error_in_one_training_stops_the_others_and_is_raised(monkeypatch):
 # --- selection --------------------------------------------------------------------------------------------------
 
 SPLITS = [(np.flatnonzero(np.arange(60) % 3 != fold), np.flatnonzero(np.arange(60) % 3 == fold)) for fold in range(3)]
-CANDIDATE = Candidate(CIRCUIT, settings())
+CANDIDATE = CIRCUIT, settings()
 
 
 def held_out(table, candidate=CANDIDATE, splits=SPLITS):
@@ -284,7 +283,7 @@ def test_without_a_metric_it_is_the_mean_log_likelihood():
     assert out_of_fold_score(found, table.codes, None) == pytest.approx(expected, rel=1e-9)
 
 
-CANDIDATES = [Candidate(CIRCUIT, settings(steps)) for steps in (1, 60, 2)]
+CANDIDATES = [(CIRCUIT, settings(steps)) for steps in (1, 60, 2)]
 
 
 @pytest.mark.parametrize("metric", [None, "macro_f1"])

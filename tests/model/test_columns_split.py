@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
+from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE, EvidencePart, Group, Terms
 
 CHANNELS = {

@@ -12,9 +12,8 @@ from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
-from qmedoid.methods.evidence.design import EvidenceSettings
+from qmedoid.methods.evidence.design import EvidenceSettings, fit_rank_scaling
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.fit import fit_neighbors
 from qmedoid.methods.rare.fit import fit_rare

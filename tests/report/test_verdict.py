@@ -18,7 +18,7 @@ MANY = st.integers(3, 6).flatmap(
 
 
 def report(confusion, roc_auc=None, labels=("no", "yes", "c", "d", "e", "f")):
-    return {"classes": labels[: len(confusion)], "confusion": confusion, "roc_auc": roc_auc}
+    return {"classes": dict.fromkeys(labels[: len(confusion)]), "confusion": confusion, "roc_auc": roc_auc}
 
 
 def numbers(sentence):

@@ -10,7 +10,7 @@ from qmedoid import MedoidClassifier
 from qmedoid.geometry.row_order import ranks
 from qmedoid.geometry.scaling import _FEW_ROWS
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
+from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.tables import cells, number_blocks, text_files
 from qmedoid.tables.arrow import as_table, plain_records

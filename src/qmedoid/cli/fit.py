@@ -5,7 +5,6 @@ import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,10 +18,9 @@ from qmedoid.cli.fitting import (
     make_classifier,
     notes_of_fit,
     share_or_file,
-    timed,
     with_time_limit,
 )
-from qmedoid.cli.in_passes import Passes, asked_passes, memory_of
+from qmedoid.cli.in_passes import Passes, open_for_fit
 from qmedoid.cli.options import (
     EVALUATION,
     LARGE,
@@ -164,8 +162,7 @@ def run(options: FitOptions) -> None:
         if options.report is not None:
             check_output(options.report)
         shares = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
-        memory = memory_of(options)
-        with open_source(options) as source, asked_passes(options, output, source, memory) as passes:
+        with open_for_fit(options, output) as (source, passes):
             if passes is not None:
                 _fit_in_passes(passes, classifier, options, output, limit, began)
                 return
@@ -206,7 +203,9 @@ def _fit_whole(
     folds: Folds | None,
 ) -> None:
     """Fit a table that fits in memory, and compare the model with others."""
-    (fitted, model), fit_seconds = timed(partial(fit_dataset, options, classifier, train, validation))
+    fit_began = time.perf_counter()
+    fitted, model = fit_dataset(options, classifier, train, validation)
+    fit_seconds = time.perf_counter() - fit_began
     # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     seconds = _seconds(began, limit)
     more: dict[str, Any] = {}

@@ -1,11 +1,9 @@
 """The fits of ``qmedoid fit``: from options to a classifier, to a model and its report, and to folds of ``--cv``."""
 
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,13 +119,6 @@ def share_or_file(option: str, value: str | None) -> float | str:
             f"{option} must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
         )
     return share
-
-
-def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and the seconds that it took."""
-    began = time.perf_counter()
-    made = run()
-    return made, time.perf_counter() - began
 
 
 def with_time_limit(model: Model, limit: TimeLimit) -> Model:
@@ -285,7 +276,8 @@ def cross_validate(
             began = limit.clock()
             pieces = _Pieces(lambda share: bar.advance(task, _FIT_SHARE * share))
             classifier, part = make_classifier(options, shown=False).set_callbacks(pieces), train.take(fit)
-            (_, model), seconds = timed(partial(fit_dataset, options, classifier, part, validation))
+            _, model = fit_dataset(options, classifier, part, validation)
+            seconds = limit.clock() - began
             report, _, judged = held_out_report(model, train.take(rows))
             fold, lacking = judged_fold(model, part, seconds, judged, options, limit)
             done.append(fold)

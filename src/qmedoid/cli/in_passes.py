@@ -12,7 +12,7 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.cli.fitting import fit_dataset, notes_of_fit, share_or_file, with_time_limit
 from qmedoid.cli.output import keeps, note, progress_bar
-from qmedoid.cli.training_rows import dataset_settings
+from qmedoid.cli.training_rows import dataset_settings, open_source
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
@@ -35,38 +35,39 @@ Passes = Callable[[Any, TimeLimit], "InPasses"]
 """Fits a classifier in passes."""
 
 
-def memory_of(options: "FitOptions") -> int | None:
-    """Bytes beyond which a table is fitted in passes; None where it is read as a whole in any case."""
-    from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes
-
-    memory = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory)
-    is_asked = options.memory is not None or options.resume or options.dask is not None
-    if options.table == "-" and is_asked:
-        raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
-    return None if options.table == "-" or (options.max_rows is not None and not is_asked) else memory
-
-
 @contextmanager
-def asked_passes(
-    options: "FitOptions", output: Path, source: TableSource, memory: int | None
-) -> Iterator[Passes | None]:
-    """What fits the table in passes; None where it is to be read as a whole.
+def open_for_fit(options: "FitOptions", output: Path) -> Iterator[tuple[TableSource, Passes | None]]:
+    """The table of a fit, and what fits it in passes; None where it is to be read as a whole.
 
     Summaries of finished partitions are removed at the end, once the model is there.
     """
+    is_asked = options.memory is not None or options.resume or options.dask is not None
+    if options.table == "-" and is_asked:
+        raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
+    with open_source(options) as source:
+        if is_asked or not (options.table == "-" or options.max_rows is not None or _is_small_text(source)):
+            with _passes(options, output, source) as passes:
+                yield source, passes
+        else:
+            yield source, None
+
+
+def _is_small_text(source: TableSource) -> bool:
+    # How many rows a text has is not known before it is read.
+    return source.n_rows is None and (source.n_bytes or 0) <= SMALL_TEXT
+
+
+@contextmanager
+def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterator[Passes | None]:
     from qmedoid.large.fit import fit_in_passes
     from qmedoid.large.fit_sample import dataset_digest
     from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import SummaryFolder, file_table
-    from qmedoid.large.split import needed_bytes, sizes_for, width_of
+    from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
 
-    if memory is None:
-        yield None
-        return
-    width = width_of(source.schema)
+    memory, width = DEFAULT_MEMORY if options.memory is None else memory_bytes(options.memory), width_of(source.schema)
     sizes_for(memory, width)  # too little memory is refused before anything is read
-    # How many rows a text has is not known before it is read.
-    is_small = (source.n_bytes or 0) <= SMALL_TEXT
+    is_small = _is_small_text(source)
     if source.n_rows is not None:
         is_small = needed_bytes(source.n_rows, width) <= memory
     if not is_small and options.max_rows is not None and needed_bytes(options.max_rows, width) > memory:

@@ -28,9 +28,17 @@ from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
 from qmedoid.kernels.search import is_built
 from qmedoid.methods.nearest.fit import Selected, select_models
-from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective
 from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.nearest.problem import SELECTIONS, Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
+from qmedoid.methods.nearest.problem import (
+    SELECTIONS,
+    Fold,
+    IncrementalObjective,
+    NearestSettings,
+    RebuildObjective,
+    TrainingRows,
+    prepare_folds,
+    prepare_rows,
+)
 from qmedoid.optimize.descent import coordinate_descent
 from qmedoid.optimize.sweep import ALPHA_GRID
 

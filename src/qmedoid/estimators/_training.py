@@ -97,8 +97,8 @@ class TrainingPlan:
         """
         points, candidates = grid_candidates(estimator)
         n_rows, n_inputs = data.features.shape
-        for point, candidate in zip(points, candidates, strict=True):
-            candidate.circuit.network(n_inputs, len(rows.classes))
+        for point, (circuit, _) in zip(points, candidates, strict=True):
+            circuit.network(n_inputs, len(rows.classes))
             asked = point.get("batch_size", estimator.batch_size)
             if asked is not None and asked > n_rows:
                 warn(f"batch_size={asked} is more than the {n_rows} rows: every step uses all of them.")
@@ -113,7 +113,7 @@ class TrainingPlan:
     @property
     def n_reports(self) -> int:
         """How often the fit will report."""
-        steps = [candidate.training.stopping.steps for candidate in self.candidates]
+        steps = [training.stopping.steps for _, training in self.candidates]
         reports = [self.n_seeds * (number // _stride(number)) for number in steps]
         return len(self.splits) * sum(reports) + max(reports)
 
@@ -180,7 +180,7 @@ def _candidate(parameters: Mapping[str, Any]) -> Candidate:
         spsa_gains=(float(a), float(c), float(alpha), float(gamma)),
         clip_norm=parameters["clip_norm"],
     )
-    return Candidate(circuit, training)
+    return circuit, training
 
 
 def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -> Watch:

@@ -433,7 +433,8 @@ class MedoidClassifier(ProbabilisticClassifier):
     @takes_collections
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
-        return np.where(self._decide(X).by_circuit, "circuit", self.method_)
+        check_is_fitted(self)
+        return np.where(self.model_.decide(self._encoded(X)).by_circuit, "circuit", self.method_)
 
     @takes_collections
     def novelty(self, X: Any) -> Array:

@@ -341,8 +341,8 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
-        decided = self._decide(X)
-        return decided.margins if len(self.classes_) == 2 else decided.scores
+        scores = self._scores(X)
+        return self.model_.decision.margins(scores) if len(self.classes_) == 2 else scores
 
     def channels(self, X: Any) -> Channels:
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""

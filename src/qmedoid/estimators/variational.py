@@ -27,7 +27,6 @@ from qmedoid.methods.variational.selection import OutOfFold, Selection
 from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
-from qmedoid.model.model import Decisions
 from qmedoid.model.operating_point import asked_rule, probability
 from qmedoid.optimize.minimizers import GAINS
 
@@ -332,13 +331,13 @@ class VariationalClassifier(ProbabilisticClassifier):
             )
         return super().to_saved()
 
-    def _decide(self, X: Any) -> Decisions:
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
         if self.shots is None or self.model_.backends != CLOSED_FORM:
-            return super()._decide(X)
-        table = self._encoded(X)
+            return super()._scores(X)
         rng = np.random.default_rng(self._shot_entropy)
-        scores = self._circuit.sampled_scores(table, shots=self.shots, rng=rng)
-        return Decisions(*self.model_.decision.decide(scores), np.ones(len(table), dtype=np.bool_), None)
+        scores = self._circuit.sampled_scores(self._encoded(X), shots=self.shots, rng=rng)
+        return self.model_.decision.shifted_scores(scores)
 
     def _keep(
         self,

@@ -3,7 +3,7 @@
 A visit asks what becomes of the validation predictions when the feature of one anchor is replaced by each of many
 candidates. All other features stay, so their share of every distance, norm and inner product is computed once per
 visit; a candidate adds one column to it. There is no NumPy twin: where the kernel is not built, the definition is
-rebuilt for every candidate (:class:`qmedoid.methods.nearest.objective.RebuildObjective`).
+rebuilt for every candidate (:class:`qmedoid.methods.nearest.problem.RebuildObjective`).
 """
 
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, class_labels, label_codes
+from qmedoid.tables.targets import Target, label_codes
 
 FitSample = Callable[[Dataset], tuple[Model, list[str]]]
 """Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
@@ -67,9 +67,8 @@ def sample_of(
     """Raw rows as they are fitted; weights that are all the same are none."""
     table = in_types(raw, facts, settings.all_roles).combine_chunks()
     rows, name = table.column(ROW).to_numpy(), str(settings.target)
-    kept, labels = class_labels(table.column(name), name)
+    kept, target = Target.of_column(table.column(name), name, totals)
     assert len(kept) == len(table), "rows without a class are not drawn"
-    target = Target.of_labels(labels, name, totals)
     groups = None if settings.groups is None else groups_in(table, settings.groups)
     weights = None if weights is None or np.ptp(weights) == 0 else weights
     return Dataset.of(

@@ -22,7 +22,7 @@ from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.roles import TARGET_NAME, Role, check_roles, find_units, in_roles
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, check_classes, class_labels
+from qmedoid.tables.targets import Target, check_classes
 
 # Rows among which the names of the columns are looked for, below a title.
 _TITLES = 5
@@ -203,7 +203,7 @@ class Dataset:
         if len(rows) and not rows[0] and (units := find_units(whole, settings.all_roles)) is not None:
             units.refuse_or_warn(source.first_row)
         name = str(settings.target)
-        labeled, labels = class_labels(whole[name], name)
+        labeled, target = Target.of_column(whole[name], name)
         table = whole
         if len(labeled) < len(table):
             missing = len(table) - len(labeled)
@@ -211,7 +211,6 @@ class Dataset:
             table, rows = table.take(pa.array(labeled)), rows[labeled]
         if len(table) == 0:
             raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit.")
-        target = Target.of_labels(labels, name)
         if like is None:
             check_classes(target, takes_numbers=settings.takes_numbers)
         merged = len(table[name].unique()) - len(target.classes)

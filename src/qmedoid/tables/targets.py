@@ -157,16 +157,19 @@ class Target(NamedTuple):
     totals: Codes | None = None
 
     @classmethod
-    def of_labels(cls, labels: pa.ChunkedArray, name: str, totals: Mapping[str, int] | None = None) -> "Target":
-        """The classes of labels that `class_labels` has read; totals are by the texts of labels."""
+    def of_column(
+        cls, column: pa.ChunkedArray, name: str, totals: Mapping[str, int] | None = None
+    ) -> "tuple[Codes, Target]":
+        """The rows of a column that hold a label, and their classes; totals are by the texts of labels."""
+        rows, labels = class_labels(column, name)
         encoded = labels.combine_chunks().dictionary_encode()
         classes, places = np.unique(np.array(encoded.dictionary.to_pylist()), return_inverse=True)
         found = cls(name, classes, places[encoded.indices.to_numpy(zero_copy_only=False)].astype(np.intp))
-        if totals is None:
-            return found
-        codes, rows = label_codes(pa.array(list(totals)), tuple(classes.tolist())), np.array(list(totals.values()))
-        counts = np.bincount(codes[codes >= 0], rows[codes >= 0], len(classes)).astype(np.intp)
-        return found._replace(totals=counts)
+        if totals is not None:
+            codes, of_text = label_codes(pa.array(list(totals)), tuple(classes.tolist())), np.array([*totals.values()])
+            counts = np.bincount(codes[codes >= 0], of_text[codes >= 0], len(classes)).astype(np.intp)
+            found = found._replace(totals=counts)
+        return rows, found
 
     @property
     def counts(self) -> Codes:

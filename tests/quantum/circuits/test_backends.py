@@ -158,15 +158,6 @@ def test_jobs_hold_so_many_pairs_and_report_as_they_end():
     assert seen == [(3, 4), (4, 4)]
 
 
-def test_aer_runs_the_template_as_it_is():
-    rng = np.random.default_rng(9)
-    X, Y = rng.normal(size=(3, 5)), rng.normal(size=(2, 5))
-    first, again = (SamplerSwapTest(sampler=aer_sampler(4), shots=20_000)(X, Y).overlap for _ in range(2))
-    np.testing.assert_array_equal(first, again)
-    # Five standard errors of at most 1/√shots.
-    np.testing.assert_allclose(first, compact_swap_test(X, Y).overlap, rtol=0, atol=5 / np.sqrt(20_000))
-
-
 @pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
 def test_pass_manager_rewrites_the_template_for_a_machine():
     machine = GenericBackendV2(num_qubits=5, noise_info=False, seed=1)

@@ -175,16 +175,6 @@ def test_no_rows_need_no_job():
     assert sampler.jobs == []
 
 
-def test_aer_runs_the_circuit_as_it_is():
-    sampler = pytest.importorskip("qiskit_aer.primitives").SamplerV2(seed=4)
-    ansatz = Ansatz(3, 4, 2)
-    rotations, inputs = random_case(ansatz, rows=3)
-    drawn = SamplerExpectations(sampler=sampler, shots=20_000)(ansatz, rotations, inputs, np.eye(8))
-    # Five standard errors of at most 1/(2√shots).
-    want = simulated_expectations(ansatz, rotations, inputs, np.eye(8))
-    np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 

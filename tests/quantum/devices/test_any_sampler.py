@@ -12,7 +12,7 @@ import qiskit_ibm_runtime as runtime
 from qiskit.primitives import BackendSamplerV2, DataBin, SamplerPubResult, StatevectorEstimator, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit_aer import AerSimulator
-from qiskit_aer.noise import NoiseModel, ReadoutError
+from qiskit_aer.noise import NoiseModel
 from qiskit_aer.primitives import SamplerV2 as AerSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
 from tests.quantum.counts import run
@@ -250,23 +250,6 @@ def test_options_of_the_callers_sampler_stay_as_they_are():
     with pytest.raises(TypeError):
         device.submit(made, key="abc")
     assert sampler.options.environment.job_tags == ["mine"]
-
-
-def test_bits_of_many_copies_are_counted_apart():
-    device = Device(n_qubits=100)
-    pack = device.pack(INTERFERENCE, 1, 37)
-    x = np.where(np.arange(37) % 3 == 0, -1.0, 1.0)[:, None]
-    (ones,) = run(device, [CircuitBatch(pack, INTERFERENCE.angles(np.ones((37, 1)), x).reshape(1, -1), 11)])
-    np.testing.assert_array_equal(ones[0], np.where(np.arange(37) % 3 == 0, 11, 0))
-
-
-def test_gates_that_a_noise_model_does_not_know_are_refused():
-    """Otherwise they would run without noise in silence."""
-    noise = NoiseModel(basis_gates=["sx", "rz", "cx"])
-    noise.add_all_qubit_readout_error(ReadoutError([[0.9, 0.1], [0.3, 0.7]]))
-    device = as_device(BlockSampler(noise, seed=0), n_qubits=2)
-    with pytest.raises(ParameterError, match="no operation 'ry'"):
-        run(device, batches(device)[0])
 
 
 def test_sampler_of_a_service_is_made_without_a_warning(monkeypatch):

@@ -15,8 +15,7 @@ from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.kernels.ties import SAME_PLACE, TIE, first_largest, order_by_content, stable_order
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags, mean_out_of_fold
-from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled
-from qmedoid.methods.evidence.fit_scaling import fit_rank_scaling
+from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled, fit_rank_scaling
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
 from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms, added
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups

@@ -1,18 +1,42 @@
-"""The fit of a nearest-medoid model for one configuration: settings, folds, training rows (algorithms 3 and 5)."""
+"""The fit of a nearest-medoid model for one configuration, and the objectives of the search (algorithms 3, 5 and 7).
 
+:class:`RebuildObjective` rebuilds features, scalers, medoids and predictions for every score. It is the definition that
+:class:`IncrementalObjective` must reproduce, and the baseline of its speed. Scores are equal to the last bit: both are
+macro-F1 of whole counts, so they agree as soon as the predictions do. Predictions can only differ where a validation
+row is as near to one class as to another up to rounding, which happens on lattices (columns of few whole numbers) and
+next to never elsewhere. The kernel names the candidates for which there is such a row, and those are scored by the
+definition. A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
+"""
+
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.groups import Configuration, FeatureKind, correlation_matrix, feature_matrix, subset_weights
+from qmedoid.geometry.channels import fusion_scores, predict_codes
+from qmedoid.geometry.groups import (
+    Configuration,
+    FeatureKind,
+    Subset,
+    correlation_matrix,
+    feature_matrix,
+    subset_weights,
+)
 from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard
+from qmedoid.kernels.backend import thread_count
+from qmedoid.kernels.search import Candidates, FoldSearch
 from qmedoid.methods.nearest.part import NearestPart
+from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.optimize.sweep import ALPHA_GRID
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
@@ -138,3 +162,241 @@ def fit_nearest_model(
         use_angular=settings.use_angular,
         angle=settings.angle,
     )
+
+
+class RebuildObjective:
+    """Macro-F1 of the pooled validation predictions of all folds, computed from scratch each time.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    settings : NearestSettings
+    alpha : float
+        Share of the distance channel during the search.
+    multipliers : ndarray of shape (C,)
+        Class multipliers during the search.
+    """
+
+    def __init__(self, folds: Sequence[Fold], settings: NearestSettings, *, alpha: float, multipliers: Array) -> None:
+        self.folds = folds
+        self.settings = settings
+        self.alpha = alpha
+        self.multipliers = multipliers
+        self.configuration: Configuration = ()
+
+    def start(self, configuration: Configuration) -> float:
+        """Make a configuration the current one and score it."""
+        self.configuration = configuration
+        return float(self.scores(0, [configuration[0]])[0])
+
+    def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
+        """Scores with one subset replaced, shape (n_subsets,)."""
+        return np.array([self._score(_replaced(self.configuration, anchor, subset)) for subset in subsets])
+
+    def commit(self, anchor: int, subset: Subset) -> None:
+        """Replace one subset for good."""
+        self.configuration = _replaced(self.configuration, anchor, subset)
+
+    def _score(self, configuration: Configuration) -> float:
+        confusion = np.zeros((len(self.multipliers), len(self.multipliers)))
+        for fold in self.folds:
+            confusion += fold_confusion(
+                fold, configuration, self.settings, alpha=self.alpha, multipliers=self.multipliers
+            )
+        return ClassMetrics(confusion).macro_f1
+
+
+def fold_confusion(
+    fold: Fold, configuration: Configuration, settings: NearestSettings, *, alpha: float, multipliers: Array
+) -> Array:
+    """Confusion matrix of a fold's validation rows for the one-medoid model of a configuration, shape (C, C)."""
+    single = replace(settings, n_medoids=1)
+    model = fit_nearest_model(fold.train, configuration, single, alpha, multipliers)
+    scores = fusion_scores(
+        model.feature_channels(model.scaled_features(fold.X_val)),
+        alpha,
+        use_angular=settings.use_angular,
+        multipliers=multipliers,
+    )
+    return confusion_matrix(fold.codes_val, predict_codes(scores), len(multipliers))
+
+
+Counts = npt.NDArray[np.int64]
+Part = tuple[slice | list[int], int, Codes, Codes]
+"""Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
+# Folds with at least this many numbers (rows × features) are worth a separate thread.
+_LARGE_FOLD = 1_000_000
+
+
+class IncrementalObjective(RebuildObjective):
+    """The same scores, by the search kernel, which must be built.
+
+    Parameters
+    ----------
+    folds, settings, alpha, multipliers
+        See `RebuildObjective`.
+    threads : int or None
+        Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
+        core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
+
+    Attributes
+    ----------
+    configuration : Configuration
+        The current one.
+    n_rebuilt : int
+        How often a fold was left to the definition because rounding would have decided.
+    """
+
+    def __init__(
+        self,
+        folds: Sequence[Fold],
+        settings: NearestSettings,
+        *,
+        alpha: float,
+        multipliers: Array,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(folds, settings, alpha=alpha, multipliers=multipliers)
+        self.threads = threads
+        self.n_rebuilt = 0
+        self._n_workers = min(thread_count(threads), len(folds))
+        self._pool: ThreadPoolExecutor | None = None
+        self._states = [_FoldObjective(fold, settings, alpha, multipliers) for fold in folds]
+
+    def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
+        """Scores with one subset replaced, shape (n_subsets,)."""
+        if not subsets:
+            return np.empty(0)
+        for state in self._states:
+            state.follow(self.configuration)
+        parts = _parts(subsets)
+        pooled = np.zeros((len(subsets), len(self.multipliers), len(self.multipliers)), dtype=np.int64)
+        for counts, rebuilt in self._over_folds(anchor, subsets, parts):
+            pooled += counts
+            self.n_rebuilt += rebuilt
+        return macro_f1(pooled)
+
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> list[tuple[Counts, int]]:
+        large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
+        if self._n_workers == 1 or not large:
+            return [state.confusions(anchor, subsets, parts) for state in self._states]
+        if self._pool is None:  # one pool for all visits
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._n_workers)
+            weakref.finalize(self, self._pool.shutdown)
+        futures = [self._pool.submit(state.confusions, anchor, subsets, parts) for state in self._states]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # an interrupt too: no thread may still read what the next call writes
+            for future in futures:
+                future.cancel()
+            for future in futures:
+                if not future.cancelled():
+                    future.exception()
+            raise
+
+
+def macro_f1(confusions: Counts) -> Array:
+    """Macro-F1 of each confusion matrix of a stack of shape (n, C, C), shape (n,).
+
+    The counts are whole, so 2·TP / ((TP + FP) + (TP + FN)) is to the last bit what ``ClassMetrics.macro_f1`` divides.
+    """
+    hits = 2.0 * np.einsum("ncc->nc", confusions)
+    whole = confusions.sum(axis=1) + confusions.sum(axis=2)
+    ratios = hits / np.maximum(whole, 1)  # a class that appears nowhere has no hits either: 0
+    means: Array = ratios.mean(axis=1)
+    return means
+
+
+def _parts(subsets: Sequence[Subset]) -> list[Part]:
+    """A batch as arrays; in a descent all its subsets are alike and there is one part."""
+    alike = {(subset[0], len(subset)) for subset in subsets}
+    if len(alike) == 1:
+        return [(slice(None), subsets[0][0], *_packed(subsets))]
+    parts = list[Part]()
+    for column, size in alike:
+        numbers = [i for i, subset in enumerate(subsets) if (subset[0], len(subset)) == (column, size)]
+        parts.append((numbers, column, *_packed([subsets[i] for i in numbers])))
+    return parts
+
+
+def _packed(subsets: Sequence[Subset]) -> tuple[Codes, Codes]:
+    """Columns that subsets of equal length use, rising, and the subsets as positions among them."""
+    members = np.array(sorted(set().union(*subsets)), dtype=np.intp)
+    return members, np.searchsorted(members, np.array(subsets, dtype=np.intp))
+
+
+class _FoldObjective:
+    """Confusion matrices of one fold."""
+
+    def __init__(self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array) -> None:
+        self.fold = fold
+        self.settings = settings
+        self.alpha = alpha
+        self.multipliers = multipliers
+        self.search = FoldSearch(
+            fold.train.X,
+            fold.train.samples,
+            fold.X_val,
+            fold.codes_val,
+            multipliers=multipliers,
+            alpha=alpha,
+            angle=settings.angle if settings.use_angular and alpha != 1.0 else "none",
+            signed=settings.signed,
+        )
+        # The configuration that the arrays of the search hold; empty while they are being written.
+        self.held: Configuration = ()
+
+    @property
+    def size(self) -> int:
+        """Rows × features, the size of one evaluation."""
+        return (len(self.fold.train.X) + len(self.fold.X_val)) * len(self.held)
+
+    def follow(self, configuration: Configuration) -> None:
+        """Bring the features up to a configuration, replacing as few as possible."""
+        if self.held is configuration:
+            return
+        held, self.held = self.held, ()
+        changed = [a for a, subset in enumerate(configuration) if held[a : a + 1] != (subset,)]
+        if len(held) == len(configuration) and len(changed) <= len(held) // 2:
+            for a in changed:
+                self.search.replace(a, self._column(configuration[a]))
+        else:
+            self.search.start([self._column(subset) for subset in configuration])
+        self.held = configuration
+
+    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> tuple[Counts, int]:
+        """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
+        n_classes = len(self.multipliers)
+        counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)
+        unsure = np.empty(len(subsets), dtype=np.bool_)
+        for numbers, column, members, picks in parts:
+            counts[numbers], unsure[numbers] = self.search.evaluate(anchor, self._candidates(column, members, picks))
+        doubtful = [int(i) for i in np.flatnonzero(unsure)]
+        for i in doubtful:
+            counts[i] = fold_confusion(
+                self.fold,
+                _replaced(self.held, anchor, subsets[i]),
+                self.settings,
+                alpha=self.alpha,
+                multipliers=self.multipliers,
+            )
+        return counts, len(doubtful)
+
+    def _column(self, subset: Subset) -> Candidates:
+        return self._candidates(subset[0], *_packed([subset]))
+
+    def _candidates(self, column: int, members: Codes, picks: Codes) -> Candidates:
+        """Subsets of the anchor `column` with their weights and factors on this fold (algorithms 2 and 2b)."""
+        correlation, kind = self.fold.train.correlation, self.settings.kind
+        weights, factors = np.ones(len(members)), np.ones(len(picks))
+        if kind == "multiplicative":  # every column has the same weight, so it can be taken out of the norm
+            factors = np.array([subset_weights(correlation, (column, *members[p[1:]]), kind)[0] for p in picks])
+        elif kind != "unweighted":
+            weights = correlation[column, members]
+        return Candidates(members, weights, picks, factors)
+
+
+def _replaced(configuration: Configuration, anchor: int, subset: Subset) -> Configuration:
+    return (*configuration[:anchor], subset, *configuration[anchor + 1 :])

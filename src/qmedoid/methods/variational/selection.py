@@ -22,12 +22,8 @@ from qmedoid.metrics.thresholds import best_threshold, metric_at
 Split = tuple[Codes, Codes]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One point of the grid."""
-
-    circuit: CircuitSettings
-    training: TrainingSettings
+Candidate = tuple[CircuitSettings, TrainingSettings]
+"""One point of the grid."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ def train_candidate(
 ) -> Trained:
     """Train a candidate from several seeds that follow from the entropy."""
     seeds = [[*entropy, seed] for seed in range(n_seeds)]
-    return train_variational(data, candidate.circuit, candidate.training, seeds, watch)
+    return train_variational(data, *candidate, seeds, watch)
 
 
 def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> float:
