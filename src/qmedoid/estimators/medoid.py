@@ -26,7 +26,7 @@ from qmedoid.estimators.raw_tables import (
 from qmedoid.estimators.recipes import RECIPES, recipe_class
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.explain.effect import N_BINS, Effect, EffectTally, check_bins
+from qmedoid.explain.effect import N_BINS, Effect
 from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection, score_collection
@@ -34,7 +34,6 @@ from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Contract, Encoding
-from qmedoid.model.importance import ImportanceTally, by_importance
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
@@ -410,18 +409,12 @@ class MedoidClassifier(ProbabilisticClassifier):
 
         `feature_importances_` are the same of training rows.
         """
-        check_is_fitted(self)
-        tally, columns = ImportanceTally(self.model_), list(self._encoded(X).T)
-        tally.add(columns, self.model_.decide(columns))
-        return by_importance(self.model_.contract.names, tally.importances)
+        return self.to_saved().importances(read_table(self, X, reset=False), on_mismatch="warn")
 
     def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
         """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
-        check_is_fitted(self)
-        tally, table = EffectTally(self.model_, column, toward), read_table(self, X, reset=False)
-        check_bins(bins)
-        tally.add(table, list(encoded_rows(table, self.model_.contract, self.model_.encodings).T))
-        return tally.report(bins)
+        rows = read_table(self, X, reset=False)
+        return self.to_saved().effect(rows, column, toward=toward, bins=bins, on_mismatch="warn")
 
     def _encoded(self, X: Any) -> Array:
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
