@@ -25,7 +25,7 @@ from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.decision import Decision
 from qmedoid.model.importance import training_importances
-from qmedoid.model.model import Decisions, Model
+from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.model.view import model_view, settings_view
@@ -79,9 +79,10 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """The rows as encoded columns, shape (n, M)."""
         return read_numbers(self, X)
 
-    def _decide(self, X: Any) -> Decisions:
+    def _scores(self, X: Any) -> Array:
+        """Class scores at the expected priors, by code, shape (n, C)."""
         check_is_fitted(self)
-        return self.model_.decide(self._encoded(X))
+        return self.model_.shifted_scores(self._encoded(X))
 
     def measured_by(
         self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None

@@ -61,21 +61,23 @@ class ProbabilisticClassifier(FittedClassifier):
     @takes_collections
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C), in the order of `classes_`."""
-        scores = self._decide(X).scores
+        scores = self._scores(X)
         return self._in_order(self.model_.decision.probabilities(scores))
 
     @takes_collections
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
-        decided = self._decide(X)
+        scores = self._scores(X)
         if len(self.classes_) > 2:
-            return decided.scores
-        return -decided.margins if self._is_reversed else decided.margins
+            return scores
+        margins = self.model_.decision.margins(scores)
+        return -margins if self._is_reversed else margins
 
     @takes_collections
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        codes = self._decide(X).codes
+        scores = self._scores(X)
+        codes = self.model_.decision.codes(scores)
         predicted: npt.NDArray[Any] = self._in_order(self.classes_)[codes]
         return predicted
 
@@ -134,7 +136,7 @@ class ProbabilisticClassifier(FittedClassifier):
             The more rows, the narrower the interval.
         """
         check_is_fitted(self)
-        found = self.model_.decision.estimated_priors(self._decide(X).scores)
+        found = self.model_.decision.estimated_priors(self._scores(X))
         priors, low, high = (self._in_order(part) for part in (found.priors, found.low, found.high))
         return replace(found, priors=priors, low=low, high=high)
 

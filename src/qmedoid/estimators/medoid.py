@@ -409,11 +409,12 @@ class MedoidClassifier(ProbabilisticClassifier):
 
         `feature_importances_` are the same of training rows.
         """
-        return self.to_saved().importances(read_table(self, X, reset=False))
+        return self.to_saved().importances(read_table(self, X, reset=False), on_mismatch="warn")
 
     def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
         """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
-        return self.to_saved().effect(read_table(self, X, reset=False), column, toward=toward, bins=bins)
+        rows = read_table(self, X, reset=False)
+        return self.to_saved().effect(rows, column, toward=toward, bins=bins, on_mismatch="warn")
 
     def _encoded(self, X: Any) -> Array:
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
@@ -432,7 +433,8 @@ class MedoidClassifier(ProbabilisticClassifier):
     @takes_collections
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
-        return np.where(self._decide(X).by_circuit, "circuit", self.method_)
+        check_is_fitted(self)
+        return np.where(self.model_.decide(self._encoded(X)).by_circuit, "circuit", self.method_)
 
     @takes_collections
     def novelty(self, X: Any) -> Array:

@@ -16,7 +16,7 @@ from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
 from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
-from qmedoid.estimators.number_columns import encoded_names, fit_numbers, number_cells, read_numbers
+from qmedoid.estimators.number_columns import fit_numbers, read_numbers
 from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
@@ -240,7 +240,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
             held_codes = known_codes(labels, classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
-        data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted, number_cells(self, table))
+        data = ordered_table(self, table, codes, classes, groups, weighted)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = self.fit_parts(data, report, validation)
         self.classes_, best = classes, fits[0]
@@ -341,8 +341,8 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
     def decision_function(self, X: Any) -> Array:
         """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
-        decided = self._decide(X)
-        return decided.margins if len(self.classes_) == 2 else decided.scores
+        scores = self._scores(X)
+        return self.model_.decision.margins(scores) if len(self.classes_) == 2 else scores
 
     def channels(self, X: Any) -> Channels:
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""

@@ -13,7 +13,6 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
 from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread
-from qmedoid.estimators.number_columns import encoded_names, number_cells
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
@@ -27,7 +26,6 @@ from qmedoid.methods.variational.selection import OutOfFold, Selection
 from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
-from qmedoid.model.model import Decisions
 from qmedoid.model.operating_point import asked_rule, probability
 from qmedoid.optimize.minimizers import GAINS
 
@@ -259,9 +257,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         """
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
-        rows = ordered_table(
-            table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
-        )
+        rows = ordered_table(self, table, codes, self.classes_, groups, weighted)
         warn_constant(rows.X, rows.names)
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
@@ -332,13 +328,13 @@ class VariationalClassifier(ProbabilisticClassifier):
             )
         return super().to_saved()
 
-    def _decide(self, X: Any) -> Decisions:
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
         if self.shots is None or self.model_.backends != CLOSED_FORM:
-            return super()._decide(X)
-        table = self._encoded(X)
+            return super()._scores(X)
         rng = np.random.default_rng(self._shot_entropy)
-        scores = self._circuit.sampled_scores(table, shots=self.shots, rng=rng)
-        return Decisions(*self.model_.decision.decide(scores), np.ones(len(table), dtype=np.bool_), None)
+        scores = self._circuit.sampled_scores(self._encoded(X), shots=self.shots, rng=rng)
+        return self.model_.decision.shifted_scores(scores)
 
     def _keep(
         self,

@@ -42,12 +42,13 @@ class SimilarRows:
     model : Model
     record : pyarrow.Table
         One row, under the names of the contract.
-    contributions : mapping of str to float
-        By column of the contract.
+    report : mapping
+        The explanation of the decision about the record, by `explain_record`.
     """
 
-    def __init__(self, model: Model, record: pa.Table, contributions: Mapping[str, float]) -> None:
-        self._model = model
+    def __init__(self, model: Model, record: pa.Table, report: Mapping[str, Any]) -> None:
+        self._model, self._report = model, report
+        contributions = {one["name"]: one["contribution"] for one in report["columns"]}
         weights = np.abs([contributions.get(name, 0.0) for name in model.contract.names])
         # Without any contribution all columns count alike.
         self._weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1.0 / len(weights))
@@ -59,12 +60,13 @@ class SimilarRows:
         """Differences of records as plain values, shape (n,)."""
         return self.of_encoded(self._encoded(records))
 
-    def compared(self, report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def compared(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The row of the predicted class, and that of the next one, with the columns that decide.
 
         In each it is the same, close or another cell.
         """
-        contract, own, first = self._model.contract, report["record"], [report["prediction"], report["against"], None]
+        contract, report = self._model.contract, self._report
+        own, first = report["record"], [report["prediction"], report["against"], None]
         found = []
         for row in sorted((one for one in rows if one["class"] in first), key=lambda one: first.index(one["class"])):
             made: dict[str, Any] = {
@@ -155,6 +157,12 @@ def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, 
     given = set(record.column_names)
     known = [name for name in model.contract.names if name in given]
     cells = plain_records(record.select(known))[0] if known else {}
+    # Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
+    # missing, count together; columns that add the same come by name.
+    columns_added: list[ContributionDict] = [
+        {"name": name, "cell": cells.get(name), "contribution": value}
+        for name, value in sorted(by_column(model, why).items())
+    ]
     report: dict[str, Any] = {
         "prediction": decision.classes[winner],
         "against": decision.classes[other],
@@ -166,7 +174,7 @@ def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, 
         "is_alert": None,
         "decided_by": model.deciders[int(why.by_circuit)],
         "record": cells,
-        "columns": _columns(model, why, cells),
+        "columns": _largest_first(columns_added),
         "medoids": _medoids(model, why, (winner, other)),
         "groups": _largest_first([_group(model, share) for share in why.groups]),
         "terms": dict(why.terms),
@@ -183,19 +191,6 @@ def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, 
         # Whoever asked for an operating point asked for alerts.
         report["is_alert"] = winner == 1 if decision.probabilistic and decision.cut is not None else None
     return report
-
-
-def _columns(model: Model, why: DecisionParts, cells: Mapping[str, Any]) -> list[ContributionDict]:
-    """What every column of the table contributed, the largest first; of equal ones by name.
-
-    Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
-    missing, count together.
-    """
-    columns: list[ContributionDict] = [
-        {"name": name, "cell": cells.get(name), "contribution": value}
-        for name, value in sorted(by_column(model, why).items())
-    ]
-    return _largest_first(columns)
 
 
 def by_column(model: Model, why: DecisionParts) -> dict[str, float]:
@@ -289,8 +284,7 @@ class NearestRows:
             raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
         self._model, self._part, self._n_shown, self._skip = model, part, n_shown, skip
         self._at = self._places(encode_batch(record, model.contract, model.encodings))
-        self._report, contributions = report, {one["name"]: one["contribution"] for one in report["columns"]}
-        self._similar = SimilarRows(model, record, contributions)
+        self._similar = SimilarRows(model, record, report)
         self._kept: list[Found] = []
         self._of_class: dict[int, Found] = {}
         self._rows = 0
@@ -335,7 +329,7 @@ class NearestRows:
             for _, (far, row, label, cells) in sorted(self._of_class.items())
         ]
         known = {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest}
-        return {"known": known, "similar": self._similar.compared(self._report, similar)}
+        return {"known": known, "similar": self._similar.compared(similar)}
 
     def _label(self, code: int) -> Any:
         return None if code < 0 else self._model.decision.classes[code]
@@ -350,16 +344,12 @@ def _similar_medoids(model: Model, record: pa.Table, report: Mapping[str, Any]) 
     They are the nearest ones where the model keeps no cells of its medoids.
     """
     medoids, records = model.medoids, model.records or ()
-    measure = SimilarRows(model, record, {one["name"]: one["contribution"] for one in report["columns"]})
+    measure = SimilarRows(model, record, report)
     if medoids is None or not records:
-        return measure.compared(report, [{**one, "difference": None} for one in report["medoids"]])
+        return measure.compared([{**one, "difference": None} for one in report["medoids"]])
     differences, found = measure.of_records(records), []
     for code, label in enumerate(model.decision.classes):
-        of_class = np.flatnonzero(medoids.classes == code)
-        if len(of_class):
-            place = int(of_class[differences[of_class].argmin()])
-            row, cells = int(medoids.numbers[place]), dict(records[place])
-            found.append(
-                {"difference": float(differences[place]), "training_row": row, "class": label, "record": cells}
-            )
-    return measure.compared(report, found)
+        place = int(np.where(medoids.classes == code, differences, np.inf).argmin())
+        row, cells = int(medoids.numbers[place]), dict(records[place])
+        found.append({"difference": float(differences[place]), "training_row": row, "class": label, "record": cells})
+    return measure.compared(found)

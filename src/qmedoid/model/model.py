@@ -299,6 +299,11 @@ class Model:
             return scores, np.full(len(scores), self.circuit is not None)
         return self.refinement.apply(scores, found, picked, self.backends.expectations)
 
+    def shifted_scores(self, columns: Table) -> Array:
+        """Class scores of records at the expected priors, shape (n, C), without a decision."""
+        scores, _ = self.class_scores(self.score(columns, channels=self.refinement is not None))
+        return self.decision.shifted_scores(scores)
+
     def decide(
         self, columns: Sequence[npt.NDArray[Any]] | Array, *, threads: int | None = None, picked: Flags | None = None
     ) -> Decisions:

@@ -17,6 +17,7 @@ from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.importance import class_contributions
 from qmedoid.model.model import Model, Record
+from qmedoid.model.storage.card import encoding_text
 from qmedoid.report.documents import (
     AboutModelDict,
     PairDict,
@@ -169,27 +170,12 @@ def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
                 "name": column.name,
                 "kind": column.kind,
                 "read": place in used,
-                "encoding": _encoding_words(column, encoding),
+                "encoding": encoding_text(column, encoding),
                 "missing": None if shares is None else float(shares[place]),
                 "importance": None if importance is None else float(importance[place]),
             }
         )
     return listed
-
-
-def _encoding_words(column: Column, encoding: Encoding) -> str:
-    """What a column becomes, in words."""
-    if isinstance(encoding, Levels):
-        n = len(encoding.outputs)
-        new = ", new ones expected" if column.is_open else ""
-        return f"{n} {'number' if n == 1 else 'numbers'} from {len(encoding.levels)} levels{new}{column.missing_note}"
-    what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
-    if column.kind == "boolean":
-        what = "0 or 1"
-    if column.spelling:
-        what += f", written like {column.spelling}"
-    what += ", and whether it is missing" if encoding.indicator else ""
-    return what + column.missing_note
 
 
 N_EFFECTS = 12

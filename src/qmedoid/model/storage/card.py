@@ -130,15 +130,19 @@ def _expected(model: Model) -> list[str]:
 def _columns(model: Model) -> str:
     used, rows = set(model.layout.used), list[list[str]]()
     for number, (column, encoding) in enumerate(zip(model.contract.columns, model.encodings, strict=True)):
-        rows.append([cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"])
+        rows.append(
+            [cell(column.name), column.kind, encoding_text(column, encoding), "yes" if number in used else "no"]
+        )
     return _table(["column", "kind", "becomes", "used"], rows)
 
 
-def _encoded(column: Column, encoding: Encoding) -> str:
+def encoding_text(column: Column, encoding: Encoding) -> str:
+    """What a column becomes, in words."""
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
         return f"{_counted(len(encoding.outputs), 'number')} from {levels}{column.missing_note}"
-    what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
+    plain = "0 or 1" if column.kind == "boolean" else "the number itself"
+    what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else plain
     what += f", written like {column.spelling}" if column.spelling else ""
     what += ", and whether it is missing" if encoding.indicator else ""
     return what + column.missing_note
