@@ -17,8 +17,8 @@ from qmedoid import (
     VariationalClassifier,
 )
 from qmedoid.exceptions import ModelError
-from qmedoid.model.explanation import column_contributions, explain
-from qmedoid.model.importance import MOST_ROWS, class_contributions
+from qmedoid.explain.decision import explain
+from qmedoid.model.importance import MOST_ROWS, class_contributions, column_contributions
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2, random_state=0)
 QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
@@ -89,7 +89,7 @@ def test_importances_do_not_depend_on_block_or_batch(fitted, monkeypatch):
     classifier, X, _ = fitted
     found = classifier.importances(X)
     monkeypatch.setattr("qmedoid.model.importance._BLOCK_ROWS", 7)
-    monkeypatch.setattr("qmedoid.model.explanation._BLOCK_ROWS", 3)
+    monkeypatch.setattr("qmedoid.model.importance._EXPLAINED_ROWS", 3)
     assert classifier.importances(X) == pytest.approx(found)
 
 

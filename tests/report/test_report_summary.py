@@ -11,10 +11,10 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
+from qmedoid.explain.decision import explain
 from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import figure_text, percent_text
-from qmedoid.model.explanation import explain
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.report.parts import together
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file

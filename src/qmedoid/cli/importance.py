@@ -12,8 +12,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
-from qmedoid.model.explanation import check_explained
-from qmedoid.model.importance import ImportanceTally, by_importance
+from qmedoid.model.importance import ImportanceTally, by_importance, check_explained
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model

@@ -16,11 +16,9 @@ from qmedoid.cli.training_rows import dataset_settings, open_source
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
-from qmedoid.spelling import number_of
 from qmedoid.tables.dataset import Dataset, check_group_type, check_names
 from qmedoid.tables.roles import Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import refuse_quantity
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -94,8 +92,6 @@ def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterato
                 keeps("nothing was written")
             yield None
             return
-        if not settings.takes_numbers:
-            _refuse_quantity(table, options.target, counted)
         how: dict[str, Any] = {"test": _test_share(options), "is_asked": options.test != type(options).test}
         check_first_rows(source, counted.notes, settings.all_roles)
         asked = {name: value for name, value in vars(options).items() if name not in _CHANGES_NO_MODEL}
@@ -121,20 +117,6 @@ def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterato
         yield fit
         if folder is not None:
             folder.remove()
-
-
-def _refuse_quantity(table: Any, target: str, labels: Any) -> None:
-    """Refuse numbers of which each would be a class; texts that look like numbers are names."""
-    if not table.reading.as_text:
-        kind = table.schema.field(target).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            return
-    sides = labels.sides(None)
-    numbers = [number for text in sides if (number := number_of(text)) is not None]
-    if len(numbers) == len(sides):
-        labels_of_them = [int(number) if number.is_integer() else number for number in numbers]
-        refuse_quantity(target, labels_of_them, list(sides.values()))
 
 
 def check_first_rows(source: TableSource, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
@@ -190,18 +172,14 @@ def _runner(options: "FitOptions", table: Any, folder: Any, on_rows: Any) -> Ite
 
 @contextmanager
 def _bar() -> Iterator[Any]:
-    """A bar for every pass; None where there is no terminal."""
+    """A bar for passes, one after the other; None where there is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     with progress_bar() as bar:
-        tasks: dict[str, Any] = {}
+        task = bar.add_task("pass: count", total=None)
 
         def on_rows(name: str, rows: int, total: int | None) -> None:
-            for other, task in tasks.items():
-                bar.update(task, visible=other == name)
-            if name not in tasks:
-                tasks[name] = bar.add_task(f"pass: {name}", total=total)
-            bar.update(tasks[name], completed=rows, total=total)
+            bar.update(task, description=f"pass: {name}", completed=rows, total=total)
 
         yield on_rows

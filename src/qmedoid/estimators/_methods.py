@@ -19,7 +19,6 @@ from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.folds import Splits, TrainingTable, in_own_order, ordered_table
 from qmedoid.estimators.inputs import one_blas_thread
-from qmedoid.estimators.number_columns import encoded_names, number_cells
 from qmedoid.estimators.recipes import auto_method, recipe_class
 from qmedoid.estimators.time_limit import Progress, is_time_for
 from qmedoid.estimators.weights import refuse_factors
@@ -193,9 +192,7 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
         """
         table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
-        data = ordered_table(
-            table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
-        )
+        data = ordered_table(self, table, codes, self.classes_, groups, weighted)
         self.check_factors(data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = self.fit_parts(data, report)

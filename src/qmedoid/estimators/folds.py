@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.number_columns import number_columns
 from qmedoid.estimators.weights import WeightedRows
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import (
@@ -250,19 +251,18 @@ def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:
 
 
 def ordered_table(
-    X: Array,
-    codes: Codes,
-    classes: npt.NDArray[Any],
-    groups: Any,
-    names: Any,
-    weighted: WeightedRows,
-    cells: Array | None = None,
+    estimator: Any, X: Array, codes: Codes, classes: npt.NDArray[Any], groups: Any, weighted: WeightedRows
 ) -> TrainingTable:
     """Rows, classes and groups of a fit in an order of their own, with the row numbers that they were given with.
 
-    `codes` are those of the weighted rows, all else is of the table that was given. Rows are ordered by their `cells`,
-    where X is not these but made of them.
+    X is what `fit_numbers` has made for the estimator. `codes` are those of the weighted rows, all else is of the table
+    that was given. Rows are ordered by its cells.
     """
+    columns = number_columns(estimator)
+    assert columns is not None, "the estimator was fitted to numbers"
+    names = getattr(estimator, "feature_names_in_", None)
+    names = names if columns.is_plain else columns.contract.encoded_names(columns.encodings)
+    cells = columns.cells(X) if columns.n_missing.any() else None
     given = None if groups is None else given_groups(groups, len(X))
     rows, factors = weighted.rows, weighted.factors
     given = given if given is None else given[rows]

@@ -16,7 +16,7 @@ from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
 from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
-from qmedoid.estimators.number_columns import encoded_names, fit_numbers, number_cells, read_numbers
+from qmedoid.estimators.number_columns import fit_numbers, read_numbers
 from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
@@ -240,7 +240,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
             held_codes = known_codes(labels, classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
-        data = ordered_table(table, codes, classes, groups, encoded_names(self), weighted, number_cells(self, table))
+        data = ordered_table(self, table, codes, classes, groups, weighted)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = self.fit_parts(data, report, validation)
         self.classes_, best = classes, fits[0]

@@ -75,11 +75,6 @@ class NumberColumns(NamedTuple):
         """Whether a table without missing cells is encoded as itself."""
         return not self.n_missing.any() and not self.contract.left_out
 
-    @property
-    def encoded_names(self) -> list[str]:
-        """Names of the encoded columns."""
-        return self.contract.encoded_names(self.encodings)
-
     def encode(self, table: Array) -> Array:
         """The table as encoded columns; missing cells in columns that had none are filled in, with a warning."""
         if self.is_plain and not np.isnan(table.max(initial=0.0)):
@@ -127,29 +122,3 @@ def number_columns(estimator: Any) -> NumberColumns | None:
     """How the columns of an estimator are encoded; None where it was fitted on encoded columns."""
     found: NumberColumns | None = getattr(estimator, "_number_columns", None)
     return found
-
-
-def number_places(estimator: Any) -> Codes:
-    """Places of the columns of the contract among those that an estimator was fitted on."""
-    columns = number_columns(estimator)
-    return np.arange(estimator.n_features_in_) if columns is None else columns.places
-
-
-def number_cells(estimator: Any, encoded: Array) -> Array | None:
-    """The cells of encoded rows, which order them; None where these are the cells themselves."""
-    columns = number_columns(estimator)
-    return None if columns is None or not columns.n_missing.any() else columns.cells(encoded)
-
-
-def number_encodings(estimator: Any) -> tuple[Numbers, ...] | None:
-    """The encodings of the columns of an estimator; None where it was fitted on encoded columns."""
-    columns = number_columns(estimator)
-    return None if columns is None else columns.encodings
-
-
-def encoded_names(estimator: Any) -> Any:
-    """Names of the encoded columns for messages; None where the columns have no names, and none was added."""
-    columns = number_columns(estimator)
-    if columns is None or columns.is_plain:
-        return getattr(estimator, "feature_names_in_", None)
-    return columns.encoded_names

@@ -13,7 +13,6 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
 from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread
-from qmedoid.estimators.number_columns import encoded_names, number_cells
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
@@ -258,9 +257,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         """
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
-        rows = ordered_table(
-            table, codes, self.classes_, groups, encoded_names(self), weighted, number_cells(self, table)
-        )
+        rows = ordered_table(self, table, codes, self.classes_, groups, weighted)
         warn_constant(rows.X, rows.names)
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()

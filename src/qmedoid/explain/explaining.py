@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
+from qmedoid.explain.decision import DecisionParts, explain
 from qmedoid.explain.documents import ContributingRowDict, ContributionDict, GroupContributionDict
 from qmedoid.explain.flips import sizes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.contract import Dates, Levels
-from qmedoid.model.explanation import DecisionParts, explain
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.tables.arrow import plain_records

@@ -15,7 +15,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.explain.documents import CellChangeDict, FlipDict
 from qmedoid.model.contract import Column, Dates, Levels, split_spelling
-from qmedoid.model.explanation import column_contributions
+from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values

@@ -66,7 +66,7 @@ from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
 from qmedoid.tables.sentinels import check_missing
-from qmedoid.tables.targets import class_labels, label_codes
+from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.
 _HELD_ROWS = 20_000
@@ -171,6 +171,9 @@ class _Fit:
         settings, seed = self.settings, self.seed
         raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.all_roles)
+        if not settings.takes_numbers:
+            _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
+            refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
         kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
@@ -336,6 +339,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
             target=target,
             roles={**dict.fromkeys(fitted.ignore or (), "ignore"), **(fitted.roles or {})},
             date_order=fitted.date_order,
+            takes_numbers=True,
             missing=check_missing("The 'missing' parameter", fitted.missing, names=schema.names, target=target),
         )
         seed = int(check_random_state(fitted.random_state).randint(2**31))

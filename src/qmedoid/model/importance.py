@@ -5,20 +5,58 @@ to no column, such as votes of neighbors, the intercept, the curve of the calibr
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from qmedoid.arrays import Array, row_slices
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
+from qmedoid.methods.part import refuse_overflow
 from qmedoid.methods.variational.selection import OutOfFold
-from qmedoid.model.explanation import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
-_BLOCK_ROWS = 4096
+# Rows of batches whose contributions are added up together, and those that are explained at a time.
+_BLOCK_ROWS, _EXPLAINED_ROWS = 4096, 1024
 _MOST_BARS = 30
+
+
+def check_explained(model: Model) -> None:
+    """Raise for a circuit alone, whose decisions are no sums."""
+    if model.medoids is None:
+        raise ModelError(
+            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
+            "MedoidClassifier or NearestMedoidClassifier instead."
+        )
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winners: Codes, others: Codes) -> Array:
+    """What every column of the contract adds to the margin of one class over another, row by row, shape (n, columns).
+
+    The same as `explain` says of each record: numbers that a column is encoded by count together.
+
+    Parameters
+    ----------
+    model : Model
+    columns : sequence of ndarray of shape (n,)
+        The encoded columns.
+    winners, others : ndarray of shape (n,)
+        Class codes.
+    """
+    check_explained(model)
+    starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
+    added = np.empty((len(others), len(model.encodings)))
+    for rows in row_slices(added, _EXPLAINED_ROWS):
+        part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
+        by_number = model.column_contributions(part, winners[rows], others[rows])
+        added[rows] = model.slope * np.add.reduceat(by_number, starts, axis=1)
+    refuse_overflow(added)
+    return added
 
 
 def class_contributions(model: Model, X: Array, code: int) -> Array:

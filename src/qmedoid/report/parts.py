@@ -14,8 +14,7 @@ from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import shortened
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
-from qmedoid.model.explanation import column_contributions
-from qmedoid.model.importance import class_contributions
+from qmedoid.model.importance import class_contributions, column_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
 from qmedoid.report.documents import (

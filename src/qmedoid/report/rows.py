@@ -18,7 +18,7 @@ from qmedoid.metrics.classification import roc_auc
 from qmedoid.metrics.intervals import share_change, share_interval
 from qmedoid.metrics.texts import effect_text, percent_text
 from qmedoid.model.contract import Levels
-from qmedoid.model.explanation import column_contributions
+from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
 from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
 from qmedoid.report.parts import cell_text, plain_cells

@@ -20,7 +20,7 @@ from qmedoid.metrics.texts import (
     shortened,
 )
 from qmedoid.model.contract import Column
-from qmedoid.model.explanation import check_explained, column_contributions
+from qmedoid.model.importance import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import ModelError
+from qmedoid.arrays import Array, Codes
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.methods.part import CLOSED_FORM, refuse_overflow
+from qmedoid.model.importance import check_explained
 from qmedoid.model.model import Model
 
-# Records that are explained at a time.
-_BLOCK_ROWS = 1024
 # Parts of terms up to this size are rounding.
 _ROUNDING = 1e-12
 
@@ -69,40 +67,6 @@ class DecisionParts:
     nearest: Codes
     distances: Array
     angles: Array
-
-
-def check_explained(model: Model) -> None:
-    """Raise for a circuit alone, whose decisions are no sums."""
-    if model.medoids is None:
-        raise ModelError(
-            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
-            "MedoidClassifier or NearestMedoidClassifier instead."
-        )
-
-
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winners: Codes, others: Codes) -> Array:
-    """What every column of the contract adds to the margin of one class over another, row by row, shape (n, columns).
-
-    The same as `explain` says of each record: numbers that a column is encoded by count together.
-
-    Parameters
-    ----------
-    model : Model
-    columns : sequence of ndarray of shape (n,)
-        The encoded columns.
-    winners, others : ndarray of shape (n,)
-        Class codes.
-    """
-    check_explained(model)
-    starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
-    added = np.empty((len(others), len(model.encodings)))
-    for rows in row_slices(added, _BLOCK_ROWS):
-        part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
-        by_number = model.column_contributions(part, winners[rows], others[rows])
-        added[rows] = model.slope * np.add.reduceat(by_number, starts, axis=1)
-    refuse_overflow(added)
-    return added
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")

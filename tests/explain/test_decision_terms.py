@@ -16,11 +16,12 @@ from qmedoid import (
     VariationalClassifier,
 )
 from qmedoid.exceptions import ModelError
+from qmedoid.explain.decision import explain
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.explanation import column_contributions, explain
+from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2)
