@@ -246,7 +246,7 @@ def _likeliest(rows: _Rows, hats: _Hats, knots: Array, penalty: float, heights: 
             once = expected if u is None else u[:, None] * expected
             return gradient, hats.products(counted) - once.T @ expected + quadratic
 
-        return Local(float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives)
+        return float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives
 
     heights = newton(local, heights, tolerance=2e-9, last_step=False)
     steepest = float((-np.diff(heights) / np.diff(knots)).max())
