@@ -139,7 +139,7 @@ def letters(code: str) -> str:
 def test_print_has_every_section_and_what_is_folded(open_page):
     opened = open_page(whole_page())
     text = pdf_text(opened.page.pdf())
-    folded = ["Parameters of the fit", "Calibration by bins", "Net benefit: points of the curve", "Why: city"]
+    folded = ["Parameters of the fit", "Calibration by bins", "Net benefit: 11 of 11 points of the curve", "Why: city"]
     for title in [*SECTIONS, *folded, "A card of age", "Sum: log-odds"]:
         assert title.replace(" ", "") in text, title
     opened.assert_clean()

@@ -235,7 +235,7 @@ class Command(TyperCommand):
             raise
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands whose help has them in groups; each is known by name and by a sentence until it is called."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -364,7 +364,7 @@ ABOUT = (
 
 def _typer(**more: Any) -> typer.Typer:
     return typer.Typer(
-        cls=Group,
+        cls=CommandGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -375,7 +375,7 @@ def _typer(**more: Any) -> typer.Typer:
 
 def _not_imported(name: str) -> Any:
     def call() -> None:
-        """Nothing: `Group` takes the command itself."""
+        """Nothing: `CommandGroup` takes the command itself."""
 
     vars(call).update(known_as=name)
     return call

@@ -65,10 +65,11 @@ def run(
     fit_began = time.perf_counter()
     _, model = fit_dataset(fit, make_classifier(fit), train)
     fit_seconds = time.perf_counter() - fit_began
-    report, _, judged = held_out_report(model, test)
+    report, _, decided = held_out_report(model, test)
     save_model(replace(model, metrics={"training_rows": len(train.table), "held_out": report}), files["model"])
     keeps(f"{files['model']} was written before")
-    saved, probability, is_positive = load(files["model"]), judged.probabilities[:, 1], judged.codes == 1
+    saved, probability = load(files["model"]), model.decision.probabilities(decided.scores)[:, 1]
+    is_positive = test.target.codes_in(model.decision.classes) == 1
     called = saved.predict(test.table.drop_columns([fit.target])) == saved.classes_[1]
     # Explained is, of the test rows that the model finds, the one in the middle by probability.
     found = np.flatnonzero(is_positive & called)

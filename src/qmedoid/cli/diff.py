@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli.options import OUTPUT, ReadingOptions, Text, argument, flag
+from qmedoid.cli.options import OUTPUT, Decimal, Delimiter, Json, OnMismatch, Text, argument, command, flag
 from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
@@ -14,6 +13,8 @@ from qmedoid.report.documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
 _VALUES, _NAMED = 40, 3
@@ -31,35 +32,33 @@ _METRICS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiffOptions(ReadingOptions):
+@command("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv", most_used=("exit_code", "json"))
+def run(
+    old: Annotated[Path, argument("OLD", "File of a saved model.")],
+    new: Annotated[Path, argument("NEW", "File of the model that came after it.")],
+    table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    exit_code: Annotated[
+        bool, flag(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code")
+    ] = False,
+) -> int:
     """Show what changed from one model to another.
 
     With a table, also how many of its records the two models decide otherwise, and which columns are the reason.
     """
-
-    most_used = ("exit_code", "json")
-    examples = ("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv",)
-
-    old: Annotated[Path, argument("OLD", "File of a saved model.")]
-    new: Annotated[Path, argument("NEW", "File of the model that came after it.")]
-    table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None
-    exit_code: Annotated[
-        bool, flag(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code")
-    ] = False
-
-
-def run(options: DiffOptions) -> int:
-    """Compare two models, and print what differs; the exit code says whether anything does, if that was asked."""
-    old, new, table = options.old, options.new, options.table
     if table == "-":
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    decisions = None if table is None else _decisions(before, after, table, options)
+    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
+    decisions = None if table is None else _decisions(before, after, table, settings)
     versions = (before.versions, after.versions)
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
-    if options.json:
+    if json:
         document: DiffDict = {
             "old": {"path": str(old), "sha256": before.sha256},
             "new": {"path": str(new), "sha256": after.sha256},
@@ -70,16 +69,16 @@ def run(options: DiffOptions) -> int:
         console = plain_console()
         for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
             console.print(line, soft_wrap=isinstance(line, str))
-    return DIFFERENT if options.exit_code and found.differs else OK
+    return DIFFERENT if exit_code and found.differs else OK
 
 
-def _decisions(old: SavedModel, new: SavedModel, table: str, options: DiffOptions) -> DiffDecisionsDict:
+def _decisions(old: SavedModel, new: SavedModel, table: str, settings: ScoreSettings) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
     with ExitStack() as stack:
         readings = []
         for name, one in (("old", old), ("new", new)):
             with _named(name):
-                readings.append(stack.enter_context(options.reading(one.model, table)))
+                readings.append(stack.enter_context(TableReading(one.model, table, settings)))
 
         def compare() -> DecisionTally:
             readings[1].lenient = readings[0].lenient

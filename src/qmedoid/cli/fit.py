@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid.cli.documents import FitDict, TimeLimitDict
 from qmedoid.cli.fitting import (
-    Judged,
     cross_validate,
     fit_dataset,
     held_out_report,
@@ -35,7 +34,7 @@ from qmedoid.cli.options import (
     flag,
     option,
 )
-from qmedoid.cli.outcome import areas_of, fit_verdict, next_commands, print_comparison, print_outcome
+from qmedoid.cli.outcome import Areas, areas_of, fit_verdict, next_commands, print_comparison, print_outcome
 from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
 from qmedoid.cli.report import report_fit
 from qmedoid.cli.training_rows import open_source, read_dataset
@@ -213,18 +212,18 @@ def _fit_whole(
     if held_out is not None:
         is_other = held_out.whole is not train.whole
         judges = "The table of --test is" if is_other else "The held-out rows are"
-        metrics["held_out"], novelty, judged = held_out_report(model, held_out, judges)
-        more["judged"] = judged
+        metrics["held_out"], novelty, decided = held_out_report(model, held_out, judges)
+        more["areas"] = areas_of(held_out.target.codes_in(model.decision.classes), decided)
         # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
         if is_other or options.time_column is not None:
             more["novelty"] = novelty
     model = _saved(with_time_limit(model, limit), metrics, options, output)
     # The fit has noted a class that is hardly ever called.
     notes = [*notes_of_fit(fitted), *_notes_of(model, options, seldom=False)]
-    if options.compare and "judged" in more:
+    if options.compare and held_out is not None:
         from qmedoid.estimators.comparison import compared
 
-        fold, lacking = judged_fold(model, train, fit_seconds, more["judged"], options, limit)
+        fold, lacking = judged_fold(model, train, fit_seconds, held_out, decided, options, limit)
         more["comparison"] = compared([fold])
         notes += lacking
     if folds is not None:
@@ -276,7 +275,7 @@ def _tell(
     seconds: float,
     held_out: Any,
     *,
-    judged: Judged | None = None,
+    areas: Areas | None = None,
     novelty: NoveltyReport | None = None,
     comparison: "Comparison | None" = None,
     crossed: "Comparison | None" = None,
@@ -328,7 +327,7 @@ def _tell(
     if options.quiet:
         print(shown(output))
         return
-    print_outcome(model, options, sentences, areas_of(judged), in_passes=passes is not None)
+    print_outcome(model, options, sentences, areas or {}, in_passes=passes is not None)
     rows = f"{model.metrics['training_rows']:,} "
     if comparison is not None:
         on = f"on the {comparison.n_rows:,} test rows; all are fitted to the same {rows}rows."

@@ -5,18 +5,17 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
 from qmedoid.cli.options import PointOptions
 from qmedoid.cli.output import progress_bar
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import row_groups
-from qmedoid.model.model import Model
+from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
 from qmedoid.tables.cells import cell_ranks, read
 from qmedoid.tables.dataset import Dataset, Folds
@@ -129,26 +128,6 @@ def with_time_limit(model: Model, limit: TimeLimit) -> Model:
     return replace(model, parameters={**model.parameters, "time_limit": left_out})
 
 
-class Judged(NamedTuple):
-    """Rows under the names of a model's contract, with their class codes, and its probabilities and margins of them.
-
-    Groups are those of a group column.
-    """
-
-    table: pa.Table
-    codes: Codes
-    probabilities: Array
-    margins: Array
-    groups: Codes | None
-
-    def known(self) -> "Judged":
-        """The rows whose class is one of the model."""
-        rows = np.flatnonzero(self.codes >= 0)
-        table = self.table.take(pa.array(rows))
-        groups = None if self.groups is None else self.groups[rows]
-        return Judged(table, self.codes[rows], self.probabilities[rows], self.margins[rows], groups)
-
-
 class _Pieces:
     """A scikit-learn callback that reports every piece of a fit as a share of the task that it is part of."""
 
@@ -213,8 +192,8 @@ def notes_of_fit(fitted: Any) -> list[str]:
 
 def held_out_report(
     model: Model, data: Dataset, what: str = "The held-out rows are"
-) -> tuple[EvaluationDict, NoveltyReport, Judged]:
-    """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
+) -> tuple[EvaluationDict, NoveltyReport, Decisions]:
+    """What the model shows on held-out rows, how unlike the training rows they are, and its decisions about them.
 
     What breaks the contract there is said and filled in.
     """
@@ -231,27 +210,37 @@ def held_out_report(
     replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = data.target.codes_in(model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))
-    judged = Judged(table, codes, model.decision.probabilities(decided.scores), decided.margins, data.groups)
-    return report, tally.report(model).with_rows(data.rows), judged
+    return report, tally.report(model).with_rows(data.rows), decided
 
 
 def judged_fold(
-    model: Model, train: Dataset, seconds: float, judged: Judged, options: "FitOptions", limit: TimeLimit
+    model: Model,
+    train: Dataset,
+    seconds: float,
+    held_out: Dataset,
+    decided: Decisions,
+    options: "FitOptions",
+    limit: TimeLimit,
 ) -> tuple["ComparedFold", list[str]]:
-    """Outcomes on judged rows of our model and, if asked for, of the baselines; and sentences on those that lack."""
+    """Outcomes on held-out rows of our model and, if asked for, of the baselines; and sentences on those that lack.
+
+    Counted are rows whose class is one of the model.
+    """
     from qmedoid.estimators.comparison import OURS, run_baselines
 
-    judged, columns = judged.known(), model.contract.columns
-    outcomes, notes = {OURS: (judged.probabilities, seconds)}, list[str]()
+    own = held_out.target.codes_in(model.decision.classes)
+    known = np.flatnonzero(own >= 0)
+    own, table, columns = own[known], held_out.table.take(pa.array(known)), model.contract.columns
+    outcomes, notes = {OURS: (model.decision.probabilities(decided.scores)[known], seconds)}, list[str]()
     if options.compare:
         codes = train.target.codes_in(model.decision.classes)
-        found, notes = run_baselines(columns, train.table, judged.table, codes, options.seed, limit.allows)
+        found, notes = run_baselines(columns, train.table, table, codes, options.seed, limit.allows)
         outcomes |= found
-    groups = judged.groups
+    groups = None if held_out.groups is None else held_out.groups[known]
     if groups is None:
-        here = [column for column in columns if column.name in judged.table.column_names]
-        groups = row_groups(cell_ranks(judged.table, here)[0], judged.codes) if here else None
-    return (outcomes, judged.codes, groups), notes
+        here = [column for column in columns if column.name in table.column_names]
+        groups = row_groups(cell_ranks(table, here)[0], own) if here else None
+    return (outcomes, own, groups), notes
 
 
 def cross_validate(
@@ -278,8 +267,9 @@ def cross_validate(
             classifier, part = make_classifier(options, shown=False).set_callbacks(pieces), train.take(fit)
             _, model = fit_dataset(options, classifier, part, validation)
             seconds = limit.clock() - began
-            report, _, judged = held_out_report(model, train.take(rows))
-            fold, lacking = judged_fold(model, part, seconds, judged, options, limit)
+            judged = train.take(rows)
+            report, _, decided = held_out_report(model, judged)
+            fold, lacking = judged_fold(model, part, seconds, judged, decided, options, limit)
             done.append(fold)
             confusion.append(report["confusion"])
             unknown += len(rows) - len(fold[1])

@@ -1,70 +1,60 @@
 """``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from qmedoid.cli.documents import ImportanceDict
-from qmedoid.cli.options import OUTPUT, RESULTS, Force, ModelPath, ReadingOptions, Table, Text, argument, option
+from qmedoid.cli.options import (
+    OUTPUT,
+    RESULTS,
+    Decimal,
+    Delimiter,
+    Force,
+    Json,
+    ModelPath,
+    OnMismatch,
+    Table,
+    Text,
+    argument,
+    command,
+    option,
+)
 from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, shown, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
 from qmedoid.model.importance import ImportanceTally, by_importance, check_explained
-from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import TableReading, decide_batch
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportanceOptions(ReadingOptions):
+@command("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv", most_used=("json",))
+def run(
+    model: ModelPath,
+    table: Annotated[Text, argument("TABLE", "Table of other rows. Default: the training rows.")] = None,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+) -> None:
     """Show how much each column counts (feature importance).
 
     The mean absolute contribution of each column to the decisions, about the training rows or about a table.
     """
-
-    most_used = ("json",)
-    examples = ("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv")
-
-    model: ModelPath
-    table: Annotated[Text, argument("TABLE", "Table of other rows. Default: the training rows.")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EffectOptions(ReadingOptions):
-    """Show what the values of one column add to the decisions."""
-
-    most_used = ("column", "toward", "bins", "plot", "json")
-    examples = ("qmedoid effect patients.qmedoid new.csv --column age --plot age.svg",)
-
-    model: ModelPath
-    table: Table
-    column: Annotated[str, option(RESULTS, "COLUMN", "Column to show.")]
-    toward: Annotated[
-        Text, option(RESULTS, "CLASS", "Class that values speak for or against. Default: the positive one.")
-    ] = None
-    bins: Annotated[
-        int, option(RESULTS, "N", "Number of bins of a number or a date, of about equally many rows.", min=1)
-    ] = 10
-    plot: Annotated[Path | None, option(OUTPUT, "FILE", "Picture to write, an SVG file.")] = None
-    force: Force = False
-
-
-def run(options: ImportanceOptions) -> None:
-    """Print the importances of a model, or those of its decisions about a table."""
     keep_pandas_away()
-    loaded = load_model(options.model)
+    loaded = load_model(model)
     check_explained(loaded)
     found, rows, of = loaded.importances, None, "training rows"
-    if options.table is not None:
+    if table is not None:
+        settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
         tally: ImportanceTally = _tallied(
-            loaded,
-            options,
-            options.table,
+            TableReading(loaded, table, settings),
             lambda: ImportanceTally(loaded),
             lambda tally, _, columns, decided: tally.add(columns, decided),
         )
@@ -72,7 +62,7 @@ def run(options: ImportanceOptions) -> None:
     if found is None:
         raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
     importances = by_importance(loaded.contract.names, found)
-    if options.json:
+    if json:
         document: ImportanceDict = {"rows": rows, "importances": importances}
         print_json(document)
         return
@@ -84,16 +74,14 @@ def run(options: ImportanceOptions) -> None:
     console.print(grid(("column", "importance", "share"), parts))
 
 
-def _tallied(
-    model: Model, options: ReadingOptions, table: str, start: Callable[[], Any], add: Callable[..., None], **how: Any
-) -> Any:
+def _tallied(table: TableReading, start: Callable[[], Any], add: Callable[..., None]) -> Any:
     """A tally of the decisions about a table: `add` counts a batch in, its encoded columns and its decisions."""
-    with options.reading(model, table, **how) as reading, reading_bar("contributions") as progress:
+    with table as reading, reading_bar("contributions") as progress:
 
         def look() -> Any:
             tally = start()
             for batch, _ in reading.batches(on_progress=progress):
-                decided, columns = decide_batch(model, batch, reading.issues)
+                decided, columns = decide_batch(reading.model, batch, reading.issues)
                 add(tally, batch, columns, decided)
             return tally
 
@@ -104,34 +92,52 @@ def _tallied(
     return found
 
 
-def effect(options: EffectOptions) -> None:
-    """Print what the values of a column contribute, and draw it if asked for."""
+@command(
+    "qmedoid effect patients.qmedoid new.csv --column age --plot age.svg",
+    most_used=("column", "toward", "bins", "plot", "json"),
+)
+def effect(
+    model: ModelPath,
+    table: Table,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    column: Annotated[str, option(RESULTS, "COLUMN", "Column to show.")],
+    toward: Annotated[
+        Text, option(RESULTS, "CLASS", "Class that values speak for or against. Default: the positive one.")
+    ] = None,
+    bins: Annotated[
+        int, option(RESULTS, "N", "Number of bins of a number or a date, of about equally many rows.", min=1)
+    ] = 10,
+    plot: Annotated[Path | None, option(OUTPUT, "FILE", "Picture to write, an SVG file.")] = None,
+    force: Force = False,
+) -> None:
+    """Show what the values of one column add to the decisions."""
     keep_pandas_away()
-    plot = options.plot
     if plot is not None and plot.suffix.lower() != ".svg":
         raise ParameterError(f"--plot must be a file that ends in .svg. Got {str(plot)!r} instead.")
-    loaded = load_model(options.model)
+    loaded = load_model(model)
     check_explained(loaded)
-    EffectTally(loaded, options.column, options.toward)  # wrong names are refused before anything is read
+    EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
+    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
     tally: EffectTally = _tallied(
-        loaded,
-        options,
-        options.table,
-        lambda: EffectTally(loaded, options.column, options.toward),
+        TableReading(loaded, table, settings, all_columns=True),
+        lambda: EffectTally(loaded, column, toward),
         lambda tally, batch, columns, _: tally.add(batch, columns),
-        all_columns=True,
     )
-    found: Effect = tally.report(options.bins)
+    found: Effect = tally.report(bins)
     if plot is not None:
         from qmedoid.markup import charts
         from qmedoid.markup.page import picture_file
 
         content = picture_file(charts.effect(found.to_dict())).encode()
-        if not options.force:
+        if not force:
             check_unchanged(str(plot), content)
         with atomic_file(plot) as file:
             file.write(content)
-    if options.json:
+    if json:
         document: EffectDict = {**found.to_dict(), "plot": None if plot is None else str(plot)}
         print_json(document)
         return

@@ -1,12 +1,11 @@
 """``qmedoid inspect``: what a saved model is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
-from qmedoid.cli.options import Budgets, ModelPath, Options, listed
+from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
 from qmedoid.cli.output import note, plain_console, print_budgets, print_json, shown
 from qmedoid.model.contract import Levels
 from qmedoid.model.cut import budget_dict
@@ -17,30 +16,24 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.report.verdict import verdict
 
 
-@dataclass(frozen=True, kw_only=True)
-class InspectOptions(Options):
+@command(
+    "qmedoid inspect patients.qmedoid",
+    "qmedoid inspect patients.qmedoid --budgets 100,1%",
+    most_used=("budgets", "json"),
+)
+def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> None:
     """Show what is in a saved model, and how good it was.
 
     Prints the model card: how it decides, which columns it needs, what it showed on held-out rows, which training
     rows are in the file.
     """
-
-    most_used = ("budgets", "json")
-    examples = ("qmedoid inspect patients.qmedoid", "qmedoid inspect patients.qmedoid --budgets 100,1%")
-
-    model: ModelPath
-    budgets: Budgets = None
-
-
-def run(options: InspectOptions) -> None:
-    """Print the model card, or its contents as JSON; or what budgets of alerts mean on held-out rows."""
-    loaded = load_file(options.model)
+    loaded = load_file(model)
     spent = None
-    if options.budgets is not None:
+    if budgets is not None:
         training = loaded.model.training
         curve = None if training is None else training.curve
-        spent = loaded.model.decision.budgets(listed(options.budgets), curve)
-    if options.json:
+        spent = loaded.model.decision.budgets(listed(budgets), curve)
+    if json:
         document = _summary(loaded)
         if spent is not None:
             document["budgets"] = [budget_dict(*one) for one in spent]

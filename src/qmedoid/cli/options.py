@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qmedoid.model.model import Model
     from qmedoid.tables.scoring import TableReading
 
-Run = TypeVar("Run", bound=Callable[..., None])
+Run = TypeVar("Run", bound=Callable[..., int | None])
 LEARNED = "What is learned from"
 POINT = "Operating point (threshold)"
 MODEL = "Model"

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from qmedoid.cli.fitting import Judged
+from qmedoid.arrays import Codes
 from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating, shown
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
-from qmedoid.model.model import Model
+from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
 
@@ -54,16 +54,12 @@ Areas = Mapping[str, Interval | None]
 Cells = dict[str, str]
 
 
-def areas_of(judged: Judged | None) -> Areas:
-    """The areas under the curves of two classes on judged rows, with their intervals."""
-    if judged is None or judged.probabilities.shape[1] != 2:
+def areas_of(codes: Codes, decided: Decisions) -> Areas:
+    """The areas under the curves of two classes on rows of these, with their intervals."""
+    if decided.scores.shape[1] != 2:
         return {}
-    known = judged.known()
-    positive = known.codes == 1
-    return {
-        "roc_auc": roc_auc_interval(positive, known.margins),
-        "pr_auc": pr_auc_interval(positive, known.margins),
-    }
+    positive, margins = codes[codes >= 0] == 1, decided.margins[codes >= 0]
+    return {"roc_auc": roc_auc_interval(positive, margins), "pr_auc": pr_auc_interval(positive, margins)}
 
 
 def fit_verdict(model: Model, options: "FitOptions", confusion: Sequence[Sequence[int]] | None) -> list[str]:

@@ -10,11 +10,11 @@ const medoids = (() => {
 
   // A function from the place of a medoid to its cells, as far as they are numbers; null where nothing is known.
   function cellsOf(source) {
-    const { base, columns } = source;
-    if (base.type !== "rare") return null;
-    const scales = [base.inner, base.outer].filter((one) => one !== null)
+    const part = source.parts.find((one) => one.type === "rare"), { columns } = source;
+    if (part === undefined) return null;
+    const scales = [part.inner, part.outer].filter((one) => one !== null)
       .map((one) => ({ center: numbers(one.center), scale: numbers(one.scale) }));
-    const rows = [base.rare, base.common].map((one) => ({ values: numbers(one), count: one.shape[0], width: one.shape[1] }));
+    const rows = [part.rare, part.common].map((one) => ({ values: numbers(one), count: one.shape[0], width: one.shape[1] }));
 
     function value(scaled, f) {
       let x = scaled;
