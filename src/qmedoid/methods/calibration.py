@@ -179,7 +179,7 @@ class CurveRows:
                 once = expected if u is None else u[:, None] * expected
                 return along + quadratic @ heights, crossed - once.T @ expected + quadratic
 
-            return Local(float(self.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives)
+            return float(self.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives
 
         heights = newton(local, heights, tolerance=2e-9, last_step=False)
         steepest = float((-np.diff(heights) / np.diff(knots)).max())
