@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from _timing import RESULTS, write_table
 from qmedoid.methods.comparisons.fit import comparisons_of
-from qmedoid.methods.comparisons.growing import BoostingSettings, RankedRows, by_histograms
+from qmedoid.methods.comparisons.growing import BoostingSettings, by_histograms
 
 Array = npt.NDArray[np.float64]
 Scorer = Callable[[Array], Any]
@@ -40,7 +40,7 @@ def make_rows(n_rows: int, n_classes: int) -> tuple[Array, npt.NDArray[np.intp]]
 def ours(X: Array, y: npt.NDArray[np.intp], n_iterations: int) -> tuple[Scorer, int]:
     """Trees of comparisons of all columns."""
     known, ranks = zip(*(np.unique(column, return_inverse=True) for column in X.T), strict=True)
-    rows = RankedRows(np.column_stack(ranks).astype(np.float64), y)
+    rows = np.column_stack(ranks).astype(np.float64), y, None
     grown = by_histograms(rows, BoostingSettings(learning_rate=RATE, share_of_columns=1.0), 0, n_iterations)
     model = comparisons_of(grown.full_trees(known), grown.start, X, y, int(y.max()) + 1)
     return lambda rows: model.score(rows, threads=1).scores, len(model.node_columns)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.kernels import boosting
-from qmedoid.kernels.boosting import Binned, grow_symmetric
+from qmedoid.kernels.boosting import grow_symmetric
 from qmedoid.kernels.cross_entropy import row_losses
 
 
@@ -14,7 +14,7 @@ def binned(rng, n, n_bins, n_classes):
     bins = np.array([rng.integers(0, count, n) for count in n_bins], dtype=np.uint8)
     signal = bins[0] > n_bins[0] // 2
     codes = np.where(rng.random(n) < 0.5, signal % n_classes, rng.integers(n_classes, size=n))
-    return Binned(bins, codes.astype(np.intp))
+    return bins, codes.astype(np.intp)
 
 
 def growth(rng, n_bins, n_classes, n_iterations=12, n_candidates=None, **changes):
@@ -77,21 +77,21 @@ def test_first_tree_is_the_best_of_all(n_classes):
     outputs = np.tile(how["start"], (60, 1))
     scores = np.hstack([np.zeros_like(outputs), outputs]) if n_classes == 2 else outputs
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    first, second = p - np.eye(n_classes)[rows.codes], p * (1 - p)
+    first, second = p - np.eye(n_classes)[rows[1]], p * (1 - p)
     if n_classes == 2:
         first, second = first[:, 1:], second[:, 1:]
     node = np.zeros(60, dtype=int)
     for level in range(4):
         best = (-1.0, 0, 0)
         for column, cut in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]:
-            child = 2 * node + (rows.bins[column] > cut)
+            child = 2 * node + (rows[0][column] > cut)
             gain = sum(
                 (first[child == one].sum(axis=0) ** 2 / (second[child == one].sum(axis=0) + how["l2"])).sum()
                 for one in range(2 ** (level + 1))
             )
             best = max(best, (gain, -column, -cut), key=lambda one: (round(one[0], 9), one[1], one[2]))
         assert (found.columns[0, level], found.cuts[0, level]) == (-best[1], -best[2])
-        node = 2 * node + (rows.bins[-best[1]] > -best[2])
+        node = 2 * node + (rows[0][-best[1]] > -best[2])
     for leaf in np.unique(node):
         own = node == leaf
         step = -how["rate"] * first[own].sum(axis=0) / (second[own].sum(axis=0) + how["l2"])
@@ -104,7 +104,7 @@ def test_losses_are_those_of_the_held_out_rows_and_end_growth():
     found = grow_symmetric(rows, held, **growth(rng, [20, 20], 2, 400))
     assert 5 < len(found.leaves) < 400
     for count in (0, 1, len(found.leaves)):
-        assert found.losses[count] == pytest.approx(mean_loss(found.outputs(held.bins, count), held.codes), rel=1e-12)
+        assert found.losses[count] == pytest.approx(mean_loss(found.outputs(held[0], count), held[1]), rel=1e-12)
     assert not (found.losses[-5:] < found.losses[-6]).any()
     assert all((found.losses[end - 4 : end + 1] < found.losses[end - 5]).any() for end in range(5, len(found.leaves)))
 
@@ -125,7 +125,7 @@ def test_equal_columns_and_cuts_that_part_nothing_go_to_the_first():
     codes[:40] = 1 - codes[:40]
     mirrored = 5 - bins
     how = growth(rng, [6, 6, 6], 2, 1)
-    found = grow_symmetric(Binned(np.array([bins, mirrored, bins]), codes), **how)
+    found = grow_symmetric((np.array([bins, mirrored, bins]), codes), **how)
     assert (found.columns[0, 0], found.cuts[0, 0]) == (0, 2)
 
 

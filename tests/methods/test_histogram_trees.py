@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qmedoid.kernels.boosting import is_built
 from qmedoid.methods.comparisons import growing
-from qmedoid.methods.comparisons.growing import BoostingSettings, RankedRows, by_histograms
+from qmedoid.methods.comparisons.growing import BoostingSettings, by_histograms
 
 # Where a compiler fuses multiplications and additions, as on other processors, last digits are others.
 exactly = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="last digits differ from x86-64")
@@ -27,11 +27,11 @@ def ranks_and_codes(rng, n, n_values, n_classes, signal):
 
 def both(X, codes, asked, seed, n_iterations, held_out=None):
     """The fits of our kernel and of scikit-learn."""
-    args = asked, seed, n_iterations, None if held_out is None else RankedRows(*held_out)
+    args = asked, seed, n_iterations, None if held_out is None else (*held_out, None)
     with pytest.MonkeyPatch.context() as patch:
-        ours = by_histograms(RankedRows(X, codes), *args)
+        ours = by_histograms((X, codes, None), *args)
         patch.setattr(growing, "is_built", lambda: False)
-        return ours, by_histograms(RankedRows(X, codes), *args)
+        return ours, by_histograms((X, codes, None), *args)
 
 
 def assert_same(ours, theirs, X, known):
@@ -97,7 +97,7 @@ def test_quantiles_of_very_many_rows_are_those_of_scikit_learn():
 def test_rows_with_weights_count_by_them():
     rng = np.random.default_rng(0)
     X, codes = ranks_and_codes(rng, 200, [20, 20], 2, 0.5)
-    weighted = by_histograms(RankedRows(X, codes, 1.0 + 2.0 * codes), SETTINGS, 0, 3)
+    weighted = by_histograms((X, codes, 1.0 + 2.0 * codes), SETTINGS, 0, 3)
     share = 3.0 * codes.mean() / (1.0 + 2.0 * codes.mean())
     assert weighted.start == pytest.approx(np.log(share / (1.0 - share)))
 
@@ -106,7 +106,7 @@ def test_first_comparison_is_the_best_of_all():
     """The definition: of all comparisons the largest gain, by the derivatives at the start."""
     rng = np.random.default_rng(1)
     X, codes = ranks_and_codes(rng, 300, [9], 2, 0.7)
-    grown = by_histograms(RankedRows(X, codes), SETTINGS, 0, 1)
+    grown = by_histograms((X, codes, None), SETTINGS, 0, 1)
     p = codes.mean()
     g, h = p - codes, np.full(300, p * (1 - p))
 
@@ -114,16 +114,16 @@ def test_first_comparison_is_the_best_of_all():
         return g[rows].sum() ** 2 / (h[rows].sum() + 1.0)
 
     gains = [gain(X[:, 0] <= cut) + gain(X[:, 0] > cut) for cut in range(8)]
-    assert grown.full_trees([np.arange(9.0)]).thresholds[0, 0] == np.argmax(gains)
+    assert grown.full_trees([np.arange(9.0)])[1][0, 0] == np.argmax(gains)
 
 
 def test_means_of_nodes_are_those_of_their_rows():
     rng = np.random.default_rng(2)
     X, codes = ranks_and_codes(rng, 500, [30, 5], 2, 0.6)
-    grown = by_histograms(RankedRows(X, codes), SETTINGS, 0, 4)
+    grown = by_histograms((X, codes, None), SETTINGS, 0, 4)
     added = grown.outputs(X, 1)[:, 0] - grown.start
-    trees = grown.full_trees([np.arange(30.0), np.arange(5.0)])
-    assert trees.values[0, 0] == pytest.approx(added.mean(), abs=1e-12)
+    columns, thresholds, values, _ = grown.full_trees([np.arange(30.0), np.arange(5.0)])
+    assert values[0, 0] == pytest.approx(added.mean(), abs=1e-12)
     for right in (0, 1):
-        own = (X[:, trees.columns[0, 0]] > trees.thresholds[0, 0]) == right
-        assert trees.values[0, 1 + right] == pytest.approx(added[own].mean(), abs=1e-12)
+        own = (X[:, columns[0, 0]] > thresholds[0, 0]) == right
+        assert values[0, 1 + right] == pytest.approx(added[own].mean(), abs=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.methods.neighbors import fit
-from qmedoid.methods.neighbors.fit import Metric, fit_neighbors, loss_and_gradient
+from qmedoid.methods.neighbors.fit import fit_neighbors, loss_and_gradient
 
 
 def checkered(n=1200, n_noise=4, seed=0):
@@ -39,7 +39,7 @@ def test_gradient_of_the_metric_is_that_of_finite_differences():
     point = np.array([0.3, -0.2, 0.1, -0.5, 0.4])
 
     def at(values):
-        metric = Metric(values[:3], float(values[3]), float(values[4]))
+        metric = values[:3], float(values[3]), float(values[4])
         return loss_and_gradient(metric, rows, codes, scores, others, votes, same)
 
     steps = 1e-6 * np.eye(5)

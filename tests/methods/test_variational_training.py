@@ -124,9 +124,9 @@ def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads, t
     monkeypatch.setenv("QMEDOID_THREADS", threads)
     sent = []
 
-    def interrupt(report):
-        if report.step == 5 and not sent:
-            sent.append(report)
+    def interrupt(_seed, step, *_):
+        if step == 5 and not sent:
+            sent.append(step)
             if to == "process":
                 os.kill(os.getpid(), signal.SIGINT)
             else:
@@ -145,24 +145,23 @@ def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads, t
 def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
     reports = []
 
-    def stop(report):
+    def stop(*report):
         reports.append(report)
-        return report.seed == 0 and report.step == 4
+        return report[:2] == (0, 4)
 
     trained = train_variational(data(), CIRCUIT, settings(20_000), SEEDS[:2], Watch(stop))
     assert trained.minima[0].steps == 4
     for number, minimum in enumerate(trained.minima):
-        mine = [report for report in reports if report.seed == number]
-        assert [report.step for report in mine] == list(range(1, minimum.steps + 1))
-        assert [report.loss for report in mine] == minimum.losses.tolist()
-        assert {report.steps for report in mine} == {20_000}
+        mine = [report for report in reports if report[0] == number]
+        losses = minimum.losses.tolist()
+        assert mine == [(number, step, 20_000, loss) for step, loss in enumerate(losses, start=1)]
 
 
 def test_reports_come_one_at_a_time(monkeypatch):
     monkeypatch.setenv("QMEDOID_THREADS", "3")
     inside, threads = threading.Lock(), set()
 
-    def alone(_report):
+    def alone(*_report):
         assert inside.acquire(blocking=False)
         threads.add(threading.get_ident())
         time.sleep(0.0005)
@@ -176,10 +175,10 @@ def test_an_error_in_one_training_stops_the_others_and_is_raised(monkeypatch):
     monkeypatch.setenv("QMEDOID_THREADS", "2")
     others = []
 
-    def fail(report):
-        if report.seed == 0 and report.step == 3:
+    def fail(seed, step, *_):
+        if (seed, step) == (0, 3):
             raise ZeroDivisionError
-        others.append(report.step)
+        others.append(step)
 
     with pytest.raises(ZeroDivisionError):
         train_variational(data(), CIRCUIT, settings(20_000), SEEDS, Watch(fail))
@@ -292,27 +291,28 @@ def test_the_candidate_with_the_best_score_is_chosen(metric):
     chosen = select_variational(table, CANDIDATES, SPLITS, [5], 2, metric, Watch())
     each = [out_of_fold(table, candidate, SPLITS, [5, i], 2, Watch()) for i, candidate in enumerate(CANDIDATES)]
     scores = [out_of_fold_score(found, table.codes, metric) for found in each]
-    np.testing.assert_array_equal(chosen.scores, scores)
-    assert chosen.best == int(np.argmax(scores))
-    np.testing.assert_array_equal(chosen.out_of_fold.scores, each[chosen.best].scores)
+    best, chosen_by, kept = chosen
+    np.testing.assert_array_equal(chosen_by, scores)
+    assert best == int(np.argmax(scores))
+    np.testing.assert_array_equal(kept.scores, each[best].scores)
     assert len(set(scores)) > 1
 
 
 def test_of_equal_candidates_the_first_is_chosen(monkeypatch):
     monkeypatch.setattr(variational_selection, "out_of_fold_score", lambda *_: 0.5)
-    assert select_variational(data(), CANDIDATES, SPLITS, [5], 1, None, Watch()).best == 0
+    assert select_variational(data(), CANDIDATES, SPLITS, [5], 1, None, Watch())[0] == 0
 
 
 @pytest.mark.parametrize(("steps", "judged"), [(1, 0), (5, 0), (6, 1), (20, 1)])
 def test_a_choice_that_was_stopped_keeps_the_candidates_judged_before(steps, judged):
     """Candidate 0 takes 6 steps: three folds, two seeds, one step."""
     seen, watch = [], Watch()
-    watch.on_step = lambda report: seen.append(report) or len(seen) > steps
+    watch.on_step = lambda *report: seen.append(report) or len(seen) > steps
     found = select_variational(data(), CANDIDATES, SPLITS, [5], 2, None, watch)
     if judged == 0:
         assert found is None
     else:
         full = select_variational(data(), CANDIDATES[:1], SPLITS, [5], 2, None, Watch())
-        assert found.best == 0
-        np.testing.assert_array_equal(found.scores, full.scores)
-        np.testing.assert_array_equal(found.out_of_fold.scores, full.out_of_fold.scores)
+        assert found[0] == 0
+        np.testing.assert_array_equal(found[1], full[1])
+        np.testing.assert_array_equal(found[2].scores, full[2].scores)

@@ -138,7 +138,7 @@ class Refiner:
         refinement = Refinement(trained.model, self.inputs, refine_below, self.residual, fitted.rare_class)
         held_out: OutOfFold | None = None
         if choice is not None and fit.held_out is not None:
-            held_out = refined_held_out(fit.held_out, scores, refinement, choice.out_of_fold, rows)
+            held_out = refined_held_out(fit.held_out, scores, refinement, choice[2], rows)
         if self.policy == "auto" and (
             held_out is None
             or fit.held_out is None

@@ -216,7 +216,7 @@ def search_models(
     found = coordinate_descent(
         objective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
         groups.members, sizes, max_passes=passes, candidate_budget=estimator.candidate_budget, rng=rng,
-        progress=lambda progress: report.step(f"k={progress.size}, pass {progress.sweep}"),
+        progress=lambda size, sweep, _: report.step(f"k={size}, pass {sweep}"),
     )  # fmt: skip
     if found.interrupted:
         message = f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used."

@@ -24,7 +24,6 @@ from qmedoid.methods.variational.training import (
     Trained,
     TrainingData,
     TrainingSettings,
-    TrainingStep,
     Watch,
 )
 from qmedoid.model.storage.checkpoints import CheckpointFolder
@@ -130,10 +129,10 @@ class TrainingPlan:
             )
             if watch.stop.is_set():
                 watch.stop.clear()
-                judged = 0 if selection is None else len(selection.scores)
+                judged = 0 if selection is None else len(selection[1])
                 message = f"The choice was interrupted: {judged} of {len(self.candidates)} candidates were judged."
                 warn(message, InterruptedWarning)
-            best = 0 if selection is None else selection.best
+            best = 0 if selection is None else selection[0]
         trained = train_candidate(self.data, self.candidates[best], [*self.entropy, 1], self.n_seeds, watch)
         if trained.stopped:
             steps = max(minimum.steps for minimum in trained.minima)
@@ -189,11 +188,11 @@ def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -
     A callback may ask to stop, or the time be up; the trainings then keep their best.
     """
 
-    def on_step(report: TrainingStep) -> bool:
-        if report.step % _stride(report.steps):
+    def on_step(seed: int, step: int, steps: int, loss: float) -> bool:
+        if step % _stride(steps):
             return False
-        task = context.subcontext(task_name=f"seed {report.seed}, step {report.step}")
-        metadata = {"seed": report.seed, "step": report.step, "steps": report.steps, "loss": report.loss}
+        task = context.subcontext(task_name=f"seed {seed}, step {step}")
+        metadata = {"seed": seed, "step": step, "steps": steps, "loss": loss}
         begun = task.call_on_fit_task_begin(estimator=estimator)
         return bool(begun.call_on_fit_task_end(estimator=estimator, metadata=metadata)) or time_is_up()
 

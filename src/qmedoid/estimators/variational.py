@@ -345,11 +345,11 @@ class VariationalClassifier(ProbabilisticClassifier):
         entropy: list[int],
     ) -> None:
         """Hold what a training leaves."""
-        self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
+        self.best_params_, self.cv_scores_ = params, None if choice is None else choice[1]
         self.seed_losses_ = trained.seed_losses
         self.loss_curve_ = trained.minima[trained.best].losses
         class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
-        held_out = None if choice is None else choice.out_of_fold
+        held_out = None if choice is None else choice[2]
         decision, curve = self._chosen_decision(rows, held_out, class_weights)
         threshold = probability(decision.cut or 0.0)
         metrics: dict[str, Any] = {"loss": float(self.seed_losses_.min()), "threshold": threshold}

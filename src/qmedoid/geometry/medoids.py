@@ -7,7 +7,6 @@ index, so a result depends on the rows alone and not on the machine that compute
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,21 +15,6 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale
 from qmedoid.kernels.ties import first_smallest
-
-
-class ClassMedoids(NamedTuple):
-    """The medoids of all classes, ordered by class and then by row.
-
-    Attributes
-    ----------
-    rows : array of shape (n_medoids,), int
-        Row of F that each medoid is.
-    classes : array of shape (n_medoids,), int
-        Class code of each medoid. A class without rows has no medoid.
-    """
-
-    rows: NDArray[np.intp]
-    classes: NDArray[np.intp]
 
 
 def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
@@ -79,14 +63,15 @@ def class_samples(
 
 def sampled_class_medoids(
     F: NDArray[np.float64], samples: Sequence[NDArray[np.intp]], *, n_medoids: int = 1
-) -> ClassMedoids:
-    """Return one or K medoids of each class among the rows of its sample (Algorithm 5)."""
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return one or K medoids of each class among the rows of its sample (Algorithm 5).
+
+    The rows of F that they are, and their class codes, ordered by class and then by row. A class without rows has none.
+    """
     k = _positive("n_medoids", n_medoids)
     found = [sample[k_medoids(F[sample], k)] if len(sample) else sample for sample in samples]
-    return ClassMedoids(
-        rows=np.concatenate(found).astype(np.intp),
-        classes=np.repeat(np.arange(len(samples), dtype=np.intp), [len(rows) for rows in found]),
-    )
+    classes = np.repeat(np.arange(len(samples), dtype=np.intp), [len(rows) for rows in found])
+    return np.concatenate(found).astype(np.intp), classes
 
 
 def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:

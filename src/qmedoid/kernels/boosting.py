@@ -34,11 +34,8 @@ MOST_BINS = 255
 _DRAWN_TOGETHER = 16
 
 
-class Binned(NamedTuple):
-    """Rows as the bins of their cells, column after column, shape (M, n), with their class codes (n,)."""
-
-    bins: Bins
-    codes: Codes
+Binned = tuple[Bins, Codes]
+"""Rows as the bins of their cells, column after column, shape (M, n), with their class codes (n,)."""
 
 
 class HistogramTrees(NamedTuple):
@@ -126,8 +123,8 @@ def grow_histogram(
     """
     kernel = compiled("histogram")
     assert kernel is not None, "the caller asks `is_built` first"
-    n_outputs, n_columns = len(start), len(n_bins)
-    boosting = kernel.Boosting(rows.bins, n_bins, rows.codes, start, rate, l2, least_rows)
+    n_outputs, n_columns, (bins, codes) = len(start), len(n_bins), rows
+    boosting = kernel.Boosting(bins, n_bins, codes, start, rate, l2, least_rows)
     n_trees, n_masks = n_iterations * n_outputs, N_NODES * n_outputs
     columns, cuts = (np.zeros((n_trees, N_NODES), dtype=np.int32) for _ in range(2))
     values, n_rows = (np.zeros((n_trees, N_NODES + N_LEAVES), dtype=kind) for kind in (np.float64, np.int32))
@@ -136,8 +133,9 @@ def grow_histogram(
     blank[:, :n_tried] = True
     masks, used, losses, done = blank[:0], 0, list[float](), 0
     if held_out is not None:
-        outputs = np.tile(start[:, None], len(held_out.codes))
-        losses.append(_mean_loss(kernel, outputs, held_out))
+        held_bins, held_codes = held_out
+        outputs = np.tile(start[:, None], len(held_codes))
+        losses.append(_mean_loss(kernel, outputs, held_codes))
     while done < n_iterations:
         own = slice(done * n_outputs, (done + 1) * n_outputs)
         if len(masks) - used < n_masks:
@@ -146,17 +144,17 @@ def grow_histogram(
         done += 1
         if held_out is None:
             continue
-        kernel.add_trees(held_out.bins, columns[own], cuts[own], values[own], outputs)
-        losses.append(_mean_loss(kernel, outputs, held_out))
+        kernel.add_trees(held_bins, columns[own], cuts[own], values[own], outputs)
+        losses.append(_mean_loss(kernel, outputs, held_codes))
         if _is_over(losses, patience, least_gain):
             break
     some = slice(done * n_outputs)
     return HistogramTrees(columns[some], cuts[some], values[some], n_rows[some], start, np.array(losses))
 
 
-def _mean_loss(kernel: Any, outputs: Array, rows: Binned) -> float:
-    of_rows = np.empty(len(rows.codes))
-    kernel.losses(outputs, rows.codes, of_rows)
+def _mean_loss(kernel: Any, outputs: Array, codes: Codes) -> float:
+    of_rows = np.empty(len(codes))
+    kernel.losses(outputs, codes, of_rows)
     return float(of_rows.mean())
 
 
@@ -219,7 +217,7 @@ def grow_symmetric(
     `candidates` are columns that are tried at each level, rising, int32 of shape (iterations, 4, candidates); see
     `grow_histogram` for the others.
     """
-    held = held_out or Binned(np.zeros((len(rows.bins), 0), dtype=np.uint8), np.zeros(0, dtype=np.intp))
+    held = held_out or (np.zeros((len(rows[0]), 0), dtype=np.uint8), np.zeros(0, dtype=np.intp))
     n_iterations, growth = len(candidates), (candidates, n_bins, start, rate, l2, patience, least_gain)
     columns, cuts = (np.zeros((n_iterations, LEVELS), dtype=np.int32) for _ in range(2))
     leaves, losses = np.zeros((n_iterations, N_LEAVES, len(start))), np.zeros(n_iterations + 1)

@@ -7,7 +7,9 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -17,16 +19,18 @@ import pyarrow as pa
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Codes
-from qmedoid.exceptions import DataError, ParameterError, some_of, warn
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Summary
+from qmedoid.large.base import ROW, Summary, in_order
 from qmedoid.large.fit_sample import (
+    HARD,
     FitSample,
-    RareSample,
-    add_hard_rows,
+    hard_rows,
     in_types,
+    likeness,
     sample_of,
+    scale_for,
 )
 from qmedoid.large.passes import (
     HELD_OUT,
@@ -70,6 +74,9 @@ from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_qua
 
 # Held-out rows that are kept as they are, for a page about the model.
 _HELD_ROWS = 20_000
+# Rows of a pilot model: of the rare class at most, and of the other.
+_PILOT_RARE, _PILOT_COMMON = 4_000, 16_000
+_PILOT_MEDOIDS = 8
 
 
 class InPasses(NamedTuple):
@@ -139,14 +146,14 @@ def fit_in_passes(
         )
     sizes = sizes or sizes_for(memory, width_of(runner.facts.schema))
     held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_asked=is_asked)
-    found = _Fit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
+    found = _PassFit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
     if held_out < test:
         share = 100 * held_out
         found.notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
     return found
 
 
-class _Fit:
+class _PassFit:
     """The state of one fit."""
 
     def __init__(
@@ -168,7 +175,7 @@ class _Fit:
         self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
-        settings, seed = self.settings, self.seed
+        settings = self.settings
         raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
         table = in_types(raw, self.runner.facts, settings.all_roles)
         if not settings.takes_numbers:
@@ -179,10 +186,7 @@ class _Fit:
         training, draws = self._training_rows(raw, split)
         weights = None
         if self.rare:
-            sample = RareSample(self.rates, self.rare, HARD_SHARE * self.sizes[0])
-            training, weights = add_hard_rows(
-                self.owner, self.runner, self.counted.lengths, settings, training, kinds, split, sample, seed
-            )
+            training, weights = self._with_hard_rows(training, kinds, split)
         sampled = sample_of(training, self.runner.facts, settings, kinds, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
@@ -249,6 +253,44 @@ class _Fit:
         part, draws = split.parts(read_cells(read, split.columns), raw, raw.column(ROW).to_numpy())
         self._check_classes(label_codes(raw.column(self.target).cast(pa.string()), tuple(self.rates)), part)
         return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
+
+    def _with_hard_rows(self, training: pa.Table, kinds: Inferred, split: RowSplit) -> tuple[pa.Table, Array]:
+        """Training rows with hard ones of the whole table, and how many rows each of them stands for."""
+        common = tuple(sorted(frozenset(self.rates) - self.rare))
+        rate, of_rare = self.rates[common[0]], self.rates[min(self.rare)]
+        is_rare = self._is_rare(training)
+        if rate >= 1.0:
+            return training, np.where(is_rare, 1.0 / of_rare, 1.0)
+        pilot = self._pilot(training, is_rare, kinds)
+        known = likeness(pilot, self.reading.in_kinds(training, split.columns))
+        scale = scale_for(known[~is_rare], 1.0 / rate, HARD_SHARE * self.sizes[0])
+        hard = self._run("hard rows", hard_rows, common=common, pilot=pilot, split=split, scale=scale).rows[HARD]
+        new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
+        together = in_order([training, hard.filter(pa.array(new))])
+        odds = likeness(pilot, self.reading.in_kinds(together, split.columns))
+        # A row is kept if either of two independent draws keeps it.
+        kept = 1.0 - (1.0 - rate) * (1.0 - np.minimum(1.0, odds * scale))
+        return together, 1.0 / np.where(self._is_rare(together), of_rare, kept)
+
+    def _is_rare(self, rows: pa.Table) -> Flags:
+        return np.asarray(label_codes(rows.column(self.target).cast(pa.string()), tuple(sorted(self.rare))) >= 0)
+
+    def _pilot(self, training: pa.Table, is_rare: Flags, kinds: Inferred) -> Model:
+        """A small model of the rare class against the other, fast to score."""
+        rng = np.random.default_rng(self.seed)
+        chosen = [
+            rng.permutation(np.flatnonzero(is_rare == side))[:most]
+            for side, most in ((True, _PILOT_RARE), (False, _PILOT_COMMON))
+        ]
+        rows = np.sort(np.concatenate(chosen))
+        target = Target(self.settings.target, np.array([0, 1]), is_rare[rows].astype(np.intp))
+        sampled = sample_of(training.take(pa.array(rows)), self.runner.facts, self.settings, kinds)
+        evidence = self.owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0)
+        pilot = type(self.owner)(method=evidence, refine="never", random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
+            made: Model = pilot.fit(replace(sampled, target=target)).model_
+        return made
 
     def _check_classes(self, codes: Codes, part: Codes) -> None:
         """Refuse a class that has no training row, or too few rows that calibrate, before it is fitted."""

@@ -2,19 +2,15 @@
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Flags
-from qmedoid.exceptions import QMedoidWarning
-from qmedoid.large.base import ROW, RawReading, Summary, chances, in_order, kept_rows, key_of, label_texts, table_digest
-from qmedoid.large.runner import Runner, TableFacts
+from qmedoid.arrays import Array
+from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of, label_texts, table_digest
+from qmedoid.large.runner import TableFacts
 from qmedoid.large.split import TRAIN, RowSplit, read_cells
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import DECIMAL, as_category
@@ -24,7 +20,7 @@ from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, label_codes
+from qmedoid.tables.targets import Target
 
 FitSample = Callable[[Dataset], tuple[Model, list[str]]]
 """Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
@@ -74,85 +70,6 @@ def sample_of(
     return Dataset.of(
         table.drop_columns([ROW]), target, settings, groups=groups, weights=weights, rows=rows, kinds=kinds
     )
-
-
-# Rows of a pilot model: of the rare class at most, and of the other.
-_PILOT_RARE, _PILOT_COMMON = 4_000, 16_000
-_PILOT_MEDOIDS = 8
-
-
-class RareSample(NamedTuple):
-    """A sample of a table with a rare class: rates by label, the rare labels, and how many hard rows to add."""
-
-    rates: Mapping[str, float]
-    rare: frozenset[str]
-    n_hard: float
-
-    @property
-    def common(self) -> frozenset[str]:
-        """The other labels."""
-        return frozenset(self.rates) - self.rare
-
-    def is_rare(self, rows: pa.Table, target: str) -> Flags:
-        """Which rows are of the rare class."""
-        return np.asarray(label_codes(rows.column(target).cast(pa.string()), tuple(sorted(self.rare))) >= 0)
-
-
-def add_hard_rows(
-    owner: Any,
-    runner: Runner,
-    lengths: list[int],
-    settings: DatasetSettings,
-    training: pa.Table,
-    kinds: Inferred,
-    split: RowSplit,
-    sample: RareSample,
-    seed: int,
-) -> tuple[pa.Table, Array]:
-    """The training rows of a sample with hard ones of the whole table, and how many rows each of them stands for."""
-    target = str(settings.target)
-    rate, of_rare = sample.rates[min(sample.common)], sample.rates[min(sample.rare)]
-    is_rare, reading = sample.is_rare(training, target), runner.facts.reading
-    if rate >= 1.0:
-        return training, np.where(is_rare, 1.0 / of_rare, 1.0)
-    pilot = _pilot(owner, runner, settings, training, is_rare, kinds, seed)
-    known = likeness(pilot, reading.in_kinds(training, split.columns))
-    scale = scale_for(known[~is_rare], 1.0 / rate, sample.n_hard)
-    how: dict[str, Any] = {"common": tuple(sorted(sample.common)), "pilot": pilot, "split": split, "scale": scale}
-    looking = partial(hard_rows, reading=reading, target=target, seed=seed, **how)
-    hard = runner.run("hard rows", looking, lengths).rows[HARD]
-    new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
-    together = in_order([training, hard.filter(pa.array(new))])
-    odds = likeness(pilot, reading.in_kinds(together, split.columns))
-    # A row is kept if either of two independent draws keeps it.
-    kept = 1.0 - (1.0 - rate) * (1.0 - np.minimum(1.0, odds * scale))
-    return together, 1.0 / np.where(sample.is_rare(together, target), of_rare, kept)
-
-
-def _pilot(
-    owner: Any,
-    runner: Runner,
-    settings: DatasetSettings,
-    training: pa.Table,
-    is_rare: Flags,
-    kinds: Inferred,
-    seed: int,
-) -> Model:
-    """A small model of the rare class against the other, fast to score."""
-    rng = np.random.default_rng(seed)
-    chosen = [
-        rng.permutation(np.flatnonzero(is_rare == side))[:most]
-        for side, most in ((True, _PILOT_RARE), (False, _PILOT_COMMON))
-    ]
-    rows = np.sort(np.concatenate(chosen))
-    target = Target(settings.target, np.array([0, 1]), is_rare[rows].astype(np.intp))
-    data = replace(sample_of(training.take(pa.array(rows)), runner.facts, settings, kinds), target=target)
-    evidence = owner.recipe_class("evidence")(n_medoids=_PILOT_MEDOIDS, n_neighbors=0)
-    pilot = type(owner)(method=evidence, refine="never", random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QMedoidWarning)  # nobody sees the pilot: what it says is not of the model
-        made: Model = pilot.fit(data).model_
-    return made
 
 
 HARD = "hard"

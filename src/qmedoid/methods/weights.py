@@ -47,29 +47,24 @@ def fit_sum(
         What every row counts in the likelihood, 1 in the mean.
     """
     share, kept = draws_per_row(groups), list(range(len(scores)))
-    best = _likeliest([scores[place] for place in kept], codes, share, row_weights)
+    found, biases, loss = _likeliest(scores, codes, share, row_weights)
     while len(kept) > 1:
         without = [[place for place in kept if place != dropped] for dropped in kept]
         fits = [_likeliest([scores[place] for place in rest], codes, share, row_weights) for rest in without]
-        least = int(np.argmin([fit.loss for fit in fits]))
-        if share * (fits[least].loss - best.loss) > _LEAST_GAIN and best.weights[least] >= _LEAST_WEIGHT:
+        least = int(np.argmin([loss for _, _, loss in fits]))
+        if share * (fits[least][2] - loss) > _LEAST_GAIN and found[least] >= _LEAST_WEIGHT:
             break
-        kept, best = without[least], fits[least]
+        kept, (found, biases, loss) = without[least], fits[least]
     weights = np.zeros(len(scores))
-    weights[kept] = best.weights
+    weights[kept] = found
     total = np.sum([weight * one for weight, one in zip(weights, scores, strict=True)], axis=0)
-    return FittedSum(weights, best.biases, total - best.biases, best.loss)
+    return FittedSum(weights, biases, total - biases, loss)
 
 
-class _Fit(NamedTuple):
+def _likeliest(
+    scores: Sequence[Array], codes: Codes, share: float, row_weights: Array | None
+) -> tuple[Array, Array, float]:
     """Weights and biases, and minus the log-likelihood of the rows."""
-
-    weights: Array
-    biases: Array
-    loss: float
-
-
-def _likeliest(scores: Sequence[Array], codes: Codes, share: float, row_weights: Array | None) -> _Fit:
     n_classes, count = scores[0].shape[1], len(scores)
     # One bias is redundant.
     towards = np.append(np.full(count, 1.0 / count), np.zeros(n_classes - 1))
@@ -80,7 +75,7 @@ def _likeliest(scores: Sequence[Array], codes: Codes, share: float, row_weights:
     biases = np.append(found[count:], 0.0)
     logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
     losses = row_losses(logits, codes)
-    return _Fit(found[:count], biases, float((losses if row_weights is None else row_weights * losses).sum()))
+    return found[:count], biases, float((losses if row_weights is None else row_weights * losses).sum())
 
 
 def slope_and_gain(scores: Array, added: Array, codes: Codes, groups: Codes | None = None) -> tuple[float, float]:

@@ -56,17 +56,6 @@ class Record:
         return sum(map(len, self.configuration))
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far the descent has come: `done` of at most `total` anchor visits, and the best score of this size."""
-
-    done: int
-    total: int
-    size: int
-    sweep: int
-    score: float
-
-
 @dataclass
 class DescentResult:
     """Records by rising subset size, every evaluation in order, and whether the search was cut short."""
@@ -88,7 +77,7 @@ def coordinate_descent(
     max_passes: int = 2,
     candidate_budget: int | None = None,
     rng: np.random.Generator,
-    progress: Callable[[Progress], bool | None] | None = None,
+    progress: Callable[[int, int, float], bool | None] | None = None,
 ) -> DescentResult:
     """Improve one anchor's subset at a time until a pass over all anchors changes nothing.
 
@@ -107,7 +96,8 @@ def coordinate_descent(
     rng : numpy.random.Generator
         Source of the draws; unused without a budget.
     progress : callable or None
-        Called after every anchor visit. A true answer ends the search with the best so far.
+        Called after every anchor visit with the size, the pass and the best score of the size. A true answer ends the
+        search with the best so far.
 
     Returns
     -------
@@ -117,7 +107,7 @@ def coordinate_descent(
     """
     if not sizes:
         raise ParameterError("The range of subset sizes is empty: give at least one size k >= 1.")
-    result, done, total = DescentResult(), 0, len(sizes) * max_passes * len(members)
+    result = DescentResult()
     current = [tuple(group[:1]) for group in members]
     for size in sizes:
         current = [
@@ -149,11 +139,9 @@ def coordinate_descent(
                         # Kept before it is committed: an interrupt during the commit must not lose it.
                         current[anchor], best = candidates[top], float(scores[top])
                         objective.commit(anchor, candidates[top])
-                    done += 1
-                    if progress is not None and progress(Progress(done, total, size, sweep, best)):
+                    if progress is not None and progress(size, sweep, best):
                         raise KeyboardInterrupt
                 if best == before:
-                    done += (max_passes - sweep) * len(members)
                     break
         except KeyboardInterrupt:
             result.interrupted = True

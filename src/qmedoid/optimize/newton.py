@@ -7,7 +7,6 @@ search that ends earlier ends at another place when its input changes in the las
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +29,8 @@ _MIN_ROW_CURVATURE = 1e-9
 _BLOCK_ROWS, _STORED_ROWS = 8192, 2048
 Stored = npt.NDArray[np.float32]
 """Numbers of a long table, stored in single precision; sums over them are made in double precision."""
-
-
-class Local(NamedTuple):
-    """A function at one place: its value, and a callable for its gradient (p,) and Hessian (p, p)."""
-
-    value: float
-    derivatives: Callable[[], tuple[Array, Array]]
+Local = tuple[float, Callable[[], tuple[Array, Array]]]
+"""A function at one place: its value, and a callable for its gradient (p,) and Hessian (p, p)."""
 
 
 def newton(
@@ -63,26 +57,26 @@ def newton(
     """
     lowest = np.full(len(start), -np.inf) if lowest is None else lowest
     place = np.maximum(start, lowest)
-    here = function(place)
+    value, derivatives = function(place)
     n_unseen = 0
     for _ in range(_MAX_STEPS):
-        gradient, hessian = here.derivatives()
+        gradient, hessian = derivatives()
         step = _step(gradient, hessian, place <= lowest)
-        promised, scale = float(-gradient @ step), 1.0 + abs(here.value)
+        promised, scale = float(-gradient @ step), 1.0 + abs(value)
         following = np.maximum(place + step, lowest)
         if promised <= tolerance * scale or n_unseen == _MAX_UNSEEN:
             return following if last_step else place
         there = function(following)
         if promised <= _UNSEEN * scale:
-            place, here, n_unseen = following, there, n_unseen + 1
+            place, (value, derivatives), n_unseen = following, there, n_unseen + 1
             continue
         for _ in range(_MAX_HALVINGS):
-            if there.value <= here.value - 1e-4 * float(gradient @ (place - following)):
+            if there[0] <= value - 1e-4 * float(gradient @ (place - following)):
                 break
             step = step / 2.0
             following = np.maximum(place + step, lowest)
             there = function(following)
-        place, here = following, there
+        place, (value, derivatives) = following, there
     return place
 
 
@@ -138,7 +132,7 @@ def logistic_weights(
             hessian[np.diag_indices(len(hessian))] += penalties
             return gradient + penalties * parameters, hessian
 
-        return Local(float(losses.sum() + 0.5 * penalties @ parameters**2), derivatives)
+        return float(losses.sum() + 0.5 * penalties @ parameters**2), derivatives
 
     return newton(local, start, tolerance=tolerance)
 
@@ -220,7 +214,7 @@ def softmax_weights(
             return gradient + pulls * off, _softmax_curvature(scores, p, n_biases, u) + np.diag(pulls)
 
         gained = targets * log_p if u is None else u * targets * log_p
-        return Local(float(-gained.sum() + 0.5 * pulls @ off**2), derivatives)
+        return float(-gained.sum() + 0.5 * pulls @ off**2), derivatives
 
     return newton(local, start, np.concatenate([lowest, np.full(n_biases, -np.inf)]))
 

@@ -101,7 +101,7 @@ def test_checkpoint_is_used_for_the_very_same_scores_to_correct_alone(tmp_path):
     def trained(offset, keeper=None):
         steps.clear()
         data = TrainingData(features, codes, np.ones(2), offset)
-        watch = Watch(lambda report: steps.append(report.step) or False, keeper)
+        watch = Watch(lambda _seed, step, *_: steps.append(step) or False, keeper)
         return train_variational(data, CircuitSettings(n_reps=1), training, [[1]], watch).models[0].theta
 
     folder = CheckpointFolder(tmp_path, every=2)

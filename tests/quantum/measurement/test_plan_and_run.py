@@ -76,7 +76,7 @@ def test_errors_of_linear_margins_are_those_of_the_formula(circuit):
     of_test = plan.settings.form.slope**2 * chance * (1.0 - chance) / 1000
     z = (X**2).sum(axis=1)[:, None] + (medoids**2).sum(axis=1)
     weights = 2.0 * z / 2  # two medoids of each class
-    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0][2][0].test[..., 0]], axis=1))
+    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0][2][0][2][..., 0]], axis=1))
     np.testing.assert_allclose(plan.expected_errors.margins, expected, rtol=0.08)
     np.testing.assert_allclose(plan.run().errors.margins, expected, rtol=0.2)
 

@@ -60,8 +60,8 @@ def test_tests_that_records_share_run_with_the_most_shots_of_these():
     assert len(plan.blocks) > 2
     most = np.zeros(plan.n_tests, dtype=int)
     for _, shots, calls in plan.blocks:
-        for call in calls:
-            for number in call.test[call.test >= 0]:
+        for _, _, test, _ in calls:
+            for number in test[test >= 0]:
                 most[number] = max(most[number], shots)
     ran = np.zeros(plan.n_tests, dtype=int)
     for job in plan.jobs:

@@ -13,7 +13,7 @@ from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, stable_order, with_equal_cells
 from qmedoid.methods.comparisons import growing
-from qmedoid.methods.comparisons.growing import BoostingSettings, FullTrees, Grown, RankedRows
+from qmedoid.methods.comparisons.growing import BoostingSettings, FullTrees, Grown
 from qmedoid.methods.comparisons.part import ComparisonsPart, class_scores
 from qmedoid.methods.evidence.ridge import RowGroups
 from qmedoid.methods.weights import fit_sum
@@ -80,8 +80,8 @@ def fit_comparisons(
         seen = _worthy(rows, codes[train], n_classes, None if sizes is None else sizes[train])
         rows, held_out = rows[:, seen], held_out[:, seen]
         judges.append(held_out)
-        grown_on = RankedRows(rows, codes[train], _part(row_weights, train))
-        judged_by = RankedRows(held_out, codes[held], _part(row_weights, held))
+        grown_on = rows, codes[train], _part(row_weights, train)
+        judged_by = held_out, codes[held], _part(row_weights, held)
         for kind, (grow, fits) in enumerate(zip(kinds, grown, strict=True), 1):
             fits.append(grow(grown_on, settings, seed + number, settings.n_iterations, judged_by))
             progress((number + kind / len(kinds)) / (len(parts) + _LAST_PARTS))
@@ -106,7 +106,7 @@ def fit_comparisons(
         on_all.append([])
         for number in range(settings.n_seeds):
             fit_seed = seed + len(parts) + number
-            on_all[-1].append(kinds[kind](RankedRows(X, codes, row_weights), settings, fit_seed, n_iterations))
+            on_all[-1].append(kinds[kind]((X, codes, row_weights), settings, fit_seed, n_iterations))
             done = (place - 1 + (number + 1) / settings.n_seeds) / (len(kept) + 1)
             progress((len(parts) + _LAST_PARTS * done) / (len(parts) + _LAST_PARTS))
     narrow = [known[column] for column in np.arange(len(known))[seen]]
@@ -177,9 +177,12 @@ def _model_of(
     The fits saw ranks, the places of the cells of X among the `known` values of their columns.
     """
     fits = [(fit, weight / len(kind)) for kind, weight in zip(kinds, weights.tolist(), strict=True) for fit in kind]
-    parts = [fit.full_trees(known) for fit, _ in fits]
-    parts = [one._replace(values=weight * one.values) for one, (_, weight) in zip(parts, fits, strict=True)]
-    trees = FullTrees(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    parts = list[FullTrees]()
+    for fit, weight in fits:
+        columns, thresholds, values, outputs = fit.full_trees(known)
+        parts.append((columns, thresholds, weight * values, outputs))
+    columns, thresholds, values, outputs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    trees = columns, thresholds, values, outputs
     model = comparisons_of(trees, bias + sum(weight * fit.start for fit, weight in fits), X, codes, n_classes)
     some = slice(None, None, max(1, len(X) // 1000))
     wanted = model.class_scores(bias + sum(weight * fit.outputs(ranks[some], None) for fit, weight in fits))

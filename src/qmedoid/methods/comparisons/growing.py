@@ -18,7 +18,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.boosting import (
     MOST_BINS,
-    Binned,
     Bins,
     HistogramTrees,
     SymmetricTrees,
@@ -77,30 +76,14 @@ class BoostingSettings:
         )  # fmt: skip
 
 
-class RankedRows(NamedTuple):
-    """Rows as places of their cells among the values of each column, (n, M), their class codes and weights, if any."""
+RankedRows = tuple[Array, Codes, Array | None]
+"""Rows as places of their cells among the values of each column, (n, M), their class codes and weights, if any."""
+FullTrees = tuple[Codes, Array, Array, Codes]
+"""T trees of four levels, nodes and leaves in breadth-first order.
 
-    ranks: Array
-    codes: Codes
-    weights: Array | None = None
-
-
-class FullTrees(NamedTuple):
-    """T trees of four levels, nodes and leaves in breadth-first order.
-
-    Attributes
-    ----------
-    columns, thresholds : ndarray of shape (T, 15)
-        Rows at most at the threshold go to the left; column −1 where all do.
-    values : ndarray of shape (T, 31)
-        Of each node the mean of what its training rows are given, then what the leaves add.
-    outputs : ndarray of shape (T,)
-    """
-
-    columns: Codes
-    thresholds: Array
-    values: Array
-    outputs: Codes
+Columns and thresholds, (T, 15): rows at most at the threshold go to the left; column −1 where all do. Values, (T, 31):
+of each node the mean of what its training rows are given, then what the leaves add. The outputs that they add to, (T,).
+"""
 
 
 class Grown(NamedTuple):
@@ -133,9 +116,10 @@ def by_histograms(
     rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None = None
 ) -> Grown:
     """Boosted trees, each with its own comparison at every node; held-out rows end growth where they gain nothing."""
-    if is_built() and rows.weights is None and (held_out is None or held_out.weights is None):
-        return _by_kernel(rows, settings, seed, n_iterations, held_out)
-    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out.codes)
+    ranks, codes, weights = rows
+    if is_built() and weights is None and (held_out is None or held_out[2] is None):
+        return _by_kernel(ranks, codes, settings, seed, n_iterations, held_out)
+    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out[1])
     classifier = HistGradientBoostingClassifier(
         max_iter=n_iterations, learning_rate=settings.learning_rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
         min_samples_leaf=settings.least_rows, max_features=settings.share_of_columns, l2_regularization=settings.l2,
@@ -143,8 +127,8 @@ def by_histograms(
     )  # fmt: skip
     judges = {}
     if held_out is not None:
-        judges = {"X_val": held_out.ranks, "y_val": held_out.codes, "sample_weight_val": held_out.weights}
-    fit: Any = classifier.fit(rows.ranks, rows.codes, sample_weight=rows.weights, **judges)
+        judges = dict(zip(("X_val", "y_val", "sample_weight_val"), held_out, strict=True))
+    fit: Any = classifier.fit(ranks, codes, sample_weight=weights, **judges)
 
     def outputs(ranks: Array, n_iterations: int | None = None) -> Array:
         if n_iterations is None:
@@ -184,14 +168,13 @@ def _of_scikit_learn(fit: Any, known: Sequence[Array]) -> FullTrees:
             if column[node] >= 0:
                 columns[number, place], thresholds[number, place] = column[node], known[column[node]][int(rank[node])]
                 places[2 * place + 1], places[2 * place + 2] = left[node], right[node]
-    return FullTrees(columns, thresholds, values, np.array([output for _, output in trees], dtype=np.intp))
+    return columns, thresholds, values, np.array([output for _, output in trees], dtype=np.intp)
 
 
 def _by_kernel(
-    rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None
+    ranks: Array, codes: Codes, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None
 ) -> Grown:
-    ranks, codes = rows.ranks, rows.codes
-    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out.codes)
+    least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out[1])
     # Seeds are drawn as scikit-learn draws them.
     drawing = np.random.RandomState(seed)
     of_rows, of_columns = (drawing.randint(np.iinfo(np.uint32).max, dtype="u8") for _ in range(2))
@@ -207,8 +190,8 @@ def _by_kernel(
         shares = np.clip(shares, _EPS, 1 - _EPS)
         start = np.asarray(np.log(shares / np.exp(np.mean(np.log(shares)))))
     trees = grow_histogram(
-        Binned(bins_between(ranks, bounds), codes),
-        None if held_out is None else Binned(bins_between(held_out.ranks, bounds), held_out.codes),
+        (bins_between(ranks, bounds), codes),
+        None if held_out is None else (bins_between(held_out[0], bounds), held_out[1]),
         n_bins=np.array([len(one) + 1 for one in bounds], dtype=np.int32), start=start, rate=settings.learning_rate,
         l2=settings.l2, least_rows=settings.least_rows,
         n_tried=max(1, math.ceil(settings.share_of_columns * ranks.shape[1])), n_iterations=n_iterations,
@@ -221,7 +204,7 @@ def _by_kernel(
             nodes = columns == column
             # The last value that goes to the left.
             values[nodes] = known[column][np.floor(bounds[column][trees.cuts[nodes]]).astype(np.intp)]
-        return FullTrees(columns, values, trees.means(), np.tile(np.arange(len(start)), len(columns) // len(start)))
+        return columns, values, trees.means(), np.tile(np.arange(len(start)), len(columns) // len(start))
 
     return Grown(start, trees.losses, _outputs(trees, bounds), full_trees)
 
@@ -240,29 +223,29 @@ def symmetric(
     rows: RankedRows, settings: BoostingSettings, seed: int, n_iterations: int, held_out: RankedRows | None = None
 ) -> Grown:
     """Boosted trees with one comparison at every level; see `by_histograms`. Rows have no weights."""
-    assert rows.weights is None, "symmetric trees are grown on rows that count the same"
-    lasts = [_lasts(column) for column in rows.ranks.T]
-    binned, rng = Binned(bins_between(rows.ranks, lasts), rows.codes), np.random.default_rng(seed)
-    n_columns = rows.ranks.shape[1]
+    ranks, codes, weights = rows
+    assert weights is None, "symmetric trees are grown on rows that count the same"
+    lasts = [_lasts(column) for column in ranks.T]
+    bins, rng, n_columns = bins_between(ranks, lasts), np.random.default_rng(seed), ranks.shape[1]
     n_tried = max(1, round(settings.share_of_columns * n_columns))
     candidates = np.empty((n_iterations, LEVELS, n_tried), dtype=np.int32)
     for iteration in range(n_iterations):
         # Columns in a random order for each level, and the first of them.
         drawn = np.argsort(rng.random((LEVELS, n_columns)), axis=1)
         candidates[iteration] = np.sort(drawn[:, :n_tried], axis=1)
-    logs = np.log(np.bincount(rows.codes) / len(rows.codes))
+    logs = np.log(np.bincount(codes) / len(codes))
     start = logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
     trees = grow_symmetric(
-        binned, None if held_out is None else Binned(bins_between(held_out.ranks, lasts), held_out.codes),
+        (bins, codes), None if held_out is None else (bins_between(held_out[0], lasts), held_out[1]),
         candidates=candidates, n_bins=np.array([len(one) + 1 for one in lasts], dtype=np.int32), start=start,
         rate=settings.learning_rate, l2=settings.l2, patience=settings.patience,
-        least_gain=0.0 if held_out is None else settings.least_gain / len(held_out.codes),
+        least_gain=0.0 if held_out is None else settings.least_gain / len(held_out[1]),
     )  # fmt: skip
 
     def full_trees(known: Sequence[Array]) -> FullTrees:
         columns, cuts = trees.columns, trees.cuts
         n_trees, _, n_outputs = trees.leaves.shape
-        reached = [np.bincount(trees.places(binned.bins, tree), minlength=N_LEAVES) for tree in range(n_trees)]
+        reached = [np.bincount(trees.places(bins, tree), minlength=N_LEAVES) for tree in range(n_trees)]
         asks, thresholds = columns >= 0, np.zeros(columns.shape)
         thresholds[asks] = [
             known[column][int(lasts[column][cut])] for column, cut in zip(columns[asks], cuts[asks], strict=True)
@@ -278,7 +261,7 @@ def symmetric(
         asked = np.repeat(columns[:, levels], n_outputs, axis=0).astype(np.intp)
         limits = np.repeat(thresholds[:, levels], n_outputs, axis=0)
         values = np.concatenate(by_level, axis=2).reshape(n_trees * n_outputs, N_NODES + N_LEAVES)
-        return FullTrees(asked, limits, values, np.tile(np.arange(n_outputs), n_trees))
+        return asked, limits, values, np.tile(np.arange(n_outputs), n_trees)
 
     return Grown(start, trees.losses, _outputs(trees, lasts), full_trees)
 

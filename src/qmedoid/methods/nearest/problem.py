@@ -147,16 +147,16 @@ def fit_nearest_model(
     features = feature_matrix(train.X, configuration, train.correlation, settings.kind)
     scaling = fit_standard(features)
     standardized = scaling.apply(features)
-    picked = sampled_class_medoids(standardized, train.samples, n_medoids=settings.n_medoids)
+    medoids, medoid_classes = sampled_class_medoids(standardized, train.samples, n_medoids=settings.n_medoids)
     return NearestPart(
         input_scaling=train.scaling,
         configuration=configuration,
         weights=tuple(subset_weights(train.correlation, subset, settings.kind) for subset in configuration),
         signed=settings.signed,
         feature_scaling=scaling,
-        medoids=standardized[picked.rows],
-        medoid_classes=picked.classes,
-        medoid_rows=train.rows[picked.rows],
+        medoids=standardized[medoids],
+        medoid_classes=medoid_classes,
+        medoid_rows=train.rows[medoids],
         multipliers=multipliers,
         alpha=alpha,
         use_angular=settings.use_angular,

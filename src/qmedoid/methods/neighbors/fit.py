@@ -19,7 +19,7 @@ J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov, "Neighbourhood compone
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -58,12 +58,10 @@ _GRID = 128
 _SMALLEST = 1e-12
 
 
-class Metric(NamedTuple):
-    """Logarithms of the column weights, shape (M,), of τ and of the gain."""
-
-    columns: Array
-    length: float
-    gain: float
+Metric = tuple[Array, float, float]
+"""Logarithms of the column weights, shape (M,), of τ and of the gain."""
+_Table = tuple[Array, Codes, Array, Array, Codes]
+"""Scaled rows, their classes, scores and votes; and their groups, rows of which do not see each other."""
 
 
 def fit_neighbors(
@@ -108,13 +106,14 @@ def fit_neighbors(
         votes = (
             np.column_stack([np.bincount(groups, vote) for vote in votes.T])[groups] / np.bincount(groups)[groups, None]
         )
-    table = _Table(scaling.apply(X), codes, scores, votes, together)
-    kept, start = draw_rows(heads, most_rows, rng), _start(table.values, varies, rng)
+    values = scaling.apply(X)
+    table = values, codes, scores, votes, together
+    kept, start = draw_rows(heads, most_rows, rng), _start(values, varies, rng)
     part = rng.permutation(np.arange(n_draws) % _PARTS)[together]
     metrics, moved = list[Metric](), np.empty_like(votes)
     for number in range(_PARTS):
         learning, judges = np.flatnonzero(part != number), np.flatnonzero(part == number)
-        descent = _Adam(table.take(learning), start, _STEPS)
+        descent = _Adam(_taken(table, learning), start, _STEPS)
         if not metrics:
             some = draw_rows(judges, _JUDGED, rng)
             hoped = _left_out(_rounded(descent.steps(_FIRST_STEPS, rng)), table, kept, some, rng)
@@ -128,24 +127,15 @@ def fit_neighbors(
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
     metric = _rounded(_Adam(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
-    cells = _cells(_coordinates(metric, table.values[kept]), rng)
+    cells = _cells(_coordinates(metric, values[kept]), rng)
     records = X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept]
-    learned = _weights(metric), float(np.exp(metric.length)), min(N_NEAREST, len(kept))
+    learned = _weights(metric), float(np.exp(metric[1])), min(N_NEAREST, len(kept))
     return NeighborsPart(*records, scaling, *learned, cells), -moved
 
 
-class _Table(NamedTuple):
-    """Scaled rows, their classes, scores and votes; and their groups, rows of which do not see each other."""
-
-    values: Array
-    codes: Codes
-    scores: Array
-    votes: Array
-    together: Codes
-
-    def take(self, rows: Codes) -> "_Table":
-        taken: list[Any] = [one[rows] for one in self]
-        return _Table(*taken)
+def _taken(table: _Table, rows: Codes) -> _Table:
+    values, codes, scores, votes, together = table
+    return values[rows], codes[rows], scores[rows], votes[rows], together[rows]
 
 
 def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
@@ -153,41 +143,39 @@ def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
     some = values[rng.choice(len(values), min(len(values), 1000), replace=False)]
     squared, _ = nearest_squared(np.ascontiguousarray(some), np.ascontiguousarray(some), k=6)
     length = max(float(np.median(np.sqrt(squared[:, -1]))) / 3.0, 1e-3)
-    return Metric(np.where(varies, 0.0, -np.inf), float(np.log(length)), float(np.log(2.0)))
+    return np.where(varies, 0.0, -np.inf), float(np.log(length)), float(np.log(2.0))
 
 
 def _rounded(metric: Metric) -> Metric:
     """The metric to two digits of its logarithms: steps in single precision end elsewhere on each processor."""
     columns, length, gain = (np.round(_GRID * np.asarray(one)) / _GRID for one in metric)
-    return Metric(columns, float(length), float(gain))
+    return columns, float(length), float(gain)
 
 
 def _mean(metrics: Sequence[Metric]) -> Metric:
-    lengths, gains = [one.length for one in metrics], [one.gain for one in metrics]
-    return Metric(np.mean([one.columns for one in metrics], axis=0), float(np.mean(lengths)), float(np.mean(gains)))
+    columns, lengths, gains = zip(*metrics, strict=True)
+    return np.mean(columns, axis=0), float(np.mean(lengths)), float(np.mean(gains))
 
 
 class _Adam:
     """Adam's steps, which grow shorter along half a cosine, on rows drawn from a table."""
 
     def __init__(self, table: _Table, start: Metric, n_steps: int) -> None:
+        values, codes, scores, votes, together = table
         # Single precision is enough for a direction, and half the work.
-        narrow: list[Any] = [one.astype(np.float32) for one in (table.values, table.scores, table.votes)]
-        values, scores, votes = narrow
-        self.table = table._replace(values=values, scores=scores, votes=votes)
+        narrow: list[Any] = [one.astype(np.float32) for one in (values, scores, votes)]
+        self.table = narrow[0], codes, *narrow[1:], together
         self.metric, self.n_steps, self.done = start, n_steps, 0
-        self.first, self.second = np.zeros(len(start.columns) + 2), np.zeros(len(start.columns) + 2)
+        self.first, self.second = np.zeros(len(start[0]) + 2), np.zeros(len(start[0]) + 2)
 
     def steps(self, count: int, rng: np.random.Generator) -> Metric:
         """Go so many steps further."""
-        n = len(self.table.codes)
+        n = len(self.table[1])
         for _ in range(count):
-            queries = self.table.take(rng.choice(n, min(n, _QUERIES), replace=False))
-            others = self.table.take(rng.choice(n, min(n, _CANDIDATES), replace=False))
-            same = queries.together[:, None] == others.together
-            _, gradient = loss_and_gradient(
-                self.metric, queries.values, queries.codes, queries.scores, others.values, others.votes, same
-            )
+            rows, codes, scores, _, own = _taken(self.table, rng.choice(n, min(n, _QUERIES), replace=False))
+            others, _, _, votes, of_others = _taken(self.table, rng.choice(n, min(n, _CANDIDATES), replace=False))
+            same = own[:, None] == of_others
+            _, gradient = loss_and_gradient(self.metric, rows, codes, scores, others, votes, same)
             rate = 0.5 * _RATE * (1.0 + np.cos(np.pi * self.done / self.n_steps))
             self.done += 1
             self.first = 0.9 * self.first + 0.1 * gradient
@@ -195,7 +183,7 @@ class _Adam:
             scale = np.sqrt(self.second / (1 - 0.99**self.done)) + 1e-8
             moved = rate * (self.first / (1 - 0.9**self.done)) / scale
             columns, length, gain = self.metric
-            self.metric = Metric(columns - moved[:-2], length - float(moved[-2]), gain - float(moved[-1]))
+            self.metric = columns - moved[:-2], length - float(moved[-2]), gain - float(moved[-1])
         return self.metric
 
 
@@ -207,7 +195,7 @@ def loss_and_gradient(
     `same` (q, p) says which candidates are of a row's own group and do not count.
     """
     kind = rows.dtype
-    weights, length, gain = np.exp(metric.columns), float(np.exp(metric.length)), float(np.exp(metric.gain))
+    weights, length, gain = np.exp(metric[0]), float(np.exp(metric[1])), float(np.exp(metric[2]))
     roots = np.sqrt(weights).astype(kind)
     left, right = rows * roots, others * roots
     lengths, other_lengths = np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right)
@@ -243,7 +231,7 @@ def loss_and_gradient(
 
 
 def _weights(metric: Metric) -> Array:
-    weights = np.exp(metric.columns)
+    weights = np.exp(metric[0])
     return np.where(weights >= _LEAST_SHARE * weights.max(), weights, 0.0)
 
 
@@ -262,16 +250,16 @@ def _cells(coordinates: Array, rng: np.random.Generator) -> RowCells | None:
 
 def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.random.Generator) -> Array:
     """Mean votes for rows by kept rows of other groups, shape (n, C)."""
-    together = table.together
+    values, _, _, votes, together = table
     places_of = np.full(int(together.max()) + 1, -1, dtype=np.intp)
     places_of[together[kept]] = np.arange(len(kept))
-    x, others = _coordinates(metric, table.values[rows]), _coordinates(metric, table.values[kept])
+    x, others = _coordinates(metric, values[rows]), _coordinates(metric, values[kept])
     k, own, cells = min(N_NEAREST, len(kept) - 1), places_of[together[rows]], _cells(others, rng)
     if cells is None:
         squared, places = nearest_squared(x, others, k=k, own=own)
     else:
         squared, places = CellSearch(others, cells.centers, cells.members).nearest_squared(x, k=k, own=own)
-    return averaged(np.sqrt(squared), places, float(np.exp(metric.length)), table.votes[kept])
+    return averaged(np.sqrt(squared), places, float(np.exp(metric[1])), votes[kept])
 
 
 def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None, n_errors: float, least: float) -> bool:

@@ -47,13 +47,8 @@ class OutOfFold:
         return np.flatnonzero(self.fold >= 0)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Number of the best candidate, scores of all (larger is better), and out-of-fold scores of the best."""
-
-    best: int
-    scores: Array
-    out_of_fold: OutOfFold
+Selection = tuple[int, Array, OutOfFold]
+"""Number of the best candidate, scores of all (larger is better), and out-of-fold scores of the best."""
 
 
 def select_variational(
@@ -81,7 +76,7 @@ def select_variational(
         scores.append(out_of_fold_score(found, data.codes, metric))
         if kept is None or scores[-1] > scores[best]:
             best, kept = number, found
-    return None if kept is None else Selection(best, np.array(scores), kept)
+    return None if kept is None else (best, np.array(scores), kept)
 
 
 def out_of_fold(

@@ -125,30 +125,24 @@ class Keeper(Protocol):
         """Called after every step and at the end; decides what to write."""
 
 
-class TrainingStep(NamedTuple):
-    """One step of one training: its number among the seeds, steps done, steps in all, and batch loss."""
-
-    seed: int
-    step: int
-    steps: int
-    loss: float
-
-
 @dataclass
 class Watch:
-    """Progress callback and stop signal, shared by all trainings of a fit."""
+    """Progress callback and stop signal, shared by all trainings of a fit.
 
-    on_step: Callable[[TrainingStep], bool | None] | None = None
+    The callback receives the number of the training among the seeds, steps done, steps in all, and batch loss.
+    """
+
+    on_step: Callable[[int, int, int, float], bool | None] | None = None
     keeper: Keeper | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def progress(self, report: TrainingStep) -> bool:
+    def progress(self, seed: int, step: int, steps: int, loss: float) -> bool:
         """Call the progress callback, one report at a time; return whether to stop."""
         if self.on_step is not None:
             with self._lock:
                 try:
-                    if self.on_step(report):
+                    if self.on_step(seed, step, steps, loss):
                         self.stop.set()
                 except KeyboardInterrupt:
                     self.stop.set()
@@ -276,7 +270,7 @@ def _train_one(
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
             watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
-        return watch.progress(TrainingStep(number, now.step, training.stopping.steps, now.losses[-1]))
+        return watch.progress(number, now.step, training.stopping.steps, now.losses[-1])
 
     if training.optimizer == "spsa":
         return minimize_spsa(

@@ -106,7 +106,7 @@ class MeasurementPlan:
     @property
     def n_asked(self) -> int:
         """Tests that records ask for, with repeats."""
-        return sum(int(np.count_nonzero(call.test >= 0)) for _, _, calls in self.blocks for call in calls)
+        return sum(int(np.count_nonzero(test >= 0)) for _, _, calls in self.blocks for _, _, test, _ in calls)
 
     @cached_property
     def all_jobs(self) -> tuple[Job, ...]:
@@ -379,8 +379,8 @@ def _shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> list[Codes]:
     """Shots of every test, shape by shape: the most that a record asks for which needs it."""
     shots = np.zeros(sum(map(len, tests)), dtype=np.int64)
     for _, n_shots, calls in blocks:
-        for call in calls:
-            used = call.test[call.test >= 0]
+        for _, _, test, _ in calls:
+            used = test[test >= 0]
             shots[used] = np.maximum(shots[used], n_shots)
     return np.split(shots, np.cumsum([len(one) for one in tests], dtype=np.intp))[:-1]
 

@@ -67,26 +67,11 @@ class Recorder:
         return compact_swap_test(x, y)
 
 
-class Call(NamedTuple):
-    """A call of a SWAP test, and how it is answered: its overlap is Σ_c weights[..., c] · value of test[..., c].
+Call = tuple[Array, Array, npt.NDArray[np.int64], Array]
+"""A call of a SWAP test, and how it is answered: its overlap is Σ_c weights[..., c] · value of test[..., c].
 
-    Attributes
-    ----------
-    X, Y : vectors, (n, d) and (m, d)
-    test : number of a test among those of all shapes, (n, m, c); −1 stands for the overlap ½ of a zero with another
-        number, and for equal numbers, with the weight 0
-    weights : (n, m, c)
-    """
-
-    X: Array
-    Y: Array
-    test: npt.NDArray[np.int64]
-    weights: Array
-
-    def overlap(self, values: Array) -> Array:
-        """Overlap of every pair, shape (n, m), from the values of all tests and ½ at the end."""
-        answer: Array = np.einsum("nmc,nmc->nm", values[self.test], self.weights)
-        return answer
+Vectors X and Y, (n, d) and (m, d); the number of a test among those of all shapes, (n, m, c), where −1 stands for the
+overlap ½ of a zero with another number, and for equal numbers, with the weight 0; and weights, (n, m, c)."""
 
 
 class Answers:
@@ -99,13 +84,15 @@ class Answers:
         """The answer to the next call; a call that was not planned is refused."""
         x, y = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
         call = self.calls[self.place] if self.place < len(self.calls) else None
-        if call is None or not (np.array_equal(x, call.X) and np.array_equal(y, call.Y)):
+        if call is None or not (np.array_equal(x, call[0]) and np.array_equal(y, call[1])):
             raise ModelError(
                 "The model asks for distances that were not planned: the records or the model changed after the plan "
                 "was made. Make a new plan."
             )
         self.place += 1
-        return from_overlap(call.overlap(self.values), row_norms(x), row_norms(y))
+        _, _, test, weights = call
+        overlap = np.einsum("nmc,nmc->nm", self.values[test], weights)
+        return from_overlap(overlap, row_norms(x), row_norms(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +136,7 @@ def tests_of(asked: Sequence[Asked], form: CircuitForm, register: Register) -> t
         for place, (used, weights, *_), number in zip(own, pairs, np.split(numbers, ends), strict=True):
             test = np.full(used.shape, -1, dtype=np.int64)
             test[used] = number + start
-            calls[place] = Call(*asked[place], test, weights)
+            calls[place] = *asked[place], test, weights
         if len(tests):
             found.append(tests)
         start += len(tests)
