@@ -8,9 +8,8 @@ from scipy.optimize import minimize
 
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import (
-    _knots,
-    _likeliest,
-    _Rows,
+    CurveRows,
+    curve_knots,
     doubtful_targets,
     fit_calibration,
     fit_class_curve,
@@ -24,7 +23,7 @@ def knots_of(z, positive):
     """Knots at quantiles where each class has half of the weight."""
     order = np.argsort(z, kind="stable")
     share = positive.mean()
-    return _knots(z[order], np.where(positive[order], 0.5 / share, 0.5 / (1 - share)) / len(z))
+    return curve_knots(z[order], np.where(positive[order], 0.5 / share, 0.5 / (1 - share)) / len(z))
 
 
 def curved_truth(z):
@@ -83,8 +82,8 @@ def test_curve_keeps_the_order_whatever_the_rows(n, seed, scale):
         return
     knots = knots_of(z, positive)
     if len(knots) > 1:
-        rows = _Rows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], slice(0, 2))
-        heights = _likeliest(rows, rows.hats(knots), knots, 1.0, np.zeros(len(knots)))
+        rows = CurveRows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], slice(0, 2), knots)
+        heights = rows.likeliest(1.0, np.zeros(len(knots)))
         assert (np.diff(heights) > -np.diff(knots)).all()
         assert (np.diff(knots) >= 0.3).all()
 
@@ -100,9 +99,9 @@ def test_curve_of_two_classes_is_the_likeliest():
         return fit + 8.0 * ((slopes @ heights) ** 2).sum() + 0.005 * heights @ heights
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
-    rows = _Rows(np.column_stack([0 * z, z]), np.column_stack([1 - targets, targets]), slice(1, 2))
+    rows = CurveRows(np.column_stack([0 * z, z]), np.column_stack([1 - targets, targets]), slice(1, 2), knots)
     for start in (np.zeros(len(knots)), other + 0.3):
-        np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 16.0, start), other, atol=1e-3)
+        np.testing.assert_allclose(rows.likeliest(16.0, start), other, atol=1e-3)
 
 
 def test_curve_of_classes_is_the_likeliest():
@@ -115,11 +114,9 @@ def test_curve_of_classes_is_the_likeliest():
         return fit + 2.0 * ((slopes @ heights) ** 2).sum() + 0.005 * heights @ heights
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
-    rows = _Rows(scores, targets, slice(0, 4))
-    np.testing.assert_allclose(
-        rows.hats(knots).interpolated(other), np.interp(scores, knots, other).ravel(), atol=1e-12
-    )
-    np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 4.0, np.zeros(5)), other, atol=1e-3)
+    rows = CurveRows(scores, targets, slice(0, 4), knots)
+    np.testing.assert_allclose(rows.interpolated(other), np.interp(scores, knots, other).ravel(), atol=1e-12)
+    np.testing.assert_allclose(rows.likeliest(4.0, np.zeros(5)), other, atol=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(2))

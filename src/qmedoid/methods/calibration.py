@@ -13,9 +13,8 @@ the model was judged on.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -58,9 +57,9 @@ def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None, row
     if row_weights is not None:
         of_class = np.where(positive, row_weights[positive].sum(), row_weights[~positive].sum())
         halves = (0.5 * row_weights / of_class)[order]
-    knots = _knots(log_odds[order], halves)
+    knots = curve_knots(log_odds[order], halves)
     # The first of two scores is 0 and stays there.
-    return _best_curve(_Rows(scores, targets, slice(1, 2), row_weights), knots, groups)
+    return _best_curve(scores, targets, slice(1, 2), knots, groups, row_weights)
 
 
 def fit_class_curve(
@@ -71,9 +70,8 @@ def fit_class_curve(
     highest = np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel()
     order = np.argsort(highest, kind="stable")
     shares = np.full(2 * n, 0.5 / n) if row_weights is None else np.repeat(0.5 * row_weights / n, 2)
-    knots = _knots(highest[order], shares[order])
-    rows = _Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes), row_weights)
-    return _best_curve(rows, knots, groups)
+    knots = curve_knots(highest[order], shares[order])
+    return _best_curve(scores, np.eye(n_classes)[codes], slice(0, n_classes), knots, groups, row_weights)
 
 
 def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weights: Array | None = None) -> Array:
@@ -97,85 +95,50 @@ def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weigh
     return targets
 
 
-@dataclass(frozen=True)
-class _Hats:
-    """Weights of neighboring knots in the interpolation at m values of n rows, of K knots.
-
-    Attributes
-    ----------
-    places, weights : ndarray of shape (m, 2)
-        The knots to the left and to the right of every value, and their weights.
-    n_rows, n_knots : int
-        n and K.
-    """
-
-    places: Codes
-    weights: Array
-    n_rows: int
-    n_knots: int
-
-    def interpolated(self, heights: Array) -> Array:
-        """The curve of these heights at all values, shape (m,)."""
-        both: Array = self.weights * heights[self.places]
-        return both[:, 0] + both[:, 1]
-
-    def sums(self, numbers: Array) -> Array:
-        """Sums over values of their numbers (m,) times the weights of a knot, shape (K,)."""
-        return _summed(self.places.ravel(), self.weights * numbers[:, None], (self.n_knots,))
-
-    def products(self, weights: Array) -> Array:
-        """Sums over values of the products of their weights and other weights (m, 2) of the same knots, (K, K)."""
-        crossed = self.weights[:, :, None] * weights[:, None, :]
-        return _summed(self._pairs, crossed, (self.n_knots, self.n_knots))
-
-    @cached_property
-    def _pairs(self) -> Codes:
-        return (self.n_knots * self.places[:, :, None] + self.places[:, None, :]).ravel()
-
-    def by_row(self, weights: Array) -> Array:
-        """Sums of weights (m, 2) over the values of every row, shape (n, K)."""
-        return _summed(self._cells, weights, (self.n_rows, self.n_knots))
-
-    @cached_property
-    def _cells(self) -> Codes:
-        return (self.n_knots * np.arange(self.n_rows)[:, None] + self.places.reshape(self.n_rows, -1)).ravel()
-
-
 def _summed(cells: Codes, weights: Array, shape: tuple[int, ...]) -> Array:
     """Sums of the weights of every cell of an array, one after another."""
     sums = np.asarray(np.bincount(cells, weights.ravel(), math.prod(shape)), dtype=np.float64)
     return sums.reshape(shape)
 
 
-class _Rows(NamedTuple):
-    """Scores and targets, shape (n, C), the B classes whose scores the curve is added to, and weights of rows (n,)."""
+class CurveRows:
+    """Rows that the heights of a curve are fitted to, with the weights of its K knots in the interpolation.
 
-    scores: Array
-    targets: Array
-    curved: slice
-    row_weights: Array | None = None
+    Parameters
+    ----------
+    scores, targets : ndarray of shape (n, C)
+    curved : slice
+        The B classes whose scores the curve is added to.
+    knots : ndarray of shape (K,)
+    row_weights : ndarray of shape (n,), optional
+    """
 
-    @property
-    def n_curved(self) -> int:
-        """B."""
-        return int(self.scores[:, self.curved].shape[1])
-
-    def take(self, rows: Flags) -> "_Rows":
-        weights = None if self.row_weights is None else self.row_weights[rows]
-        return _Rows(self.scores[rows], self.targets[rows], self.curved, weights)
-
-    def hats(self, knots: Array) -> _Hats:
-        """Weights of the knots in the interpolation at all n · B curved scores."""
-        values = self.scores[:, self.curved].ravel()
+    def __init__(
+        self, scores: Array, targets: Array, curved: slice, knots: Array, row_weights: Array | None = None
+    ) -> None:
+        self.scores, self.targets, self.curved = scores, targets, curved
+        self.knots, self.row_weights = knots, row_weights
+        values = scores[:, curved].ravel()
+        self.n_curved = scores[:, curved].shape[1]
+        # The knots to the left and to the right of all n · B curved scores, and their weights.
         place = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
         share = np.clip((values - knots[place]) / (knots[place + 1] - knots[place]), 0.0, 1.0)
-        places, weights = np.column_stack([place, place + 1]), np.column_stack([1.0 - share, share])
-        return _Hats(places, weights, len(self.scores), len(knots))
+        self.places, self.weights = np.column_stack([place, place + 1]), np.column_stack([1.0 - share, share])
 
-    def log_chances(self, added: Array) -> Array:
-        """Logarithms of the probabilities, shape (n, C), with this added to the curved scores."""
+    def take(self, rows: Flags) -> "CurveRows":
+        """Some of the rows."""
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        return CurveRows(self.scores[rows], self.targets[rows], self.curved, self.knots, weights)
+
+    def interpolated(self, heights: Array) -> Array:
+        """The curve of these heights at all curved scores, shape (n · B,)."""
+        both: Array = self.weights * heights[self.places]
+        return both[:, 0] + both[:, 1]
+
+    def log_chances(self, heights: Array) -> Array:
+        """Logarithms of the probabilities, shape (n, C), with the curve of these heights."""
         scores = self.scores.copy()
-        scores[:, self.curved] += added.reshape(-1, self.n_curved)
+        scores[:, self.curved] += self.interpolated(heights).reshape(-1, self.n_curved)
         return log_softmax(scores)
 
     def losses(self, log_chances: Array) -> Array:
@@ -183,8 +146,47 @@ class _Rows(NamedTuple):
         losses: Array = -(self.targets * log_chances).sum(axis=1)
         return losses if self.row_weights is None else self.row_weights * losses
 
+    @cached_property
+    def _cells(self) -> tuple[Codes, Codes]:
+        """Pairs of knots of every value, and knots of every row, as places in tables."""
+        n_knots, n = len(self.knots), len(self.scores)
+        pairs = n_knots * self.places[:, :, None] + self.places[:, None, :]
+        return pairs.ravel(), (n_knots * np.arange(n)[:, None] + self.places.reshape(n, -1)).ravel()
 
-def _knots(values: Array, weights: Array) -> Array:
+    def likeliest(self, penalty: float, heights: Array, share: float = 1.0) -> Array:
+        """Heights of the highest penalized likelihood by Newton's method, scaled down where they would turn the order.
+
+        `share` is draws per row: the penalty belongs to the sum over draws.
+        """
+        knots, weights, u, n_knots = self.knots, self.weights, self.row_weights, len(self.knots)
+        slopes = np.diff(np.eye(n_knots), axis=0) / np.diff(knots)[:, None]
+        quadratic = (penalty * slopes.T @ slopes + _CURVE_PULL * np.eye(n_knots)) / share
+        pairs, by_row = self._cells
+
+        def local(heights: Array) -> Local:
+            log_chances = self.log_chances(heights)
+
+            def derivatives() -> tuple[Array, Array]:
+                chances = np.exp(log_chances[:, self.curved])
+                missed = chances - self.targets[:, self.curved]
+                missed = missed if u is None else u[:, None] * missed
+                along = _summed(self.places.ravel(), weights * missed.reshape(-1, 1), (n_knots,))
+                likely = weights * chances.reshape(-1, 1)
+                counted = likely if u is None else likely * np.repeat(u, self.n_curved)[:, None]
+                crossed = _summed(pairs, weights[:, :, None] * counted[:, None, :], (n_knots, n_knots))
+                # The classes of a row together: entries of one place add up.
+                expected = _summed(by_row, likely, (len(self.scores), n_knots))
+                once = expected if u is None else u[:, None] * expected
+                return along + quadratic @ heights, crossed - once.T @ expected + quadratic
+
+            return float(self.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives
+
+        heights = newton(local, heights, tolerance=2e-9, last_step=False)
+        steepest = float((-np.diff(heights) / np.diff(knots)).max())
+        return heights if steepest <= 1.0 - _FLATTEST_CURVE else heights * ((1.0 - _FLATTEST_CURVE) / steepest)
+
+
+def curve_knots(values: Array, weights: Array) -> Array:
     """Knots at quantiles of weighted values, which ascend, none too near to the one before."""
     places = np.minimum(np.searchsorted(np.cumsum(weights), _LEVELS), len(values) - 1)
     kept: list[float] = []
@@ -194,63 +196,36 @@ def _knots(values: Array, weights: Array) -> Array:
     return np.array(kept)
 
 
-def _best_curve(rows: _Rows, knots: Array, groups: Codes | None = None) -> Curve:
+def _best_curve(
+    scores: Array, targets: Array, curved: slice, knots: Array, groups: Codes | None, row_weights: Array | None
+) -> Curve:
     """The curve with the penalty of the highest cross-validated likelihood; empty where no curve improves it."""
     if len(knots) < 2:
         return np.zeros(0), np.zeros(0)
+    rows = CurveRows(scores, targets, curved, knots, row_weights)
     # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes do not matter.
-    folds = np.empty(len(rows.scores), dtype=np.intp)
-    order = stable_order(rows.scores[:, rows.curved].max(axis=1))
+    folds = np.empty(len(scores), dtype=np.intp)
+    order = stable_order(scores[:, curved].max(axis=1))
     folds[order] = (np.arange(len(folds)) if groups is None else numbered(groups[order])) % _FOLDS
     share = draws_per_row(groups)
-    straight = rows.losses(log_softmax(rows.scores)).mean()
-    gains = straight - _cross_validated_losses(rows, knots, folds, share).mean(axis=1)
+    straight = rows.losses(log_softmax(scores)).mean()
+    gains = straight - _cross_validated_losses(rows, folds, share).mean(axis=1)
     best = first_largest(gains, float(straight))
     if gains[best] <= TIE * straight:
         return np.zeros(0), np.zeros(0)
-    return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)), share)
+    return knots, rows.likeliest(float(_PENALTIES[best]), np.zeros(len(knots)), share)
 
 
-def _cross_validated_losses(rows: _Rows, knots: Array, folds: Codes, share: float) -> Array:
+def _cross_validated_losses(rows: CurveRows, folds: Codes, share: float) -> Array:
     """Out-of-fold losses of every penalty and row."""
     losses = np.empty((len(_PENALTIES), len(folds)))
     for fold in range(_FOLDS):
         test, train = rows.take(folds == fold), rows.take(folds != fold)
-        test_hats, hats, heights = test.hats(knots), train.hats(knots), np.zeros(len(knots))
+        heights = np.zeros(len(rows.knots))
         for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
-            heights = _likeliest(train, hats, knots, penalty, heights, share)
-            losses[number, folds == fold] = test.losses(test.log_chances(test_hats.interpolated(heights)))
+            heights = train.likeliest(penalty, heights, share)
+            losses[number, folds == fold] = test.losses(test.log_chances(heights))
     return losses
-
-
-def _likeliest(rows: _Rows, hats: _Hats, knots: Array, penalty: float, heights: Array, share: float = 1.0) -> Array:
-    """Heights of the highest penalized likelihood by Newton's method, scaled down where they would turn the order.
-
-    `share` is draws per row: the penalty belongs to the sum over draws.
-    """
-    slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
-    quadratic = (penalty * slopes.T @ slopes + _CURVE_PULL * np.eye(len(knots))) / share
-
-    def local(heights: Array) -> Local:
-        log_chances = rows.log_chances(hats.interpolated(heights))
-
-        def derivatives() -> tuple[Array, Array]:
-            chances = np.exp(log_chances[:, rows.curved])
-            missed, u = chances - rows.targets[:, rows.curved], rows.row_weights
-            missed = missed if u is None else u[:, None] * missed
-            gradient = hats.sums(missed.ravel()) + quadratic @ heights
-            likely = hats.weights * chances.reshape(-1, 1)
-            counted = likely if u is None else likely * np.repeat(u, rows.n_curved)[:, None]
-            # The classes of a row together: entries of one place add up.
-            expected = hats.by_row(likely)
-            once = expected if u is None else u[:, None] * expected
-            return gradient, hats.products(counted) - once.T @ expected + quadratic
-
-        return float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives
-
-    heights = newton(local, heights, tolerance=2e-9, last_step=False)
-    steepest = float((-np.diff(heights) / np.diff(knots)).max())
-    return heights if steepest <= 1.0 - _FLATTEST_CURVE else heights * ((1.0 - _FLATTEST_CURVE) / steepest)
 
 
 CalibrationKind = Literal["curve", "logistic", "temperature"]
