@@ -229,7 +229,7 @@ def test_records_of_a_text_are_found_as_they_are_written(tmp_path):
     with open_table(tmp_path / "t.csv", tolerant=True) as source:
         (batch,) = source.batches(types={"a": pa.string(), "b": pa.string()})
         assert batch.to_pydict() == {"a": ["1", "x\ny", None, None, "8"], "b": ["2", "3", None, None, "9"]}
-        assert sorted(source.origin.malformed(len(batch))) == [2, 3]
-        written = source.origin.written(range(5))
+        assert sorted(source.malformed(len(batch))) == [2, 3]
+        written = source.written(range(5))
         assert [text for _, text in written] == ["1,2", '"x\ny",3', "4", "5,6,7", '"8","9"']
         assert [line for line, _ in written] == [2, 4, 6, 8, 9]

@@ -29,7 +29,7 @@ SMOOTH = {
 
 def values_of(column: np.ndarray) -> list[float]:
     found = find_sentinels(column, "number")
-    return [] if found is None else sorted(one.value for one in found.found)
+    return [] if found is None else sorted(value for value, _, _ in found.found)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -50,9 +50,9 @@ def test_planted_value_is_found_with_its_rows(seed: int, value: float, share: fl
     planted = rng.permutation(600) < share * 600
     found = find_sentinels(np.where(planted, value, column), "number")
     assert found is not None
-    assert [(one.value, one.rows) for one in found.found] == [(value, planted.sum())]
+    assert [(one[0], one[1]) for one in found.found] == [(value, planted.sum())]
     rest = column[~planted]
-    assert found.found[0].nearest == (rest.min() if value < rest.min() else rest.max())
+    assert found.found[0][2] == (rest.min() if value < rest.min() else rest.max())
 
 
 @given(
@@ -71,7 +71,7 @@ def test_isolation_depends_on_neither_order_nor_unit_nor_origin(seed: int, shift
 def test_several_values_of_one_column_are_found() -> None:
     column = np.r_[np.arange(100.0, 300.0), np.full(9, -9.0), np.full(7, 9999.0)]
     assert values_of(column) == [-9.0, 9999.0]
-    assert [one.nearest for one in find_sentinels(column, "number").found] in ([100.0, 299.0], [299.0, 100.0])
+    assert [nearest for _, _, nearest in find_sentinels(column, "number").found] in ([100.0, 299.0], [299.0, 100.0])
 
 
 def test_impossible_negatives_and_nines_are_found_in_however_many_rows() -> None:

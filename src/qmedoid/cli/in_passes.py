@@ -121,7 +121,7 @@ def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterato
 
 def check_first_rows(source: TableSource, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
     """Say how the files are read, and refuse rows of units below the header, as a fit in memory does."""
-    from qmedoid.tables.roles import find_units
+    from qmedoid.tables.roles import refuse_units
 
     for one in notes[:_MOST_NOTES]:
         note(one)
@@ -131,9 +131,7 @@ def check_first_rows(source: TableSource, notes: Sequence[str], roles: Mapping[s
     if first is not None:
         from qmedoid.tables.text_types import infer_types
 
-        units = find_units(infer_types(pa.table(first), source.decimal, ()), roles)
-        if units is not None:
-            units.refuse_or_warn(source.first_row)
+        refuse_units(infer_types(pa.table(first), source.decimal, ()), roles, source.first_row)
 
 
 def _test_share(options: "FitOptions") -> float:

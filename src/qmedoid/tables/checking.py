@@ -24,7 +24,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import Inferred, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, find_units, in_roles
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, find_units, in_roles, units_message
 from qmedoid.tables.row_hashes import equal_columns, mixed
 from qmedoid.tables.sentinels import Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes
@@ -110,8 +110,9 @@ def check_rows(
         raise DataError("The table has no rows: there is nothing to check.")
     how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": missing}
     check = _Check(str(target))
-    if (units := find_units(table, roles)) is not None:
-        check.add("units", units.message(first_row), *units.texts, is_problem=units.is_sure)
+    n_units, units = find_units(table, roles)
+    if n_units:
+        check.add("units", units_message(n_units, units, first_row), *units, is_problem=len(units) > 1)
     n_rows, counted = table.num_rows, list[CheckedClassDict]()
     if target is not None:
         table, counted = check.classes_of(table)

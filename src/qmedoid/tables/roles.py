@@ -7,7 +7,7 @@ header, such as ``years,kg``, are no records.
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -186,47 +186,38 @@ _SIGNS = r"[\pL%°$€£¥]"
 _ABSENT = r"^(?i:unknown|missing|none|null|nan|na|n/a|n\.a\.|nil|not available|not known|error|undefined)$"
 
 
-class UnitRows(NamedTuple):
-    """The rows at the beginning of a table that look like units: how many, and texts of them by column."""
+def units_message(n_rows: int, texts: Mapping[str, str], first: str) -> str:
+    """What is said of rows that look like units, with texts by column; the `first` of them is called so."""
+    such = some_of([f"{text!r} in {name!r}" for name, text in texts.items()], 3)
+    name = next(iter(texts))
+    rows = f"{first} and the {'next' if n_rows == 2 else 'next two'} look" if n_rows > 1 else f"{first} looks"
+    record = "they are records" if n_rows > 1 else "it is a record"
+    return (
+        f"{rows} like units, not like {'records' if n_rows > 1 else 'a record'}: {such}, above cells that are "
+        f"numbers. Remove {'them' if n_rows > 1 else 'it'}; or, if {record}, say --number {name!r} "
+        f"(roles={{{name!r}: 'number'}} in Python), and so on: then such cells are missing"
+    )
 
-    n_rows: int
-    texts: dict[str, str]
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether it cannot be a record with a single cell that was mistyped."""
-        return len(self.texts) > 1
-
-    def message(self, first: str = "the first row") -> str:
-        """What is said of these rows; the `first` of them is called so."""
-        several = self.n_rows > 1
-        such = some_of([f"{text!r} in {name!r}" for name, text in self.texts.items()], 3)
-        name = next(iter(self.texts))
-        rows = f"{first} and the {'next' if self.n_rows == 2 else 'next two'} look" if several else f"{first} looks"
-        record = "they are records" if several else "it is a record"
-        return (
-            f"{rows} like units, not like {'records' if several else 'a record'}: {such}, above cells that are "
-            f"numbers. Remove {'them' if several else 'it'}; or, if {record}, say --number {name!r} "
-            f"(roles={{{name!r}: 'number'}} in Python), and so on: then such cells are missing"
-        )
-
-    def refuse_or_warn(self, first: str = "the first row") -> None:
-        """Refuse the table where these rows are surely no records, else warn."""
-        text = f"{self.message(first)}."
+def refuse_units(table: pa.Table, roles: Mapping[str, Role], first: str) -> None:
+    """Refuse a table that surely begins with units, and warn where it may be a record with a mistyped cell."""
+    n_rows, texts = find_units(table, roles)
+    if n_rows:
+        text = f"{units_message(n_rows, texts, first)}."
         text = text[0].upper() + text[1:]
-        if self.is_sure:
+        if len(texts) > 1:
             raise DataError(text)
         warn(text)
 
 
-def find_units(table: pa.Table, roles: Mapping[str, Role]) -> UnitRows | None:
-    """The rows of units that a table begins with; None where it begins with a record.
+def find_units(table: pa.Table, roles: Mapping[str, Role]) -> tuple[int, dict[str, str]]:
+    """With how many rows of units a table begins, none where that is a record; and texts of the first, by column.
 
     Such a row has texts in more of the columns that hold numbers below than it has numbers, and the texts do not occur
     again. Columns whose role settles what they are do not count.
     """
     if not any(cells.is_text(field.type) for field in table.schema):
-        return None
+        return 0, {}
     texts, numbers = [dict[str, str]() for _ in range(_MOST)], _MOST * [0]
     for name, column in zip(table.column_names, table.columns, strict=True):
         if roles.get(name) in _SETTLED:
@@ -240,7 +231,7 @@ def find_units(table: pa.Table, roles: Mapping[str, Role]) -> UnitRows | None:
                 if text is not None:
                     texts[row][name] = text
     n_rows = next((row for row in range(_MOST) if len(texts[row]) <= numbers[row]), _MOST)
-    return UnitRows(n_rows, texts[0]) if n_rows else None
+    return n_rows, texts[0] if n_rows else {}
 
 
 def _head_of_numbers(column: pa.ChunkedArray) -> list[tuple[str | None, bool]]:

@@ -29,7 +29,7 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns
 from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.source import Origin, open_table
+from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
@@ -141,14 +141,14 @@ class TableReading:
         where = self.settings.bad_rows
         with nullcontext() if where is None else bad_rows_sink(where, safe_csv=self.settings.safe_csv) as set_aside:
             for batch, more in self.batches(extra, **reading):
-                malformed = None if how == "refuse" else source.origin.malformed(len(batch))
+                malformed = None if how == "refuse" else source.malformed(len(batch))
                 rows = decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed)
                 passed += len(batch)
                 if rows.bad is not None:
-                    self.first_bad = self.first_bad or _where_and_why(rows.bad, source.origin)
+                    self.first_bad = self.first_bad or _where_and_why(rows.bad, source)
                     self.bad_rows += len(rows.bad) - rows.bad.null_count
                     if set_aside is not None:
-                        set_aside(rows.bad, source.origin, more)
+                        set_aside(rows.bad, source, more)
                 yield rows, more
             self.check(warns=warns)
             if for_what and passed == self.bad_rows:
@@ -202,12 +202,12 @@ class TableReading:
         return self.difference
 
 
-def _where_and_why(bad: pa.Array, origin: Origin) -> str:
-    """Where the first bad row of a batch is, and what is wrong with it."""
+def _where_and_why(bad: pa.Array, source: TableSource) -> str:
+    """Where the first bad row of the last batch is, and what is wrong with it."""
     place = int(np.flatnonzero(bad.is_valid())[0])
-    written = origin.written([place])
-    at = f"row {origin.first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
-    return f"at {at} of {origin.source}: {bad[place].as_py()}"
+    written, (file, first_row) = source.written([place]), source.origin
+    at = f"row {first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
+    return f"at {at} of {file}: {bad[place].as_py()}"
 
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
@@ -389,7 +389,7 @@ def score_file(
                     settings.columns, warns=not is_part, verbatim=is_text, on_progress=on_progress, **how
                 ):
                     scored.count(rows)
-                    put(columns.batch(more, rows, reading.source.origin[:2]))
+                    put(columns.batch(more, rows, reading.source.origin))
                 scored.difference, scored.novelty = reading.difference, reading.novelty
             return scored
 

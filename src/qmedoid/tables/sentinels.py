@@ -16,7 +16,7 @@ Values that a user says are missing are kept in the contract in one spelling, in
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,12 +38,8 @@ _FEW_OTHERS, _MOST = 20, 3
 _CODES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 77, 88, 99, 777, 888, 999, 8888, 9999, 99999, 999999)
 
 
-class Sentinel(NamedTuple):
-    """A value that may stand for "not measured": its rows, and the nearest of all others."""
-
-    value: float
-    rows: int
-    nearest: float
+Sentinel: TypeAlias = tuple[float, int, float]
+"""A value that may stand for "not measured", its rows, and the nearest of all others."""
 
 
 class Sentinels(NamedTuple):
@@ -57,19 +53,19 @@ class Sentinels(NamedTuple):
     def as_dicts(self) -> list[SentinelDict]:
         """Each value with its rows and the nearest other value, fit for JSON."""
         return [
-            {"value": cell_text(one.value, self.kind), "rows": one.rows, "nearest": cell_text(one.nearest, self.kind)}
-            for one in self.found
+            {"value": cell_text(value, self.kind), "rows": rows, "nearest": cell_text(nearest, self.kind)}
+            for value, rows, nearest in self.found
         ]
 
     def message(self, name: str) -> str:
         """The note that ``check`` and ``fit`` print."""
-        parts, texts = [], [cell_text(one.value, self.kind) for one in self.found]
-        for one, text in zip(self.found, texts, strict=True):
-            bound = cell_text(one.nearest, self.kind)
-            beyond = "or more" if one.value < one.nearest else "or less"
+        parts, texts = [], [cell_text(value, self.kind) for value, _, _ in self.found]
+        for (value, rows, nearest), text in zip(self.found, texts, strict=True):
+            bound = cell_text(nearest, self.kind)
+            beyond = "or more" if value < nearest else "or less"
             if self.kind == "date":
-                beyond = "or later" if one.value < one.nearest else "or earlier"
-            parts.append(f"{text} in {one.rows:,} of {self.n_rows:,} {self.rows}, and {bound} {beyond} in all others")
+                beyond = "or later" if value < nearest else "or earlier"
+            parts.append(f"{text} in {rows:,} of {self.n_rows:,} {self.rows}, and {bound} {beyond} in all others")
         it, values = ("it", texts[0]) if len(texts) == 1 else ("them", " and ".join(texts))
         options = " ".join(f"--missing {quoted(f'{name}={text}')}" for text in texts)
         listed = ", ".join(text if self.kind == "number" else repr(text) for text in texts)
@@ -108,10 +104,10 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
     found = list[Sentinel]()
     while len(found) < _MOST and (one := _of_an_end(different, rows, least, kind)) is not None:
         found.append(one)
-        kept = different != one.value
+        kept = different != one[0]
         different, rows = different[kept], rows[kept]
     # The bound that is shown is that of the cells that are left.
-    left = [one._replace(nearest=float(different[0] if one.value < different[0] else different[-1])) for one in found]
+    left = [(value, n, float(different[0 if value < different[0] else -1])) for value, n, _ in found]
     return Sentinels(kind, tuple(left), len(values)) if found else None
 
 
@@ -140,7 +136,7 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
         codes = -values[values < 0]
         are_codes = is_negative and len(codes) <= _MOST and np.isin(codes, _CODES).all()
         if are_codes or _is_isolated(values, counts, end, kind):
-            return Sentinel(end, int(counts[0]), sign * float(values[1]))
+            return end, int(counts[0]), sign * float(values[1])
     return None
 
 

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ def open_table(
 
     Formats and compressions are detected from content. Several files are one table, in the order of their names. Field
     separator (comma, semicolon, tab or bar) and decimal sign of a text are detected where not given. In a tolerant
-    source, lines of a text with too few or too many cells are rows without values, and the `origin` says which.
+    source, lines of a text with too few or too many cells are rows without values, and `malformed` says which.
     """
     if str(where) == "-":
         return TableSource([_open_file(None, delimiter, decimal, tolerant)], None, decimal)
@@ -65,44 +65,20 @@ def _check_names(first: TableFile, other: TableFile) -> None:
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
 
 
-class Origin(NamedTuple):
-    """Where a batch comes from: the name of its file, and the place of its first row there (from 0).
-
-    Of a text in a tolerant source also the block of text that its rows are written in.
-    """
-
-    source: str
-    first_row: int
-    block: BlockRecords | None = None
-
-    def malformed(self, n_rows: int) -> dict[int, str]:
-        """Which of the rows of the batch are no rows, and why."""
-        if self.block is None:
-            return {}
-        ahead = self.first_row - self.block.first_row
-        return {place - ahead: why for place, why in self.block.malformed.items() if 0 <= place - ahead < n_rows}
-
-    def written(self, places: Sequence[int]) -> list[tuple[int, str]] | None:
-        """Rows of the batch by their lines (from 1) and as they are written; None where they are not a text."""
-        if self.block is None:
-            return None
-        ahead = self.first_row - self.block.first_row
-        return self.block.written([place + ahead for place in places])
-
-
 class TableSource:
     """A table in one or more files, made by `open_table`; a context manager.
 
     Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
-    at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is that
-    of the batch that was read last.
+    at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is the
+    file of the batch that was read last, and the place of its first row there (from 0).
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
         self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
-        self.origin = Origin("", 0)
+        self.origin = "", 0
+        self._block: BlockRecords | None = None
         first = self._files[0]
         self.names = first.names
         self.is_text, self.is_all_text = (of(file.is_text for file in files) for of in (any, all))
@@ -162,9 +138,23 @@ class TableSource:
             is_text = isinstance(file, TextFile)
             how: dict[str, Any] = {"verbatim": verbatim, "watched": watched} if is_text else {}
             for batch in file.batches(wanted, kinds, **how):
-                self.origin = Origin(file.name, row, file.block if isinstance(file, TextFile) else None)
+                self.origin, self._block = (file.name, row), file.block if isinstance(file, TextFile) else None
                 row += batch.num_rows
                 yield batch
+
+    def malformed(self, n_rows: int) -> dict[int, str]:
+        """Which of the rows of the last batch are no rows, and why; in a tolerant source."""
+        if self._block is None:
+            return {}
+        ahead = self.origin[1] - self._block.first_row
+        return {place - ahead: why for place, why in self._block.malformed.items() if 0 <= place - ahead < n_rows}
+
+    def written(self, places: Sequence[int]) -> list[tuple[int, str]] | None:
+        """Rows of the last batch by their lines (from 1) and as they are written; None where they are not a text."""
+        if self._block is None:
+            return None
+        ahead = self.origin[1] - self._block.first_row
+        return self._block.written([place + ahead for place in places])
 
     def read(
         self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()

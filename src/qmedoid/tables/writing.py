@@ -22,7 +22,7 @@ from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text
 from qmedoid.tables.encode import count_wrong, read_column
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.source import Origin, find_files, open_table
+from qmedoid.tables.source import TableSource, find_files, open_table
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".pq", ".feather", ".arrow")
@@ -294,24 +294,24 @@ def _scattered(places: Flags, texts: pa.Array) -> pa.Array:
 
 
 @contextmanager
-def bad_rows_sink(where: str, *, safe_csv: bool) -> Iterator[Callable[[pa.Array, Origin, pa.RecordBatch], None]]:
+def bad_rows_sink(where: str, *, safe_csv: bool) -> Iterator[Callable[[pa.Array, TableSource, pa.RecordBatch], None]]:
     """Write bad rows as they were, lines of a text, or else all cells as JSON, atomically.
 
-    What is given takes the reasons about a batch, where it comes from, and its records.
+    What is given takes the reasons about the last batch of a source, the source, and the records.
     """
     with open_sink(where, _SCHEMA, safe_csv=safe_csv) as write:
 
-        def set_aside(bad: pa.Array, origin: Origin, records: pa.RecordBatch) -> None:
+        def set_aside(bad: pa.Array, source: TableSource, records: pa.RecordBatch) -> None:
             places = np.flatnonzero(bad.is_valid())
-            written: Sequence[tuple[int | None, str]] | None = origin.written(places.tolist())
+            written: Sequence[tuple[int | None, str]] | None = source.written(places.tolist())
             if written is None:
                 plain = plain_records(pa.Table.from_batches([records.take(pa.array(places))]))
                 written = [(None, json.dumps(one, ensure_ascii=False)) for one in plain]
             lines, texts = zip(*written, strict=True)
             arrays = [
-                pa.repeat(origin.source, len(places)),
+                pa.repeat(source.origin[0], len(places)),
                 pa.array(lines, pa.int64()),
-                pa.array(places + origin.first_row),
+                pa.array(places + source.origin[1]),
                 bad.take(pa.array(places)),
                 pa.array(texts, pa.string()),
             ]
