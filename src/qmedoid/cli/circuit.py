@@ -33,12 +33,12 @@ from qmedoid.cli.output import (
     print_json,
     progress_bar,
     reading_bar,
-    shown,
     tell,
 )
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: 
     for part in _run_parts(found):
         console.print(part)
     files = ", ".join(sorted(found["files"]))
-    console.print(f"in {shown(options.output)}: {files}, and the counts of every job.")
+    console.print(f"in {printable(options.output)}: {files}, and the counts of every job.")
 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
@@ -409,4 +409,4 @@ def _headline(document: Mapping[str, Any]) -> str:
     how = f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}"
     if found["trained_circuit"] is not None:
         how = f"{how}, then the trained circuit" if found["shapes"] else "the trained circuit alone"
-    return f"{found['records']:,} records on {shown(found['device']['name'])} ({document['where']}): {how}, {shots}"
+    return f"{found['records']:,} records on {printable(found['device']['name'])} ({document['where']}): {how}, {shots}"

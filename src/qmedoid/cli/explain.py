@@ -20,7 +20,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import grid, note, plain_console, print_json, shown
+from qmedoid.cli.output import grid, note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
@@ -30,6 +30,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and columns of a group, that are named.
@@ -131,7 +132,12 @@ def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: Ex
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
     console = plain_console()
-    lines = [f"Row {made['row']} of {'standard input' if source == '-' else shown(source)}", "", *made["sentences"], ""]
+    lines = [
+        f"Row {made['row']} of {'standard input' if source == '-' else printable(source)}",
+        "",
+        *made["sentences"],
+        "",
+    ]
     lines += [one["sentence"] for one in made["similar"]]
     tables, flips = [_columns(made)], []
     for flip in made["flips"]:
@@ -233,14 +239,16 @@ def _sum(made: Mapping[str, Any]) -> Titled:
 
 def _group(group: Mapping[str, Any]) -> str:
     """What a group is called: its name, or its columns, of which the first few will do."""
-    columns = [shown(name) for name in group["columns"]]
+    columns = [printable(name) for name in group["columns"]]
     if "name" in group:
-        return (f"{columns[0]}: " if len(columns) == 1 else "") + shown(group["name"])
+        return (f"{columns[0]}: " if len(columns) == 1 else "") + printable(group["name"])
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _strongest(records: Sequence[Mapping[str, Any]]) -> str:
     """The training rows that contribute most to a part."""
-    texts = [f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]]
+    texts = [
+        f"row {one['training_row']} ({printable(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
+    ]
     return ", ".join(texts)

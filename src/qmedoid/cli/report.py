@@ -22,7 +22,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import note, print_json, reading_bar, shown
+from qmedoid.cli.output import note, print_json, reading_bar
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
@@ -30,6 +30,7 @@ from qmedoid.report.documents import ReportDict
 from qmedoid.report.findings import check_codes
 from qmedoid.report.reading import MOST_SAMPLED, Looked, look_at_data, look_at_file
 from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ def run(options: ReportOptions) -> None:
 def _tell(written: Report) -> None:
     """Say what was written, and what the findings are."""
     summary = written.summary
-    print(shown(summary["opening"]["headline"]))
+    print(printable(summary["opening"]["headline"]))
     if summary["figures"] is not None:
-        print(shown(summary["figures"]["about"]))
+        print(printable(summary["figures"]["about"]))
     absent = summary["live"].get("absent")
     if absent is not None:
         note(absent[0].lower() + absent[1:])
@@ -127,8 +128,8 @@ def _tell(written: Report) -> None:
         found = [one for one in summary["findings"] if one["status"] == status]
         counts.append(f"{len(found)} {status}{'' if len(found) == 1 else 's'}")
         for one in found if status == "problem" else ():
-            print(f"{one['code']} {shown(one['title'])}: {shown(one['why'])}")
-    print(f"report of {' and '.join(counts)} written to {shown(written.path)} ({written.bytes:,} bytes).")
+            print(f"{one['code']} {printable(one['title'])}: {printable(one['why'])}")
+    print(f"report of {' and '.join(counts)} written to {printable(written.path)} ({written.bytes:,} bytes).")
 
 
 def _settings(options: ReportOptions) -> ReportSettings:

@@ -203,7 +203,7 @@ def fit_evidence(
     weights = None if all_weights is None else all_weights[sample] / all_weights[sample].mean()
     # Equal rows that count differently are not left out alike.
     compared = known if weights is None else np.column_stack([known, weights])
-    together = None if row_groups is None else RowGroups.of(row_groups, compared)
+    together = None if row_groups is None else RowGroups(row_groups, compared)
     counts = None if row_groups is None else counted_rows(known, labels)
     rows = scaled_rows(known, rank_scaling, linear_scaling)
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))

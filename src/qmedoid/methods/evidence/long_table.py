@@ -158,7 +158,7 @@ class LongTable:
             u = self.row_weights[at]
             roots = np.sqrt(u)[:, None]
             centered, units = roots * centered, roots * units
-        return Missing.of(units, centered, alike, inner, len(self.X), u)
+        return Missing(units, centered, alike, inner, len(self.X), u)
 
     def _errors(
         self,
@@ -222,4 +222,4 @@ def row_blocks(X: Array, groups: Codes | None, rows: Codes | None = None) -> Ite
     for part in np.split(order, starts[cuts]):
         chosen = np.sort(part)
         own = part_of(groups, chosen)
-        yield rows[chosen], None if own is None else RowGroups.of(own, X[rows[chosen]])
+        yield rows[chosen], None if own is None else RowGroups(own, X[rows[chosen]])
