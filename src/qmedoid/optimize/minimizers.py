@@ -260,30 +260,25 @@ def _run_steps(
             ended = "patience"
             break
         before = state.theta
-        _note(state, advance(), before, stopping)
+        loss = advance()
+        # The loss is of the parameters before the step.
+        state.step += 1
+        state.losses.append(loss)
+        if loss < state.lowest - stopping.tolerance:
+            state.lowest, state.waited = loss, 0
+        else:
+            state.waited += 1
+        state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
+        if state.smoothed < state.best_loss:
+            state.best_loss, state.best_theta = state.smoothed, before.copy()
+        if stopping.average and state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
+            state.averaged += 1
+            state.average = state.average + (state.theta - state.average) / state.averaged
         if on_step is not None and on_step(state) and state.step < stopping.steps:
             ended = "stopped"
             break
-    return Minimum(_kept(state, stopping, ended), np.array(state.losses), ended)
-
-
-def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) -> None:
-    """Count the step and update what ends a training and what it keeps; the loss is of the parameters before it."""
-    state.step += 1
-    state.losses.append(loss)
-    if loss < state.lowest - stopping.tolerance:
-        state.lowest, state.waited = loss, 0
-    else:
-        state.waited += 1
-    state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
-    if state.smoothed < state.best_loss:
-        state.best_loss, state.best_theta = state.smoothed, before.copy()
-    if stopping.average and state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
-        state.averaged += 1
-        state.average = state.average + (state.theta - state.average) / state.averaged
-
-
-def _kept(state: TrainingState, stopping: Stopping, ended: Ended) -> Array:
     if state.step == 0 or (not stopping.average and ended != "stopped"):
-        return state.theta.copy()
-    return (state.average if state.averaged else state.best_theta).copy()
+        kept = state.theta
+    else:
+        kept = state.average if state.averaged else state.best_theta
+    return Minimum(kept.copy(), np.array(state.losses), ended)
