@@ -158,7 +158,7 @@ class Trained:
     @property
     def stopped(self) -> bool:
         """Whether a training was asked to stop before its end."""
-        return any(minimum.ended == "stopped" for minimum in self.minima)
+        return any(ended == "stopped" for _, _, ended in self.minima)
 
 
 def train_variational(
@@ -187,7 +187,8 @@ def train_variational(
     kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
     def train(number: int) -> Minimum:
-        return _train_one(objective, settings, list(seeds[number]), watch, number, names[number], kept[number])
+        state = kept[number] or objective.begun(list(seeds[number]))
+        return _train_one(objective, settings, state, watch, number, names[number])
 
     with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
         futures: list[Future[Minimum]] = []
@@ -201,13 +202,13 @@ def train_variational(
             futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
             _wait_for(futures, watch)
     minima = tuple(future.result() for future in futures)
-    losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
+    losses = np.array([network.loss(theta, rows) for theta, _, _ in minima])
     if not np.isfinite(losses).any():
         raise DataError(
-            f"The training diverged: no loss is finite after {minima[0].steps} steps. Lower the step size "
+            f"The training diverged: no loss is finite after {len(minima[0][1])} steps. Lower the step size "
             "(learning_rate, or the first of spsa_gains)."
         )
-    return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+    return Trained(tuple(VariationalModel(angle_map, network, theta) for theta, _, _ in minima), losses, minima)
 
 
 def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
@@ -233,22 +234,8 @@ def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
 
 
 def _train_one(
-    objective: "BatchObjective",
-    settings: CircuitSettings,
-    entropy: list[int],
-    watch: Watch,
-    number: int,
-    name: str,
-    kept: TrainingState | None,
+    objective: "BatchObjective", settings: CircuitSettings, state: TrainingState, watch: Watch, number: int, name: str
 ) -> Minimum:
-    rng = np.random.default_rng(entropy)
-    if kept is None:
-        network, data = objective.network, objective.data
-        shares = np.bincount(data.codes, data.weights, network.readout.n_classes).astype(np.float64)
-        # An offset contains the class frequencies already.
-        start = network.start(rng, shares=shares if data.offset is None else None)
-        kept = TrainingState(start, rng)
-
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
             watch.keeper.note(name, now, finished=now.step == settings.stopping.steps)
@@ -256,8 +243,8 @@ def _train_one(
 
     how: dict[str, Any] = {"clip_norm": settings.clip_norm, "on_step": on_step}
     if settings.optimizer == "spsa":
-        return minimize_spsa(objective, kept, settings.stopping, gains=settings.spsa_gains, **how)
-    return minimize_adam(objective, kept, settings.stopping, learning_rate=settings.learning_rate, **how)
+        return minimize_spsa(objective, state, settings.stopping, gains=settings.spsa_gains, **how)
+    return minimize_adam(objective, state, settings.stopping, learning_rate=settings.learning_rate, **how)
 
 
 def _fingerprint(data: Batch) -> str:
@@ -289,6 +276,13 @@ class BatchObjective:
     network: Network
     data: Batch
     draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]
+
+    def begun(self, entropy: list[int]) -> TrainingState:
+        """A training that begins."""
+        rng, data = np.random.default_rng(entropy), self.data
+        shares = np.bincount(data.codes, data.weights, self.network.readout.n_classes).astype(np.float64)
+        # An offset contains the class frequencies already.
+        return TrainingState(self.network.start(rng, shares=shares if data.offset is None else None), rng)
 
     def draw(self, rng: np.random.Generator) -> Batch:
         """The batch of the next step."""
