@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import cells, replaced, small_table, write
 
-from qmedoid.cli.output import shown
+from qmedoid.spelling import printable
 
 FORMULAS = ["=1+1", "+1+1", "-1-1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", '=HYPERLINK("x","y")', "＝1"]
 HARMLESS = ["plain", "a=b", "-1.5", "+2", "-3e-7", "1,5", "-1,5", "-1.000,25", " =1", "'quoted'", "", "ünïcode"]
@@ -123,9 +123,9 @@ class TestTerminal:
 
     @pytest.mark.parametrize("text", [FIRST, SECOND, X1, X2, "a\rb", ":smile:"])
     def test_shown_text_can_be_read_back(self, text):
-        assert shown(text).isprintable()
-        assert shown("plain [red] ü") == "plain [red] ü"
-        assert shown(text) == text or "\\" in shown(text)
+        assert printable(text).isprintable()
+        assert printable("plain [red] ü") == "plain [red] ü"
+        assert printable(text) == text or "\\" in printable(text)
 
 
 @settings(max_examples=20, deadline=None)

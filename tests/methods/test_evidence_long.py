@@ -54,9 +54,8 @@ def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, b
     def of_blocks(blocks, targets, places, together, rng, report, none, may_begin):
         assert none is None
         whole = long_table.LongTable(
-            X[:, order], targets, None if together is None else together.groups, np.arange(len(X)),
-            *scalings, list(row_blocks(X[:, order], None if together is None else together.groups)), u,
-        )  # fmt: skip
+            X[:, order], targets, None if together is None else together.groups, np.arange(len(X)), scalings, u
+        )
         return fit_bags(blocks, targets, places, together, rng, report, whole, may_begin)
 
     order = fit_module.order_by_content(X)

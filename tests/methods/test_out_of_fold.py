@@ -30,7 +30,7 @@ def refitted(features, targets, penalty, *, intercept):
 @pytest.mark.parametrize("penalty", [1e-6, 1e-2, 1.0])
 def test_a_group_is_left_out_as_a_refit_without_it_leaves_it_out(n, p, penalty):
     features, groups, targets = drawn(n, p)
-    together = RowGroups.of(groups, features)
+    together = RowGroups(groups, features)
     assert len(together.batches) > 1
     assert (together.sizes > 1).any()
     found = fit_ridge(features, targets, None, np.array([penalty]), together)
@@ -43,7 +43,7 @@ def test_a_group_is_left_out_as_a_refit_without_it_leaves_it_out(n, p, penalty):
 def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_mean_taken_off():
     features, groups, targets = drawn(60, 8)
     groups = numbered(np.where(groups % 2 == 0, groups, 1000 + np.arange(60)))  # equal rows and single ones
-    together = RowGroups.of(groups, features)
+    together = RowGroups(groups, features)
     found = fit_ridge(features, targets, None, np.array([0.01]), together, same_intercept=True)
     mean = targets.mean(axis=0)
     for group in range(groups.max() + 1):
@@ -55,7 +55,7 @@ def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_m
 def test_errors_of_the_path_are_those_of_groups():
     features, _, targets = drawn(50, 6)
     twice = np.concatenate([features, features])
-    together = RowGroups.of(np.tile(np.arange(50), 2), twice)
+    together = RowGroups(np.tile(np.arange(50), 2), twice)
     once = fit_ridge(features, targets)
     double = fit_ridge(twice, np.concatenate([targets, targets]), together=together)
     np.testing.assert_allclose(double.path.errors, once.path.errors, rtol=1e-8)
@@ -65,7 +65,7 @@ def test_errors_of_the_path_are_those_of_groups():
 def test_logits_of_groups_that_differ_are_those_of_refits_to_first_order():
     features, groups, targets = drawn(80, 4, seed=1)
     positive = (targets[:, 0] + 1) / 2
-    together = RowGroups.of(groups, features)
+    together = RowGroups(groups, features)
     intercept, coefficients, out_of_fold = fit_logistic(
         features, positive, 3.0, 0.0, np.zeros(4), [(slice(None), together)]
     )
@@ -82,7 +82,7 @@ def test_logits_of_groups_that_differ_are_those_of_refits_to_first_order():
 def test_of_many_large_groups_some_judge_the_penalty_and_all_are_left_out(monkeypatch):
     monkeypatch.setattr("qmedoid.methods.evidence.ridge._MOST_PRODUCTS", 1e4)
     features, groups, targets = drawn(60, 8)
-    together = RowGroups.of(groups, features)
+    together = RowGroups(groups, features)
     some, judged = together.judging(8, 19)
     assert judged.any()
     assert not judged.all()

@@ -7,7 +7,7 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import METRICS, Prototypes, RareSettings, hardest, make_metric
+from qmedoid.methods.rare.prototypes import METRICS, RareSettings, hardest, make_metric
 
 SMALL = RareSettings(n_common=60, n_hard=20)
 
@@ -140,8 +140,7 @@ def test_every_part_can_be_switched_off(change):
 def test_hard_rows_are_the_common_ones_with_the_highest_logits():
     logits = np.array([5.0, 9.0, 1.0, 8.0, 3.0, 7.0])
     is_rare = np.array([True, False, False, False, False, False])
-    prototypes = Prototypes(np.array([0]), np.array([3]), np.array([False]))
-    np.testing.assert_array_equal(hardest(logits, is_rare, prototypes, 2), [1, 5])
+    np.testing.assert_array_equal(hardest(logits, is_rare, np.array([3]), 2), [1, 5])
 
 
 @pytest.mark.parametrize("name", METRICS)

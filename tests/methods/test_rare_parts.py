@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from qmedoid.geometry.overlap import SwapTest, compact_swap_test
 from qmedoid.geometry.scaling import fit_signed_log, signed_log
 from qmedoid.methods.rare.fit import fit_logistic
-from qmedoid.methods.rare.geometry import distances_beside, line_kernel, measured_beside
+from qmedoid.methods.rare.geometry import LineKernel, distances_beside, measured_beside
 from qmedoid.methods.rare.prototypes import column_contrast
 
 seeds = st.integers(0, 2**32 - 1)
@@ -23,7 +23,7 @@ def test_nearness_on_a_line_is_a_sum_over_all_rows(seed, n, scale):
     rows = np.round(rng.normal(size=(n, 3)), 1) * scale
     groups = np.arange(n) % 2
     queries = np.concatenate([rows, rng.normal(size=(5, 3)) * 3 * scale])
-    found = line_kernel(rows, groups, 0.4).nearness(queries)
+    found = LineKernel(rows, groups, 0.4).nearness(queries)
     for group in (0, 1):
         away = np.abs(queries[:, None, :] - rows[None, groups == group, :])
         np.testing.assert_allclose(found[group], np.exp(-away / 0.4).mean(axis=1), rtol=1e-10, atol=1e-300)
@@ -34,9 +34,9 @@ def test_nearness_on_a_line_is_a_sum_over_all_rows(seed, n, scale):
 def test_a_row_left_out_of_the_line_is_as_if_it_were_not_there(seed):
     rng = np.random.default_rng(seed)
     rows, groups = rng.normal(size=(12, 2)), np.arange(12) % 2
-    kernel = line_kernel(rows, groups, 0.4)
+    kernel = LineKernel(rows, groups, 0.4)
     for place in (0, 5):
-        rest = line_kernel(np.delete(rows, place, axis=0), np.delete(groups, place), 0.4)
+        rest = LineKernel(np.delete(rows, place, axis=0), np.delete(groups, place), 0.4)
         here = kernel.nearness(rows[[place]], np.array([groups[place]]))
         np.testing.assert_allclose(here, rest.nearness(rows[[place]]), rtol=1e-9)
 

@@ -29,8 +29,8 @@ def test_ridge_of_weighted_rows_is_that_of_copies(p, same_intercept, grouped):
     targets, groups = 2.0 * codes[:, None] - 1.0, np.arange(len(codes)) // (2 if grouped else 1)
     # The intercept is never that of all rows for groups of rows that differ.
     same_intercept = same_intercept and not grouped
-    together = RowGroups.of(groups[copies], features[copies])
-    own = RowGroups.of(groups, features) if grouped else None
+    together = RowGroups(groups[copies], features[copies])
+    own = RowGroups(groups, features) if grouped else None
     copied = fit_ridge(features[copies], targets[copies], None, PENALTIES, together, same_intercept=same_intercept)
     weighed = fit_ridge(
         features, targets, None, PENALTIES, own, same_intercept=same_intercept, row_weights=times / times.mean()
@@ -50,8 +50,8 @@ PENALTIES = 10.0 ** np.arange(-4.0, 1.0)
 def test_logistic_regression_of_weighted_rows_is_that_of_copies(grouped):
     features, codes, times, copies = rows()
     groups = np.arange(len(codes)) // (2 if grouped else 1)
-    together = RowGroups.of(groups[copies], features[copies])
-    own = RowGroups.of(groups, features) if grouped else None
+    together = RowGroups(groups[copies], features[copies])
+    own = RowGroups(groups, features) if grouped else None
     start, positive = np.zeros(features.shape[1]), codes.astype(float)
     mean = times.mean()
     copied = fit_logistic(features[copies], positive[copies], 0.5 * mean, 0.0, start, [(slice(None), together)])

@@ -24,7 +24,6 @@ from qmedoid.methods.variational.training import (
     CircuitSettings,
     Trained,
     TrainingData,
-    TrainingSettings,
     Watch,
     row_weights,
     train_variational,
@@ -32,12 +31,13 @@ from qmedoid.methods.variational.training import (
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
 from qmedoid.optimize.minimizers import Stopping
 
-CIRCUIT = CircuitSettings(n_reps=1)
 SEEDS = [[7, 0], [7, 1], [7, 2]]
 
 
 def settings(steps=12, **changes):
-    return TrainingSettings(**({"stopping": Stopping(steps), "batch_size": 16, "learning_rate": 0.1} | changes))
+    return CircuitSettings(
+        **({"n_reps": 1, "stopping": Stopping(steps), "batch_size": 16, "learning_rate": 0.1} | changes)
+    )
 
 
 def data(n=60, seed=0, n_classes=2):
@@ -47,7 +47,7 @@ def data(n=60, seed=0, n_classes=2):
 
 
 def bits(trained: Trained) -> tuple[bytes, ...]:
-    return tuple(minimum.theta.tobytes() + minimum.losses.tobytes() for minimum in trained.minima)
+    return tuple(theta.tobytes() + losses.tobytes() for theta, losses, _ in trained.minima)
 
 
 # --- the same bits ----------------------------------------------------------------------------------------------
@@ -59,30 +59,28 @@ def test_threads_change_no_bit(monkeypatch, optimizer, sampling):
     outcomes = []
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("QMEDOID_THREADS", threads)
-        outcomes.append(
-            train_variational(data(), CIRCUIT, settings(optimizer=optimizer, sampling=sampling), SEEDS, Watch())
-        )
+        outcomes.append(train_variational(data(), settings(optimizer=optimizer, sampling=sampling), SEEDS, Watch()))
     assert bits(outcomes[0]) == bits(outcomes[1]) == bits(outcomes[2])
     assert len(set(bits(outcomes[0]))) == 3  # and every seed is a training of its own
     np.testing.assert_array_equal(outcomes[0].model.theta, outcomes[1].model.theta)
 
 
 def test_a_seed_does_not_know_the_others():
-    together = train_variational(data(), CIRCUIT, settings(), SEEDS, Watch())
-    turned = train_variational(data(), CIRCUIT, settings(), SEEDS[::-1], Watch())
+    together = train_variational(data(), settings(), SEEDS, Watch())
+    turned = train_variational(data(), settings(), SEEDS[::-1], Watch())
     assert bits(turned) == bits(together)[::-1]
     np.testing.assert_array_equal(turned.seed_losses, together.seed_losses[::-1])
     np.testing.assert_array_equal(turned.model.theta, together.model.theta)
-    alone = train_variational(data(), CIRCUIT, settings(), SEEDS[1:2], Watch())
+    alone = train_variational(data(), settings(), SEEDS[1:2], Watch())
     assert bits(alone) == bits(together)[1:2]
 
 
 def test_the_seed_with_the_lowest_loss_on_all_rows_is_kept():
     table = data(n_classes=3)._replace(class_weights=np.array([1.0, 2.0, 0.5]))
-    trained = train_variational(table, CIRCUIT, settings(5), [[i] for i in range(5)], Watch())
+    trained = train_variational(table, settings(5), [[i] for i in range(5)], Watch())
     weights = row_weights(table.codes, table.class_weights)
-    for model, minimum, loss in zip(trained.models, trained.minima, trained.seed_losses, strict=True):
-        np.testing.assert_array_equal(model.theta, minimum.theta)
+    for model, (theta, *_), loss in zip(trained.models, trained.minima, trained.seed_losses, strict=True):
+        np.testing.assert_array_equal(model.theta, theta)
         rows = Batch(model.angle_map.apply(table.features), table.codes, weights)
         assert model.network.loss(model.theta, rows) == loss
         log_p = log_softmax(model.scores(table.features))[np.arange(60), table.codes]
@@ -93,25 +91,25 @@ def test_the_seed_with_the_lowest_loss_on_all_rows_is_kept():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_training_that_diverged_is_never_kept():
-    trained = train_variational(data(), CIRCUIT, settings(), SEEDS, Watch())
+    trained = train_variational(data(), settings(), SEEDS, Watch())
     spoilt = Trained(trained.models, np.array([np.nan, 0.7, 0.6]), trained.minima)
     assert spoilt.best == 2
     with pytest.raises(DataError, match=r"diverged: no loss is finite after 12 steps\. Lower the step size"):
-        train_variational(data(), CIRCUIT, settings(learning_rate=1e308), SEEDS, Watch())
+        train_variational(data(), settings(learning_rate=1e308), SEEDS, Watch())
 
 
 def test_scores_to_be_corrected_are_part_of_the_loss():
     table = data()
     truth = np.where(np.arange(2) == table.codes[:, None], 4.0, -4.0)
-    known = train_variational(table._replace(offset=truth), CIRCUIT, settings(), SEEDS, Watch())
-    wrong = train_variational(table._replace(offset=-truth), CIRCUIT, settings(), SEEDS, Watch())
+    known = train_variational(table._replace(offset=truth), settings(), SEEDS, Watch())
+    wrong = train_variational(table._replace(offset=-truth), settings(), SEEDS, Watch())
     assert known.seed_losses.max() < 0.05
     assert wrong.seed_losses.min() > 2
 
 
 def test_input_scales_of_another_number_are_refused():
     with pytest.raises(DataError, match="There are 3 input scales for 2 features: pass one, or one for each"):
-        CircuitSettings(scales=(1.0, 2.0, 3.0)).network(2, 2)
+        settings(scales=(1.0, 2.0, 3.0)).network(2, 2)
 
 
 # --- cut short --------------------------------------------------------------------------------------------------
@@ -133,13 +131,13 @@ def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads, t
                 signal.raise_signal(signal.SIGINT)
 
     table = data()
-    trained = train_variational(table, CIRCUIT, settings(20_000), SEEDS, Watch(interrupt))
+    trained = train_variational(table, settings(20_000), SEEDS, Watch(interrupt))
     assert sent
     assert trained.stopped
-    assert all(minimum.ended == "stopped" and 1 <= minimum.steps < 20_000 for minimum in trained.minima)
+    assert all(ended == "stopped" and 1 <= len(losses) < 20_000 for _, losses, ended in trained.minima)
     assert np.isfinite(trained.model.scores(table.features)).all()
     # Another training may be asked for right after: the interrupt was used up.
-    assert not train_variational(table, CIRCUIT, settings(), SEEDS, Watch()).stopped
+    assert not train_variational(table, settings(), SEEDS, Watch()).stopped
 
 
 def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
@@ -149,12 +147,11 @@ def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
         reports.append(report)
         return report[:2] == (0, 4)
 
-    trained = train_variational(data(), CIRCUIT, settings(20_000), SEEDS[:2], Watch(stop))
-    assert trained.minima[0].steps == 4
-    for number, minimum in enumerate(trained.minima):
+    trained = train_variational(data(), settings(20_000), SEEDS[:2], Watch(stop))
+    assert len(trained.minima[0][1]) == 4
+    for number, (_, losses, _) in enumerate(trained.minima):
         mine = [report for report in reports if report[0] == number]
-        losses = minimum.losses.tolist()
-        assert mine == [(number, step, 20_000, loss) for step, loss in enumerate(losses, start=1)]
+        assert mine == [(number, step, 20_000, loss) for step, loss in enumerate(losses.tolist(), start=1)]
 
 
 def test_reports_come_one_at_a_time(monkeypatch):
@@ -167,7 +164,7 @@ def test_reports_come_one_at_a_time(monkeypatch):
         time.sleep(0.0005)
         inside.release()
 
-    train_variational(data(), CIRCUIT, settings(20), SEEDS, Watch(alone))
+    train_variational(data(), settings(20), SEEDS, Watch(alone))
     assert len(threads) > 1
 
 
@@ -181,14 +178,14 @@ def test_an_error_in_one_training_stops_the_others_and_is_raised(monkeypatch):
         others.append(step)
 
     with pytest.raises(ZeroDivisionError):
-        train_variational(data(), CIRCUIT, settings(20_000), SEEDS, Watch(fail))
+        train_variational(data(), settings(20_000), SEEDS, Watch(fail))
     assert max(others) < 20_000
 
 
 # --- selection --------------------------------------------------------------------------------------------------
 
 SPLITS = [(np.flatnonzero(np.arange(60) % 3 != fold), np.flatnonzero(np.arange(60) % 3 == fold)) for fold in range(3)]
-CANDIDATE = CIRCUIT, settings()
+CANDIDATE = settings()
 
 
 def held_out(table, candidate=CANDIDATE, splits=SPLITS):
@@ -282,7 +279,7 @@ def test_without_a_metric_it_is_the_mean_log_likelihood():
     assert out_of_fold_score(found, table.codes, None) == pytest.approx(expected, rel=1e-9)
 
 
-CANDIDATES = [(CIRCUIT, settings(steps)) for steps in (1, 60, 2)]
+CANDIDATES = [settings(steps) for steps in (1, 60, 2)]
 
 
 @pytest.mark.parametrize("metric", [None, "macro_f1"])

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, flag, option
-from qmedoid.cli.output import DATA, OK, grid, plain_console, print_json, shown
+from qmedoid.cli.output import DATA, OK, grid, plain_console, print_json
 from qmedoid.cli.training_rows import MOST_ROWS, dataset_settings, open_source
 from qmedoid.exceptions import some_of
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
 from qmedoid.tables.dataset import read_rows
@@ -61,9 +62,9 @@ def _print(report: Mapping[str, Any]) -> None:
     columns, rows, judged = report["columns"], report["rows"], report["judged_rows"]
     used = sum(column["used"] for column in columns)
     target = "" if report["target"] is None else f", target {report['target']!r}"
-    console.print(shown(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
+    console.print(printable(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
     for note in report["notes"]:
-        console.print(shown(f"note: {note}"))
+        console.print(printable(f"note: {note}"))
     names = ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples")
     cells = [_cells(column, rows, bool(judged)) for column in columns[:_COLUMNS]]
     console.print(grid(names, cells, left=(0, 1, 2, len(names) - 1)))
@@ -76,13 +77,13 @@ def _print(report: Mapping[str, Any]) -> None:
     if report["classes"]:
         total = sum(one["rows"] for one in report["classes"])
         texts = [f"{one['class']}: {one['rows']:,} rows ({one['rows'] / total:.1%})" for one in report["classes"]]
-        console.print(shown(f"classes: {some_of(texts, _CLASSES)}"))
+        console.print(printable(f"classes: {some_of(texts, _CLASSES)}"))
     for severity in ("problem", "note"):
         messages = [finding["message"] for finding in report["findings"] if finding["severity"] == severity]
         if messages:
             console.print(f"{severity}s: {len(messages):,}")
         for message in messages:
-            console.print(shown(f"- {message}"), soft_wrap=True)
+            console.print(printable(f"- {message}"), soft_wrap=True)
     if not report["findings"]:
         console.print("nothing odd was found.")
 
@@ -93,4 +94,6 @@ def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
     levels = "" if column["levels"] is None else f"{column['levels']:,}"
     examples = [text if len(text) <= _SIGNS else f"{text[: _SIGNS - 1]}…" for text in column["examples"]]
     kind = column["kind"] or "left out"
-    return [shown(text) for text in (column["name"], kind, column["why"], levels, missing, *alone, ", ".join(examples))]
+    return [
+        printable(text) for text in (column["name"], kind, column["why"], levels, missing, *alone, ", ".join(examples))
+    ]

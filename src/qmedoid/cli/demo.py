@@ -17,7 +17,7 @@ from qmedoid.cli.documents import DemoDict, DemoStripDict
 from qmedoid.cli.fit import FitOptions
 from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
-from qmedoid.cli.output import keeps, plain_console, print_json, shown, tell
+from qmedoid.cli.output import keeps, plain_console, print_json, tell
 from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
@@ -27,6 +27,7 @@ from qmedoid.model.storage.model_file import save_model
 from qmedoid.report.summary import check_output
 from qmedoid.report.verdict import verdict
 from qmedoid.saved import load
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 NAME, OF_CLASS = "heart", ("has no heart disease", "has heart disease")
@@ -55,7 +56,7 @@ def run(
     keep_pandas_away()
     began, files = time.perf_counter(), _write_table(output or Path(FOLDER))
     if not json:
-        tell(f"A model learns from 3 of 4 patients in {shown(files['table'])}; the others are its test.")
+        tell(f"A model learns from 3 of 4 patients in {printable(files['table'])}; the others are its test.")
     # What ``qmedoid fit heart.csv --target HeartDisease`` fits.
     fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=seed)
     with open_source(fit) as source:
@@ -97,7 +98,7 @@ def run(
         console.print(line, soft_wrap=True)
     console.print(f"Why it decides so about one of them, row {row} of the table:")
     for line in why:
-        console.print(f"  {shown(line)}", width=min(console.width, _WIDTH))
+        console.print(f"  {printable(line)}", width=min(console.width, _WIDTH))
     for line in ("", f"The fit took {fit_seconds:.1f} s, all of the demo {seconds} s.", *_next(files, row)):
         console.print(line, soft_wrap=True)
 
@@ -166,7 +167,7 @@ def _next(files: Mapping[str, Path], row: int) -> Sequence[str]:
     }
     lines = [f"  {call}  # {what}" for call, what in calls.items()]
     return [
-        f"Open {shown(files['report'])} in a browser:",
+        f"Open {printable(files['report'])} in a browser:",
         "there every square says why, and a cell that you change moves the decision.",
         "Next:",
         *(line if len(line) <= _WIDTH else f"  {call}" for line, call in zip(lines, calls, strict=True)),

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from qmedoid.cli.options import OUTPUT, Decimal, Delimiter, Json, OnMismatch, Text, argument, command, flag
-from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
+from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.documents import DiffDecisionsDict, DiffDict
 from qmedoid.saved import SavedModel, load
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.score_settings import ScoreSettings
@@ -112,7 +113,7 @@ def _named(model: str) -> Iterator[None]:
 def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
     """What there is to say; first what the models are made of, then what they decide."""
     if found.derived:
-        yield f"{shown(new)} was made from {shown(old)}."
+        yield f"{printable(new)} was made from {printable(old)}."
     for title, part in (("columns", found.columns), ("classes", found.classes)):
         changes = [f"{what} {_names(part[what])}" for what in ("added", "removed") if part[what]]
         yield f"{title}: {'; '.join(changes) if changes else 'the same'}"
@@ -123,11 +124,11 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
                 said.append(f"levels {what.removeprefix('levels_')}: {_names(change)}")
             elif isinstance(change, list):
                 said.append(f"{what} was {_text(change[0])}, is {_text(change[1])}")
-        yield f"~ {shown(column['name'])}: {'; '.join(said)}"
+        yield f"~ {printable(column['name'])}: {'; '.join(said)}"
     for one in found.columns["left_out"]:
         pair = one["old"], one["new"]
-        was, now = ("used, or not there" if why is None else f"left out ({shown(why)})" for why in pair)
-        yield f"~ {shown(one['name'])}: was {was}, is {now}"
+        was, now = ("used, or not there" if why is None else f"left out ({printable(why)})" for why in pair)
+        yield f"~ {printable(one['name'])}: was {was}, is {now}"
     for title, of in ((f"medoids (by their {found.medoids['matched_by']})", found.medoids), ("groups", found.groups)):
         yield f"{title}: {of['kept']:,} kept, {len(of['added']):,} added, {len(of['removed']):,} removed"
     listed = []
@@ -138,7 +139,7 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         if is_main if name.startswith("metrics.") else not name.startswith("operating.counts."):
             listed.append(one)
     if listed:
-        rows = [(shown(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
+        rows = [(printable(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
         yield grid(("value", "old", "new"), rows, left=(0, 1, 2))
     if len(found.values) > len(listed[:_VALUES]):
         yield f"{len(found.values) - len(listed[:_VALUES]):,} more values differ: --json lists all."
@@ -151,12 +152,12 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
 def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
     share = found["changed_share"]
     yield (
-        f"{shown(table)}: {found['changed']:,} of {found['rows']:,} records get another class, "
+        f"{printable(table)}: {found['changed']:,} of {found['rows']:,} records get another class, "
         f"{100 * share['value']:.3g} % (95 %: {100 * share['low']:.3g} to {100 * share['high']:.3g} %)."
     )
     if found["mean_change"] is not None:
         yield f"mean change of the probability: {found['mean_change']:.4f}"
-    flows = [(shown(one["old"]), shown(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
+    flows = [(printable(one["old"]), printable(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
     yield grid(("old", "new", "records"), flows, left=(0, 1))
     if found["largest"]:
         yield "The largest changes of probability, and the columns and terms that moved it most:"
@@ -166,14 +167,14 @@ def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
 def _record(one: Mapping[str, Any]) -> tuple[str, ...]:
     chances = "" if one["probabilities"] is None else " → ".join(f"{value:.3f}" for value in one["probabilities"])
     parts = sorted([*(one["columns"] or ()), *(one["terms"] or ())], key=lambda part: -abs(part["change"]))
-    moved = ", ".join(f"{shown(part['name'])} {part['change']:+.3g}" for part in parts[:_NAMED] if part["change"])
-    return f"{one['row']}", shown(one["old"]), shown(one["new"]), chances, moved
+    moved = ", ".join(f"{printable(part['name'])} {part['change']:+.3g}" for part in parts[:_NAMED] if part["change"])
+    return f"{one['row']}", printable(one["old"]), printable(one["new"]), chances, moved
 
 
 def _names(names: Any) -> str:
-    return some_of([shown(repr(name)) for name in names], 10)
+    return some_of([printable(repr(name)) for name in names], 10)
 
 
 def _text(value: Any) -> str:
     text = value_text(value)
-    return shown(text if len(text) <= 60 else f"{text[:59]}…")
+    return printable(text if len(text) <= 60 else f"{text[:59]}…")

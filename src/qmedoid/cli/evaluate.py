@@ -14,7 +14,6 @@ from qmedoid.cli.output import (
     print_json,
     print_metrics,
     reading_bar,
-    shown,
     tell_cut,
 )
 from qmedoid.cli.score import settings_of
@@ -22,6 +21,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, evaluate_file, labeled_report, report_notes, without_seen
@@ -126,7 +126,7 @@ def run(options: EvaluateOptions) -> None:
         return
     rows = None if report["seen"] is not None else f"of {Path(options.table).name}"
     for sentence in verdict(report, alerts=operating is not None and operating.rule != "likeliest", rows=rows):
-        plain_console().print(shown(sentence), soft_wrap=True)
+        plain_console().print(printable(sentence), soft_wrap=True)
     counted = report["left_out"]["seen"]
     of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
     print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 
 from qmedoid.cli.documents import ExportDict
 from qmedoid.cli.options import OUTPUT, Force, Json, ModelPath, Text, command, option
-from qmedoid.cli.output import note, print_json, shown
+from qmedoid.cli.output import note, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load
+from qmedoid.spelling import printable
 
 LARGE = 5_000_000
 """Bytes of a file from which on its size is noted."""
@@ -65,4 +66,4 @@ def run(
         }
         print_json(document)
     else:
-        print(f"exported to {shown(str(written.path))} ({written.bytes:,} bytes).")
+        print(f"exported to {printable(str(written.path))} ({written.bytes:,} bytes).")

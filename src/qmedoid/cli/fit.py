@@ -35,7 +35,7 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.outcome import Areas, areas_of, fit_verdict, next_commands, print_comparison, print_outcome
-from qmedoid.cli.output import be_quiet, keeps, note, print_json, shown
+from qmedoid.cli.output import be_quiet, keeps, note, print_json
 from qmedoid.cli.report import report_fit
 from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.estimators.time_limit import TimeLimit, time_limit
@@ -44,6 +44,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, save_model
 from qmedoid.report.summary import check_output
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.evaluating import report_notes
@@ -325,7 +326,7 @@ def _tell(
     for one in notes:
         note(one)
     if options.quiet:
-        print(shown(output))
+        print(printable(output))
         return
     print_outcome(model, options, sentences, areas or {}, in_passes=passes is not None)
     rows = f"{model.metrics['training_rows']:,} "
@@ -342,12 +343,12 @@ def _tell(
         print(f"Passes over {passes.rows:,} rows: {spent}.")
         rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
     print(
-        f"Saved {shown(output)} ({seconds:g} s): method {model.method}, fitted to {rows} and "
+        f"Saved {printable(output)} ({seconds:g} s): method {model.method}, fitted to {rows} and "
         f"{len(model.contract.columns)} columns."
     )
     if page is not None:
-        print(f"Report: {shown(page.path)} ({page.bytes:,} bytes).")
-    print("\n".join(map(shown, next_commands(options, output))))
+        print(f"Report: {printable(page.path)} ({page.bytes:,} bytes).")
+    print("\n".join(map(printable, next_commands(options, output))))
 
 
 def _tell_limit(limit: TimeLimit, model: Model) -> TimeLimitDict | None:

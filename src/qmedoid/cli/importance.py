@@ -20,7 +20,7 @@ from qmedoid.cli.options import (
     command,
     option,
 )
-from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, shown, tell
+from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
@@ -28,6 +28,7 @@ from qmedoid.metrics.texts import odds_text
 from qmedoid.model.importance import ImportanceTally, by_importance, check_explained
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.score_settings import ScoreSettings
 from qmedoid.tables.scoring import TableReading, decide_batch
@@ -70,7 +71,9 @@ def run(
     console, total = plain_console(), sum(importances.values())
     console.print(f"Importance: the mean absolute contribution of each column to decisions about {of}, in {unit}.")
     shares = [f"{100 * one / total:.1f} %" if total else "–" for one in importances.values()]
-    parts = [(shown(name), f"{one:.4f}", share) for (name, one), share in zip(importances.items(), shares, strict=True)]
+    parts = [
+        (printable(name), f"{one:.4f}", share) for (name, one), share in zip(importances.items(), shares, strict=True)
+    ]
     console.print(grid(("column", "importance", "share"), parts))
 
 
@@ -141,17 +144,17 @@ def effect(
         document: EffectDict = {**found.to_dict(), "plot": None if plot is None else str(plot)}
         print_json(document)
         return
-    against = "all others" if found.against is None else shown(found.against)
+    against = "all others" if found.against is None else printable(found.against)
     console, odds = plain_console(), ("odds",) if found.unit == "log-odds" and found.against is not None else ()
     console.print(
-        f"What the values of {shown(found.column)} contribute: above 0 toward {shown(found.toward)}, below 0 toward "
-        f"{against}, in {found.unit}; 10 % of the rows are below the first bound, 10 % above the second."
+        f"What the values of {printable(found.column)} contribute: above 0 toward {printable(found.toward)}, below 0 "
+        f"toward {against}, in {found.unit}; 10 % of the rows are below the first bound, 10 % above the second."
     )
     rows = []
     for one in (*found.bins, *([found.missing] if found.missing else [])):
         numbers = [*(odds_text(one.mean) for _ in odds), *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))]
-        rows.append((shown(one.value), f"{one.rows:,}", *numbers))
-    console.print(grid((shown(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
+        rows.append((printable(one.value), f"{one.rows:,}", *numbers))
+    console.print(grid((printable(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
     if plot is not None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
-from qmedoid.cli.output import note, plain_console, print_budgets, print_json, shown
+from qmedoid.cli.output import note, plain_console, print_budgets, print_json
 from qmedoid.model.contract import Levels
 from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
@@ -14,6 +14,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.report.verdict import verdict
+from qmedoid.spelling import printable
 
 
 @command(
@@ -51,7 +52,7 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
     if isinstance(held_out, Mapping) and "confusion" in held_out:
         operating = loaded.model.decision.operating
         for sentence in verdict(held_out, alerts=operating is not None and operating.rule != "likeliest"):
-            console.print(shown(sentence))
+            console.print(printable(sentence))
         console.print()
     console.print(Markdown(card))
     if card != loaded.card:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.arrays import Codes
-from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating, shown
+from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
+from qmedoid.spelling import printable
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -108,7 +109,7 @@ def print_outcome(
     console, operating = plain_console(), model.decision.operating
     alerts = operating is not None and operating.rule != "likeliest"
     for sentence in sentences:
-        console.print(shown(sentence), soft_wrap=True)
+        console.print(printable(sentence), soft_wrap=True)
     report = model.metrics.get("held_out")
     columns = {} if report is None else {_TEST: report_cells(report, areas)}
     if operating is not None and operating.counts is not None:
@@ -120,7 +121,7 @@ def print_outcome(
     if columns:
         print_figures(columns, None if len(model.decision.classes) > 2 else model.decision.classes[1])
     if operating is not None and alerts:
-        positive = shown(model.decision.classes[1])
+        positive = printable(model.decision.classes[1])
         console.print(f"Threshold: {cut_in_words(operating, positive)}.", soft_wrap=True)
     if options.verbose:
         if report is not None:
@@ -220,14 +221,14 @@ def _print_classes(report: Mapping[str, Any]) -> None:
     names = ["class", "rows", "recall", "precision"]
     rows = [
         [
-            shown(label),
+            printable(label),
             count_text(of_class["rows"]),
             figure_text(of_class["recall"]),
             figure_text(of_class["precision"]),
         ]
         for label, of_class in report["classes"].items()
     ]
-    called = [f"→ {shown(label)}" for label in report["classes"]]
+    called = [f"→ {printable(label)}" for label in report["classes"]]
     wide = [[*row, *map(count_text, counts)] for row, counts in zip(rows, report["confusion"], strict=True)]
     table = grid([*names, *called], wide)
     console = plain_console()

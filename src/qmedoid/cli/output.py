@@ -33,7 +33,7 @@ def tell(message: str) -> None:
 
     In a terminal, lines are wrapped at blanks.
     """
-    lines = [shown(line) for line in message.split("\n")]
+    lines = [printable(line) for line in message.split("\n")]
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         lines = [textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines]
@@ -81,11 +81,6 @@ def interrupted() -> str:
 def _plain(message: str) -> str:
     """A note as it is compared: a warning begins with a capital, and the same note elsewhere does not."""
     return message[:1].lower() + message[1:]
-
-
-def shown(value: Any) -> str:
-    """A cell or name of a table as text that is safe in a terminal: what does not print is escaped."""
-    return printable(value)
 
 
 def print_json(document: Mapping[str, Any], *, with_notes: bool = True) -> None:
@@ -201,11 +196,11 @@ def with_error(mean: float, error: float | None) -> str:
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
     """Print a report of `qmedoid.tables.evaluating`."""
     console = plain_console()
-    console.print(shown(title))
+    console.print(printable(title))
     rows = []
     for key, name in FIGURE_NAMES.items():
         if key in report and (key != "by_circuit" or report[key]):
-            of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
+            of = f" ({printable(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
             rows.append((name + of, figure_text(report[key])))
     if "calibration" in report:
         rows += [(name, figure_text(report["calibration"][key])) for key, name in CALIBRATION_NAMES.items()]
@@ -213,10 +208,10 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     classes = report["classes"]
     if len(classes) > _MOST_CLASSES:
         return
-    names = ("class", "rows", "precision", "recall", "F1", *(f"→ {shown(label)}" for label in classes))
+    names = ("class", "rows", "precision", "recall", "F1", *(f"→ {printable(label)}" for label in classes))
     by_class = [
         (
-            shown(label),
+            printable(label),
             count_text(of_class["rows"]),
             *(figure_text(of_class[name]) for name in ("precision", "recall", "f1")),
             *map(count_text, counts),
@@ -232,7 +227,7 @@ def print_operating(summary: "OperatingSummary", positive: Any) -> None:
     from qmedoid.model.operating_point import cut_in_words
 
     console = plain_console()
-    console.print(f"Threshold: {cut_in_words(summary, shown(positive))}.", soft_wrap=True)
+    console.print(f"Threshold: {cut_in_words(summary, printable(positive))}.", soft_wrap=True)
     if summary.counts is None:
         return
     keys = ("alert_rate", "precision", "recall")
@@ -247,7 +242,7 @@ def tell_cut(model: "Model") -> None:
     summary = model.decision.operating
     if summary is None:
         return
-    positive = shown(model.decision.classes[1])
+    positive = printable(model.decision.classes[1])
     tell(f"Threshold: {cut_in_words(summary, positive)}.")
     if summary.counts is not None:
         figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
@@ -259,7 +254,8 @@ def tell_cut(model: "Model") -> None:
 def tell_top(positive: Any, asked: int, threshold: float, expected: "tuple[str, OperatingSummary] | None") -> None:
     """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
     tell(
-        f"Called {shown(positive)} are the {asked:,} highest scores of this table (probability above {threshold:.4g})."
+        f"Called {printable(positive)} are the {asked:,} highest scores of this table "
+        f"(probability above {threshold:.4g})."
     )
     if expected is None:
         tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")

@@ -14,14 +14,13 @@ from qmedoid.cli.output import (
     print_operating,
     progress_bar,
     reading_bar,
-    shown,
 )
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
-from qmedoid.spelling import did_you_mean
+from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
 
@@ -64,14 +63,16 @@ def run(options: RecalibrateOptions) -> None:
         print_json(document)
         return
     console = plain_console()
-    console.print(f"{shown(Path(options.table).name)}: {found.rows:,} labeled rows that the model was not fitted on")
+    console.print(
+        f"{printable(Path(options.table).name)}: {found.rows:,} labeled rows that the model was not fitted on"
+    )
     console.print(grid(("", "before", "after, out of fold"), _rows(found.before, found.after)))
     console.print(found.verdict)
     if found.model.expected_ is not None:
         print_operating(found.model.expected_, found.model.model.decision.classes[1])
     parent = found.model.model.parent
     console.print(
-        f"Saved {shown(written)}, a recalibrated copy of the model with the SHA-256 {parent}.", soft_wrap=True
+        f"Saved {printable(written)}, a recalibrated copy of the model with the SHA-256 {parent}.", soft_wrap=True
     )
 
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 
 from qmedoid.cli import documents
 from qmedoid.cli.options import Json, Names, argument, command
-from qmedoid.cli.output import grid, plain_console, print_json, shown
+from qmedoid.cli.output import grid, plain_console, print_json
 from qmedoid.estimators.documents import RecalibrateDict, StabilityDict
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
 from qmedoid.model.documents import Notes
 from qmedoid.quantum.documents import CircuitRunDict
 from qmedoid.report.documents import DiffDict, ReportDict
+from qmedoid.spelling import printable
 from qmedoid.tables.documents import CheckDict
 
 DOCUMENTS: dict[str, Any] = {
@@ -66,7 +67,7 @@ def run(
     elif json:
         print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
-        rows = [(name, shown(_about(name))) for name in names()]
+        rows = [(name, printable(_about(name))) for name in names()]
         plain_console().print(grid(("schema", "what is printed"), rows, left=(0, 1)))
 
 

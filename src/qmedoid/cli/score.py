@@ -23,7 +23,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import keeps, note, print_json, reading_bar, shown, tell, tell_cut, tell_top
+from qmedoid.cli.output import keeps, note, print_json, reading_bar, tell, tell_cut, tell_top
 from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
 from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -32,7 +32,7 @@ from qmedoid.model.cut import budget_dict
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.storage.model_file import ModelFile, load_file
-from qmedoid.spelling import number_of
+from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
@@ -398,7 +398,7 @@ def _warn_of_drift(model: Model, scored: ScoredFile) -> Drift | None:
     if drift is not None and drift.direction != "none":
         hint = ""
         if shows_prevalence(model) and model.decision.shift is None:
-            positive = shown(model.decision.classes[1])
+            positive = printable(model.decision.classes[1])
             hint = f" If {positive} has only become more or less frequent, score with --prevalence estimate."
         warn(
             f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
@@ -427,9 +427,9 @@ def _tell_scored(model: Model, scored: ScoredFile, drift: Drift | None, found: P
     counts = list(scored.predicted.items())
     if len(counts) > _MANY:
         counts.sort(key=lambda item: -item[1])
-    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in counts], _MANY)
+    parts = some_of([f"{count:,} of class {printable(label)}" for label, count in counts], _MANY)
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
-    positive = shown(model.decision.classes[1])
+    positive = printable(model.decision.classes[1])
     if drift is not None and drift.direction == "none":
         tell(
             f"{percent_text(drift.alert_rate, 3)} are called {positive}, as expected "

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from qmedoid.cli.fitting import asked_method
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
-from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, with_error
 from qmedoid.cli.training_rows import open_source, read_dataset
 from qmedoid.estimators.documents import (
     DecisionStabilityDict,
@@ -15,6 +15,7 @@ from qmedoid.estimators.documents import (
     UnstableRowDict,
 )
 from qmedoid.estimators.stability_report import StabilityReport
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset
 
@@ -96,7 +97,7 @@ def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
 
 def _unstable(one: UnstableRowDict) -> tuple[str, ...]:
     margin = "" if one["margin"] is None else f"{one['margin']:.3g}"
-    labels = (shown(label) for label in (one["label"], one["decided"], one["otherwise"]))
+    labels = (printable(label) for label in (one["label"], one["decided"], one["otherwise"]))
     return f"{one['row']}", *labels, f"{one['flip_rate']:.2f}", f"{one['n_votes']}", margin
 
 
@@ -113,7 +114,8 @@ def _groups(found: GroupStabilityDict | None) -> Iterator[Any]:
     yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
     best = sorted(found["groups"], key=lambda one: -one["best_match"])
     rows = [
-        (shown(", ".join(one["columns"])), f"{one['kept']:.2f}", f"{one['best_match']:.2f}") for one in best[:_LISTED]
+        (printable(", ".join(one["columns"])), f"{one['kept']:.2f}", f"{one['best_match']:.2f}")
+        for one in best[:_LISTED]
     ]
     yield grid(("group", "found again", "best match"), rows)
     if len(best) > _LISTED:
@@ -134,7 +136,7 @@ def _medoids(found: MedoidStabilityDict | None) -> Iterator[Any]:
     rows = [
         (
             f"{one['row']}",
-            shown(one["class"]),
+            printable(one["class"]),
             f"{one['present']}",
             _known(one["kept"], 2),
             _known(one["moved"]),

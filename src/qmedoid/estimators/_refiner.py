@@ -97,7 +97,7 @@ class Refiner:
                 "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
                 "its VariationalClassifier, or deltas='pairs'."
             )
-        for circuit, _ in grid_candidates(self.settings)[1]:
+        for circuit in grid_candidates(self.settings)[1]:
             circuit.network(n_inputs, 2 if between_two else n_classes)
         if self.settings.checkpoint is not None:
             CheckpointFolder(Path(self.settings.checkpoint))

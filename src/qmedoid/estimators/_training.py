@@ -16,14 +16,13 @@ from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.variational.model import PRECISIONS
 from qmedoid.methods.variational.readout import READOUT_KINDS
-from qmedoid.methods.variational.selection import Candidate, Selection, Split, select_variational, train_candidate
+from qmedoid.methods.variational.selection import Selection, Split, select_variational, train_candidate
 from qmedoid.methods.variational.training import (
     OPTIMIZERS,
     SAMPLINGS,
     CircuitSettings,
     Trained,
     TrainingData,
-    TrainingSettings,
     Watch,
 )
 from qmedoid.model.storage.checkpoints import CheckpointFolder
@@ -74,7 +73,7 @@ class TrainingPlan:
 
     data: TrainingData
     points: tuple[dict[str, Any], ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CircuitSettings, ...]
     splits: Sequence[Split]
     entropy: list[int]
     n_seeds: int
@@ -96,7 +95,7 @@ class TrainingPlan:
         """
         points, candidates = grid_candidates(estimator)
         n_rows, n_inputs = data.features.shape
-        for point, (circuit, _) in zip(points, candidates, strict=True):
+        for point, circuit in zip(points, candidates, strict=True):
             circuit.network(n_inputs, len(rows.classes))
             asked = point.get("batch_size", estimator.batch_size)
             if asked is not None and asked > n_rows:
@@ -112,7 +111,7 @@ class TrainingPlan:
     @property
     def n_reports(self) -> int:
         """How often the fit will report."""
-        steps = [training.stopping.steps for _, training in self.candidates]
+        steps = [one.stopping.steps for one in self.candidates]
         reports = [self.n_seeds * (number // _stride(number)) for number in steps]
         return len(self.splits) * sum(reports) + max(reports)
 
@@ -135,12 +134,14 @@ class TrainingPlan:
             best = 0 if selection is None else selection[0]
         trained = train_candidate(self.data, self.candidates[best], [*self.entropy, 1], self.n_seeds, watch)
         if trained.stopped:
-            steps = max(minimum.steps for minimum in trained.minima)
+            steps = max(len(losses) for _, losses, _ in trained.minima)
             warn(f"The training was stopped after {steps} steps; the best weights so far are used.", InterruptedWarning)
         return trained, self.points[best], selection
 
 
-def grid_candidates(estimator: "VariationalClassifier") -> tuple[tuple[dict[str, Any], ...], tuple[Candidate, ...]]:
+def grid_candidates(
+    estimator: "VariationalClassifier",
+) -> tuple[tuple[dict[str, Any], ...], tuple[CircuitSettings, ...]]:
     """Every point of the grid, and the circuit and training that it describes; one point where there is no grid."""
     grid = estimator.grid or {}
     points = tuple(dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
@@ -148,10 +149,17 @@ def grid_candidates(estimator: "VariationalClassifier") -> tuple[tuple[dict[str,
     return points, tuple(_candidate(parameters | point) for point in points)
 
 
-def _candidate(parameters: Mapping[str, Any]) -> Candidate:
+def _candidate(parameters: Mapping[str, Any]) -> CircuitSettings:
     learned = isinstance(parameters["input_scales"], str)
     scales = 1.0 if learned else parameters["input_scales"]
-    circuit = CircuitSettings(
+    stopping = Stopping(
+        steps=parameters["n_steps"],
+        patience=parameters["patience"],
+        tolerance=float(parameters["tolerance"]),
+        average=float(parameters["average"]),
+    )
+    a, c, alpha, gamma = parameters["spsa_gains"]
+    return CircuitSettings(
         n_qubits=parameters["n_qubits"],
         n_reps=parameters["n_reps"],
         reupload=bool(parameters["reupload"]),
@@ -162,15 +170,6 @@ def _candidate(parameters: Mapping[str, Any]) -> Candidate:
         clip=None if parameters["clip"] is None else float(parameters["clip"]),
         span=float(parameters["span"]),
         precision=parameters["precision"],
-    )
-    stopping = Stopping(
-        steps=parameters["n_steps"],
-        patience=parameters["patience"],
-        tolerance=float(parameters["tolerance"]),
-        average=float(parameters["average"]),
-    )
-    a, c, alpha, gamma = parameters["spsa_gains"]
-    training = TrainingSettings(
         optimizer=parameters["optimizer"],
         stopping=stopping,
         batch_size=BATCH_SIZE if parameters["batch_size"] is None else parameters["batch_size"],
@@ -179,7 +178,6 @@ def _candidate(parameters: Mapping[str, Any]) -> Candidate:
         spsa_gains=(float(a), float(c), float(alpha), float(gamma)),
         clip_norm=parameters["clip_norm"],
     )
-    return circuit, training
 
 
 def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -> Watch:

@@ -12,7 +12,6 @@ colors of a graph are refined. Copies of a row change nothing: all sums go over 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,12 +87,13 @@ def row_order(
 def _hashes(cells: Codes, codes: Codes, is_level: Sequence[bool]) -> tuple[Bits, Bits]:
     """Hash of every row of different rows, and signature of every column."""
     named = np.asarray(is_level, dtype=np.bool_)
-    parts = [_Columns.of(cells[:, block], named[block]) for block in column_slices(*cells.shape)]
+    parts = [_Columns(cells[:, block], named[block]) for block in column_slices(*cells.shape)]
     of_class = _mix(np.bincount(codes))
     hashes = _row_hashes(parts, codes, of_class)
     for _ in range(_ROUNDS):
         of_class = _mix(_sums(hashes, codes))
-        parts = [part.after(hashes) for part in parts]
+        for part in parts:
+            part.go_on(hashes)
         hashes = _row_hashes(parts, codes, of_class)
     return hashes, np.concatenate([part.signatures for part in parts])
 
@@ -105,46 +105,30 @@ def _row_hashes(parts: "Sequence[_Columns]", codes: Codes, of_class: Bits) -> Bi
     return _mix(hashes)
 
 
-class _Columns(NamedTuple):
-    """Some columns, with the tokens of their different cells column after column.
+class _Columns:
+    """Some columns (n, M), with the tokens of their different cells column after column, and signatures (M,).
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n, M)
-    starts : ndarray of shape (M,)
-        Where the tokens of each column start.
-    sizes : ndarray of shape (M,)
-        How many it has.
-    is_level : ndarray of shape (M,)
-    tokens : ndarray
-    signatures : ndarray of shape (M,)
+    Before the first round tokens are ranks of numbers, and how frequent levels are.
     """
 
-    cells: Codes
-    starts: Codes
-    sizes: Codes
-    is_level: Flags
-    tokens: Bits
-    signatures: Bits
-
-    @classmethod
-    def of(cls, cells: Codes, is_level: Flags) -> "_Columns":
-        """Columns as they are before the first round: tokens are ranks of numbers, and how frequent levels are."""
-        sizes = cells.max(axis=0) + 1
-        starts = np.cumsum(sizes) - sizes
-        tokens = np.arange(sizes.sum()) - np.repeat(starts, sizes)
+    def __init__(self, cells: Codes, is_level: Flags) -> None:
+        # Where the tokens of each column start, and how many it has.
+        self.sizes: Codes = cells.max(axis=0) + 1
+        self.starts: Codes = np.cumsum(self.sizes) - self.sizes
+        self.cells, self.is_level = cells, is_level
+        tokens = np.arange(self.sizes.sum()) - np.repeat(self.starts, self.sizes)
         if is_level.any():
-            counts = np.bincount((cells + starts).ravel(), minlength=len(tokens))
-            tokens = np.where(np.repeat(is_level, sizes), counts, tokens)
-        return cls(cells, starts, sizes, is_level, _mix(tokens), np.zeros(len(sizes), dtype=np.uint64))
+            counts = np.bincount((cells + self.starts).ravel(), minlength=len(tokens))
+            tokens = np.where(np.repeat(is_level, self.sizes), counts, tokens)
+        self.tokens, self.signatures = _mix(tokens), np.zeros(len(self.sizes), dtype=np.uint64)
 
-    def after(self, hashes: Bits) -> "_Columns":
-        """The columns with signatures, and tokens of levels, made of the hashes of the rows that hold each cell."""
+    def go_on(self, hashes: Bits) -> None:
+        """Make signatures, and tokens of levels, of the hashes of the rows that hold each cell."""
         rows_of = np.zeros(len(self.tokens), dtype=np.uint64)
         np.add.at(rows_of, (self.cells + self.starts).ravel(), np.repeat(hashes, self.cells.shape[1]))
         rows_of = _mix(rows_of + self.tokens)
-        tokens = np.where(np.repeat(self.is_level, self.sizes), rows_of, self.tokens)
-        return self._replace(tokens=tokens, signatures=np.add.reduceat(rows_of, self.starts))
+        self.tokens = np.where(np.repeat(self.is_level, self.sizes), rows_of, self.tokens)
+        self.signatures = np.add.reduceat(rows_of, self.starts)
 
     def sums(self) -> Bits:
         """What the cells add to the hash of each row, shape (n,)."""

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -192,7 +192,9 @@ class _PassFit:
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
         found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
         calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
-        calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, self._kind())
+        recipe = self.owner.recipe(np.array(list(self.counted.sides(self.owner.positive).values())))
+        kind: CalibrationKind = recipe.calibration_kind(self.owner.calibration)
+        calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, kind)
         report = judged_report(calibrated, test, found) if len(test.codes) else None
         held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
         n_training = found.total("training")
@@ -223,10 +225,6 @@ class _PassFit:
             return frozenset()
         rare_side = min(sides, key=lambda side: sides[side])
         return frozenset(text for text, side in self.counted.side_of(self.owner.positive).items() if side == rare_side)
-
-    def _kind(self) -> CalibrationKind:
-        counts = np.array(list(self.counted.sides(self.owner.positive).values()))
-        return cast("CalibrationKind", self.owner.recipe(counts).calibration_kind(self.owner.calibration))
 
     def _split(self, table: pa.Table, columns: tuple[Column, ...]) -> RowSplit:
         settings, time, last = self.settings, None, np.inf

@@ -152,7 +152,11 @@ def judge_rows(
     """
     plain, classes, time = model.before_calibration(), model.decision.classes, split.time
     hash_key = bytes(KEY_BYTES) if model.seen is None else model.seen.key
-    key, tally, schema = key_of(HELD_OUT, seed), _Tally(model, split.columns), _judged_schema(len(classes))
+    key, tally = key_of(HELD_OUT, seed), _Tally(model, split.columns)
+    # Of judged rows: place, part, class, hash of the cells, of what belongs together, and scores.
+    named = [(ROW, pa.int64()), ("part", pa.int8()), ("code", pa.int16()), ("hash", pa.int64()), ("draw", pa.int64())]
+    scores = [(f"score {place}", pa.float64()) for place in range(len(classes))]
+    schema = pa.schema([*named, ("by circuit", pa.bool_()), *scores])
     judged, held, places = list[pa.RecordBatch](), list[pa.RecordBatch](), []
     for batch, row in reading.batches(source, first_row):
         codes = label_codes(batch.column(target), classes)
@@ -178,13 +182,6 @@ def judge_rows(
             places.append(shown + row)
     kept = kept_rows(held, reading.schema(source), places)
     return Summary(tally.counts, {JUDGED: pa.Table.from_batches(judged, schema), HELD_OUT: kept})
-
-
-def _judged_schema(n_classes: int) -> pa.Schema:
-    """Columns of judged rows: place, part, class, hash of the cells, of what belongs together, and scores."""
-    named = [(ROW, pa.int64()), ("part", pa.int8()), ("code", pa.int16()), ("hash", pa.int64()), ("draw", pa.int64())]
-    scores = [(f"score {place}", pa.float64()) for place in range(n_classes)]
-    return pa.schema([*named, ("by circuit", pa.bool_()), *scores])
 
 
 class JudgedRows(NamedTuple):

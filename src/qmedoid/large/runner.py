@@ -321,7 +321,11 @@ class Runner:
         """Refuse a partition whose rows are others, or in another order, than in an earlier pass."""
         part = self.tasks[place][0]
         if isinstance(part, FilePartition):
-            rows = _stamp(part.path)
+            try:
+                stat = part.path.stat()
+            except OSError as error:
+                raise DataError(f"{part.path} cannot be read any more: {error.strerror}.") from error
+            rows = stat.st_size, stat.st_mtime_ns
         if rows is None or self._rows_seen.setdefault(place, rows) == rows:
             return
         if isinstance(part, FilePartition):
@@ -399,12 +403,3 @@ def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> 
 
 def _digest(_: None, part: FilePartition) -> str:
     return part.digest()
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of a file."""
-    try:
-        facts = path.stat()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read any more: {error.strerror}.") from error
-    return facts.st_size, facts.st_mtime_ns

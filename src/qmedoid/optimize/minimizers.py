@@ -21,7 +21,7 @@ with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -118,27 +118,10 @@ class TrainingState:
         return state
 
 
-class Minimum(NamedTuple):
-    """What a training ends with.
+Minimum = tuple[Array, Array, Ended]
+"""What a training ends with: the parameters that are kept, (p,), the batch loss of every step, and why it ended.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (p,)
-        The parameters that are kept.
-    losses : ndarray of shape (steps,)
-        Batch loss of every step.
-    ended : {"steps", "patience", "stopped"}
-        All steps done, no improvement for too long, or asked to stop.
-    """
-
-    theta: Array
-    losses: Array
-    ended: Ended
-
-    @property
-    def steps(self) -> int:
-        """Steps done."""
-        return len(self.losses)
+All steps are done, there was no improvement for too long ("patience"), or it was asked to stop ("stopped")."""
 
 
 @dataclass(frozen=True)
@@ -260,30 +243,25 @@ def _run_steps(
             ended = "patience"
             break
         before = state.theta
-        _note(state, advance(), before, stopping)
+        loss = advance()
+        # The loss is of the parameters before the step.
+        state.step += 1
+        state.losses.append(loss)
+        if loss < state.lowest - stopping.tolerance:
+            state.lowest, state.waited = loss, 0
+        else:
+            state.waited += 1
+        state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
+        if state.smoothed < state.best_loss:
+            state.best_loss, state.best_theta = state.smoothed, before.copy()
+        if stopping.average and state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
+            state.averaged += 1
+            state.average = state.average + (state.theta - state.average) / state.averaged
         if on_step is not None and on_step(state) and state.step < stopping.steps:
             ended = "stopped"
             break
-    return Minimum(_kept(state, stopping, ended), np.array(state.losses), ended)
-
-
-def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) -> None:
-    """Count the step and update what ends a training and what it keeps; the loss is of the parameters before it."""
-    state.step += 1
-    state.losses.append(loss)
-    if loss < state.lowest - stopping.tolerance:
-        state.lowest, state.waited = loss, 0
-    else:
-        state.waited += 1
-    state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
-    if state.smoothed < state.best_loss:
-        state.best_loss, state.best_theta = state.smoothed, before.copy()
-    if stopping.average and state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
-        state.averaged += 1
-        state.average = state.average + (state.theta - state.average) / state.averaged
-
-
-def _kept(state: TrainingState, stopping: Stopping, ended: Ended) -> Array:
     if state.step == 0 or (not stopping.average and ended != "stopped"):
-        return state.theta.copy()
-    return (state.average if state.averaged else state.best_theta).copy()
+        kept = state.theta
+    else:
+        kept = state.average if state.averaged else state.best_theta
+    return kept.copy(), np.array(state.losses), ended

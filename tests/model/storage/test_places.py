@@ -15,7 +15,6 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.methods.variational.training import (
     CircuitSettings,
     TrainingData,
-    TrainingSettings,
     Watch,
     train_variational,
 )
@@ -95,14 +94,14 @@ def test_checkpoint_is_used_for_the_very_same_scores_to_correct_alone(tmp_path):
     rng = np.random.default_rng(0)
     codes = np.arange(40) % 2
     features, offset = rng.normal(size=(40, 2)) + codes[:, None], rng.normal(size=(40, 2))
-    training = TrainingSettings(stopping=Stopping(steps=8))
+    settings = CircuitSettings(n_reps=1, stopping=Stopping(steps=8))
     steps = []
 
     def trained(offset, keeper=None):
         steps.clear()
         data = TrainingData(features, codes, np.ones(2), offset)
         watch = Watch(lambda _seed, step, *_: steps.append(step) or False, keeper)
-        return train_variational(data, CircuitSettings(n_reps=1), training, [[1]], watch).models[0].theta
+        return train_variational(data, settings, [[1]], watch).models[0].theta
 
     folder = CheckpointFolder(tmp_path, every=2)
     trained(offset, folder)

@@ -66,7 +66,7 @@ def fit_comparisons(
     known, X = _ranks(values)
     sizes = None
     if groups is not None and X.shape[1] > MOST_COLUMNS:
-        sizes = RowGroups.of(groups, X).sizes
+        sizes = RowGroups(groups, X).sizes
     has_both = settings.symmetric and row_weights is None
     kinds = [growing.by_histograms, *([growing.symmetric] if has_both else [])]
     grown: list[list[Grown]] = [[] for _ in kinds]

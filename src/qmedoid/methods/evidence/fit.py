@@ -16,7 +16,7 @@ from qmedoid.kernels.ties import SAME_PLACE, TIE, first_largest, order_by_conten
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags, mean_out_of_fold
 from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled, fit_rank_scaling
-from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
+from qmedoid.methods.evidence.long_table import LongTable, scaled_rows
 from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms, added
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 from qmedoid.methods.evidence.wide import fit_wide_bags, wide_note
@@ -203,7 +203,7 @@ def fit_evidence(
     weights = None if all_weights is None else all_weights[sample] / all_weights[sample].mean()
     # Equal rows that count differently are not left out alike.
     compared = known if weights is None else np.column_stack([known, weights])
-    together = None if row_groups is None else RowGroups.of(row_groups, compared)
+    together = None if row_groups is None else RowGroups(row_groups, compared)
     counts = None if row_groups is None else counted_rows(known, labels)
     rows = scaled_rows(known, rank_scaling, linear_scaling)
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
@@ -222,10 +222,8 @@ def fit_evidence(
     report(0.1)
     targets, long_table = _targets(labels, n_classes), None
     if is_long:
-        counted = table if all_weights is None else np.column_stack([table, all_weights])
-        of_blocks, scalings = list(row_blocks(counted, all_groups)), (rank_scaling, linear_scaling)
-        all_targets = _targets(all_labels, n_classes)
-        long_table = LongTable(table, all_targets, all_groups, sample, *scalings, of_blocks, all_weights)
+        all_targets, scalings = _targets(all_labels, n_classes), (rank_scaling, linear_scaling)
+        long_table = LongTable(table, all_targets, all_groups, sample, scalings, all_weights)
     if len(varying) > MOST_COLUMNS:
         bags = fit_wide_bags(blocks, targets, places, together, rng, report, long_table)
     else:

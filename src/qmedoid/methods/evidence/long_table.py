@@ -8,8 +8,6 @@ made in double precision.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -39,11 +37,10 @@ RowBlock = tuple[Codes | slice, RowGroups | None]
 """Rows that are in memory together, and which of them are left out together; no group is in two blocks."""
 
 
-@dataclass(frozen=True, eq=False)
 class LongTable:
     """Rows of a long table, which are scaled block by block.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n, M)
     targets : ndarray of shape (n, K)
@@ -51,31 +48,29 @@ class LongTable:
         Rows of one group are left out together.
     sample : ndarray of shape (m,)
         Rows that medoids and groups of columns were sought among.
-    rank_scaling, linear_scaling : RankScaling, Scaling
-    blocks : list of RowBlock
+    scalings : tuple of RankScaling and Scaling
     row_weights : ndarray of shape (n,) or None
         What every row counts in the losses, 1 in the mean.
     """
 
-    X: Array
-    targets: Array
-    groups: Codes | None
-    sample: Codes
-    rank_scaling: RankScaling
-    linear_scaling: Scaling
-    blocks: list[RowBlock]
-    row_weights: Array | None = None
-
-    @cached_property
-    def means(self) -> Array:
-        """Means of the targets, shape (K,)."""
-        if self.row_weights is None:
-            return np.asarray(self.targets.mean(axis=0))
-        return np.asarray(np.average(self.targets, axis=0, weights=self.row_weights))
+    def __init__(
+        self,
+        X: Array,
+        targets: Array,
+        groups: Codes | None,
+        sample: Codes,
+        scalings: tuple[RankScaling, Scaling],
+        row_weights: Array | None = None,
+    ) -> None:
+        self.X, self.targets, self.groups, self.sample = X, targets, groups, sample
+        self.scalings, self.row_weights = scalings, row_weights
+        self.means: Array = np.average(targets, axis=0, weights=row_weights)
+        # Equal rows that count differently are not left out alike.
+        self.blocks = list(row_blocks(X if row_weights is None else np.column_stack([X, row_weights]), groups))
 
     def scaled(self, rows: Codes | slice) -> Scaled:
         """Some rows, scaled both ways."""
-        return scaled_rows(self.X[rows], self.rank_scaling, self.linear_scaling)
+        return scaled_rows(self.X[rows], *self.scalings)
 
     def fit_ridge(
         self,
@@ -158,7 +153,7 @@ class LongTable:
             u = self.row_weights[at]
             roots = np.sqrt(u)[:, None]
             centered, units = roots * centered, roots * units
-        return Missing.of(units, centered, alike, inner, len(self.X), u)
+        return Missing(units, centered, alike, inner, len(self.X), u)
 
     def _errors(
         self,
@@ -222,4 +217,4 @@ def row_blocks(X: Array, groups: Codes | None, rows: Codes | None = None) -> Ite
     for part in np.split(order, starts[cuts]):
         chosen = np.sort(part)
         own = part_of(groups, chosen)
-        yield rows[chosen], None if own is None else RowGroups.of(own, X[rows[chosen]])
+        yield rows[chosen], None if own is None else RowGroups(own, X[rows[chosen]])

@@ -22,6 +22,7 @@ remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -39,13 +40,17 @@ _BLOCK_NUMBERS = 2**22
 _MOST_PRODUCTS = 2e10
 
 
-class RowGroups(NamedTuple):
+class RowGroups:
     """Rows that are left out together.
 
-    Attributes
+    Parameters
     ----------
     groups : ndarray of shape (n,)
         Group of every row.
+    rows : ndarray of shape (n, M)
+
+    Attributes
+    ----------
     twins : ndarray of shape (n,)
         Sets of equal rows that make up a whole group; all other rows are alone in theirs.
     sizes : ndarray of shape (n,)
@@ -54,28 +59,21 @@ class RowGroups(NamedTuple):
         Rows of the m groups of s rows each that are not all equal.
     """
 
-    groups: Codes
-    twins: Codes
-    sizes: Array
-    batches: tuple[Codes, ...]
-
-    @classmethod
-    def of(cls, groups: Codes, rows: Array) -> "RowGroups":
-        """From the groups of rows (n, M)."""
+    def __init__(self, groups: Codes, rows: Array) -> None:
         n_groups = int(groups.max()) + 1
         differ = (rows != rows[first_rows(groups)[groups]]).any(axis=1)
         mixed = np.bincount(groups, weights=differ, minlength=n_groups) > 0
         order = np.argsort(groups, kind="stable")
         counts = np.bincount(groups, minlength=n_groups)
         ends = np.cumsum(counts)
-        batches = []
+        batches = list[Codes]()
         for size in np.unique(counts[mixed]):
             chosen = np.flatnonzero(mixed & (counts == size))
             batches.append(order[(ends[chosen] - size)[:, None] + np.arange(size)])
         alone = mixed[groups]
-        twins = np.where(alone, n_groups + np.arange(len(groups)), groups)
-        sizes = np.where(alone, 1, counts[groups]).astype(np.float64)
-        return cls(groups, twins, sizes, tuple(batches))
+        self.groups, self.batches = groups, tuple(batches)
+        self.twins: Codes = np.where(alone, n_groups + np.arange(len(groups)), groups)
+        self.sizes: Array = np.where(alone, 1, counts[groups]).astype(np.float64)
 
     def means(self, values: Array) -> Array:
         """Mean of the values (n, K) over the equal rows of each row."""
@@ -91,7 +89,9 @@ class RowGroups(NamedTuple):
             kept = max(1, round(share * len(rows)))
             judged[rows[kept:]] = False
             batches.append(rows[:kept])
-        return self._replace(batches=tuple(batches)), judged
+        judging = copy(self)
+        judging.batches = tuple(batches)
+        return judging, judged
 
     def blocks(self, n_numbers: int) -> Iterator[Codes]:
         """The batches, no more rows at a time than make a block where each row has so many numbers."""
@@ -212,11 +212,12 @@ def fit_ridge(
     sizes, directions, rotated = _rotated(features if roots is None else roots * features)
     means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
     centered = targets - means if roots is None else roots * (targets - means)
-    missing = Missing.of(rotated / np.sqrt(sizes), centered, together, row_weights=row_weights)
+    missing = Missing(rotated / np.sqrt(sizes), centered, together, row_weights=row_weights)
     judging, rows = missing, judged if judged is not None else np.arange(n)
     if together is not None:
         some, by_some = together.judging(len(sizes), len(penalties))
-        judging, rows = missing._replace(together=some), rows[by_some[rows]]
+        judging, rows = copy(missing), rows[by_some[rows]]
+        judging.together = some
     errors = np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
         errors[place] = judging.squared_errors(n * penalty / (sizes + n * penalty))[rows].mean()
@@ -230,32 +231,22 @@ def fit_ridge(
     return Ridge(penalty, path, means, targets - missed, sizes, directions, rotated, coefficients)
 
 
-class Missing(NamedTuple):
-    """What a ridge misses: U, U², their share of the targets, what lies outside of U, and the rows of the table."""
+class Missing:
+    """What a ridge misses: U, U², their share of the targets, what lies outside of U, and the rows of the table.
 
-    units: Array
-    squares: Array
-    inner: Array
-    outside: Array
-    free: Array
-    together: RowGroups | None
-    n_rows: int
-    row_weights: Array | None = None
+    From U and the targets of mean 0; squares and what is free are those of a row and its equals. Where these are some
+    rows of a table, `inner` is Uᵀy of all of them, and `n_rows` their number.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         units: Array,
         centered: Array,
         together: RowGroups | None,
         inner: Array | None = None,
         n_rows: int | None = None,
         row_weights: Array | None = None,
-    ) -> "Missing":
-        """From U and the targets of mean 0; squares and what is free are those of a row and its equals.
-
-        Where these are some rows of a table, `inner` is Uᵀy of all of them, and `n_rows` their number.
-        """
+    ) -> None:
         squares, sizes = units * units, np.ones(len(units))
         inner = units.T @ centered if inner is None else inner
         n_rows = len(units) if n_rows is None else n_rows
@@ -264,8 +255,10 @@ class Missing(NamedTuple):
             squares *= sizes[:, None]
         in_mean = sizes if row_weights is None else row_weights * sizes
         free = 1.0 - in_mean / n_rows - squares.sum(axis=1)
-        outside, free = centered - units @ inner, np.where(free > _NOTHING, free, 0.0)
-        return cls(units, squares, inner, outside, free, together, n_rows, row_weights)
+        self.units, self.squares, self.inner, self.together = units, squares, inner, together
+        self.outside: Array = centered - units @ inner
+        self.free: Array = np.where(free > _NOTHING, free, 0.0)
+        self.n_rows, self.row_weights = n_rows, row_weights
 
     def squared_errors(self, shrunk: Array) -> Array:
         """Mean squared error of the outputs of every row, shape (n,)."""

@@ -21,7 +21,7 @@ from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import CLIP, RarePart
-from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
+from qmedoid.methods.rare.prototypes import RareSettings, draw_prototypes, hardest, make_metric, own_places
 from qmedoid.optimize.newton import logistic_weights
 
 # Quantiles that are matched. Beyond the first and the last, logits are moved as there.
@@ -168,20 +168,21 @@ def _fit_model(
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
     # At most one prototype of a group and class.
     heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
-    prototypes = draw_prototypes(is_rare, settings, rng, heads)
-    geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
+    rare, common = draw_prototypes(is_rare, settings, rng, heads)
+    n_typical = len(common)
+    geometry = _geometry(scaling, scaled[rare], scaled[common], n_typical, metrics, settings)
     kinds = settings.deltas_strength, settings.nearness_strength, settings.position_strength, settings.middle_strength
     strengths, share = np.repeat(np.array(kinds), geometry.n_features), draws_per_row(groups)
     equal_groups = None if groups is None else equal_rows(scaled)
-    own = prototypes.own_places(len(X), equal_groups) if settings.leave_one_out else None
+    own = own_places(rare, common, len(X), equal_groups) if settings.leave_one_out else None
     by_column = _in_blocks(scaled, own, geometry.by_column)
     if settings.n_hard:
         of_columns = strengths[geometry.n_features[0] :]
         coarse = _coarse_logits(by_column, is_rare, of_columns, rng, share, row_weights)
-        prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
+        common = np.concatenate([common, hardest(coarse, is_rare, common, settings.n_hard, heads)])
         # Features of single columns do not change: hard rows do not enter them.
-        geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    own = None if own is None else prototypes.own_places(len(X), groups)
+        geometry = _geometry(scaling, scaled[rare], scaled[common], n_typical, metrics, settings)
+    own = None if own is None else own_places(rare, common, len(X), groups)
     deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows)[0])
     features = np.hstack([deltas, by_column])
     del deltas, by_column  # of long tables these are most of the memory
@@ -193,7 +194,7 @@ def _fit_model(
         chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
     model = RarePart(
         geometry=geometry,
-        medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
+        medoid_rows=np.concatenate([rare, common]),
         center=standard.center,
         scale=standard.scale,
         weights=weights,
@@ -215,9 +216,10 @@ def _rare_class(codes: Codes) -> int:
 
 
 def _geometry(
-    scaling: SignedLog, scaled: Array, prototypes: Prototypes, metrics: Array, settings: RareSettings
+    scaling: SignedLog, rare: Array, common: Array, n_typical: int, metrics: Array, settings: RareSettings
 ) -> RareGeometry:
-    rows = scaled[prototypes.rare], scaled[prototypes.common], prototypes.hard
+    """The geometry of prototypes; common ones behind the typical ones are hard."""
+    rows = rare, common, np.arange(len(common)) >= n_typical
     return RareGeometry(scaling, *rows, metrics, settings.metrics, settings.counts, settings.length, settings.floor)
 
 

@@ -49,14 +49,18 @@ Evidence = tuple[Array, Array, Codes]
 """Features (n, F), and squared distance and place of the nearest common and rare prototype, each (n, 2)."""
 
 
-@dataclass(frozen=True, eq=False)
 class LineKernel:
-    """Running sums over M columns with K rows of two groups.
+    """Running sums over M columns with K rows of two groups, 0 and 1.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (K, M)
+    groups : ndarray of shape (K,)
+    length : float
+        ℓ, above 0.
 
     Attributes
     ----------
-    length : float
-        ℓ, above 0.
     counts : ndarray of shape (2,)
         Rows of each group.
     knots : ndarray of shape (M, K + 2)
@@ -65,11 +69,20 @@ class LineKernel:
         For each knot what rows at it or to its left, or at it or to its right, add up to there.
     """
 
-    length: float
-    counts: Array
-    knots: Array
-    left: Array
-    right: Array
+    def __init__(self, rows: Array, groups: Codes, length: float) -> None:
+        k, m = rows.shape
+        order = np.argsort(rows, axis=0, kind="stable")
+        inner = np.take_along_axis(rows, order, axis=0)
+        belongs = (groups[order][:, None, :] == np.array([0, 1])[:, None]).astype(np.float64)
+        decay = np.exp(-np.diff(inner, axis=0) / length)
+        left, right = belongs.copy(), belongs.copy()
+        for i in range(1, k):
+            left[i] += left[i - 1] * decay[i - 1]
+            right[k - 1 - i] += right[k - i] * decay[k - 1 - i]
+        ends, padding = np.full((m, 1), np.inf), ((0, 0), (0, 0), (1, 1))
+        self.length, self.counts = length, np.bincount(groups, minlength=2).astype(np.float64)
+        self.knots = np.ascontiguousarray(np.hstack([-ends, inner.T, ends]))
+        self.left, self.right = (np.pad(side.transpose(2, 1, 0), padding) for side in (left, right))
 
     def nearness(self, values: Array, own_group: Codes | None = None) -> tuple[Array, Array]:
         """Mean nearness of every value to both groups, each of shape (n, M).
@@ -103,28 +116,6 @@ class LineKernel:
         """
         left, right = self.left[column][:, place], self.right[column][:, place + 1]
         return np.asarray(left * np.exp(below / -self.length) + right * np.exp(above / -self.length))
-
-
-def line_kernel(rows: Array, groups: Codes, length: float) -> LineKernel:
-    """The kernel of rows (K, M) that belong to the groups 0 and 1."""
-    k, m = rows.shape
-    order = np.argsort(rows, axis=0, kind="stable")
-    inner = np.take_along_axis(rows, order, axis=0)
-    belongs = (groups[order][:, None, :] == np.array([0, 1])[:, None]).astype(np.float64)
-    decay = np.exp(-np.diff(inner, axis=0) / length)
-    left, right = belongs.copy(), belongs.copy()
-    for i in range(1, k):
-        left[i] += left[i - 1] * decay[i - 1]
-        right[k - 1 - i] += right[k - i] * decay[k - 1 - i]
-    ends = np.full((m, 1), np.inf)
-    padding = ((0, 0), (0, 0), (1, 1))
-    return LineKernel(
-        length,
-        np.bincount(groups, minlength=2).astype(np.float64),
-        np.ascontiguousarray(np.hstack([-ends, inner.T, ends])),
-        np.pad(left.transpose(2, 1, 0), padding),
-        np.pad(right.transpose(2, 1, 0), padding),
-    )
 
 
 Beside = tuple[Codes, Array, Array]
@@ -210,7 +201,7 @@ class RareGeometry:
         """Nearness on every column to common (0) and to rare (1) prototypes."""
         typical = self.common[~self.hard]
         groups = np.repeat(np.arange(2, dtype=np.intp), [len(typical), len(self.rare)])
-        return line_kernel(np.concatenate([typical, self.rare]), groups, self.length)
+        return LineKernel(np.concatenate([typical, self.rare]), groups, self.length)
 
     @cached_property
     def middle(self) -> Array:

@@ -1,7 +1,7 @@
 r"""Settings of the rare-event method, its prototypes, and the metrics of distances to them."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy.stats import rankdata
@@ -74,44 +74,30 @@ class RareSettings:
 _CONTRAST_ROWS = 20_000
 
 
-class Prototypes(NamedTuple):
-    """Training rows of the prototypes: rare ones, and common ones with those that were chosen as hard."""
-
-    rare: Codes
-    common: Codes
-    hard: Flags
-
-    def own_places(self, n_rows: int, groups: Codes | None = None) -> Codes:
-        """Places of all training rows, or of a row of their group, among rare and common prototypes, shape (2, n)."""
-        group = np.arange(n_rows) if groups is None else groups
-        places = np.full((2, n_rows), -1, dtype=np.intp)
-        for own, rows in zip(places, (self.rare, self.common), strict=True):
-            own[group[rows]] = np.arange(len(rows))
-        return places[:, group]
-
-    def with_hard(self, rows: Codes) -> "Prototypes":
-        """The same with more common rows, which are hard."""
-        return Prototypes(
-            self.rare, np.concatenate([self.common, rows]), np.repeat([False, True], [len(self.common), len(rows)])
-        )
+def own_places(rare: Codes, common: Codes, n_rows: int, groups: Codes | None = None) -> Codes:
+    """Places of all training rows, or of a row of their group, among rare and common prototypes, shape (2, n)."""
+    group = np.arange(n_rows) if groups is None else groups
+    places = np.full((2, n_rows), -1, dtype=np.intp)
+    for own, rows in zip(places, (rare, common), strict=True):
+        own[group[rows]] = np.arange(len(rows))
+    return places[:, group]
 
 
 def draw_prototypes(
     is_rare: Flags, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
-) -> Prototypes:
+) -> tuple[Codes, Codes]:
     """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
     rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
     rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
-    common = draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
-    return Prototypes(rare, common, np.zeros(len(common), dtype=np.bool_))
+    return rare, draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
 
 
-def hardest(logits: Array, is_rare: Flags, prototypes: Prototypes, count: int, heads: Codes | None = None) -> Codes:
-    """Common rows with the highest logits that are no prototypes yet, in the order of the table; of `heads` alone."""
+def hardest(logits: Array, is_rare: Flags, common: Codes, count: int, heads: Codes | None = None) -> Codes:
+    """Common rows with the highest logits that are not `common` yet, in the order of the table; of `heads` alone."""
     candidates = ~is_rare
     if heads is not None:
         candidates &= np.isin(np.arange(len(is_rare)), heads)
-    candidates[prototypes.common] = False
+    candidates[common] = False
     rows = np.flatnonzero(candidates)
     highest = rows[stable_order(-logits[rows])[:count]]
     return np.sort(highest)

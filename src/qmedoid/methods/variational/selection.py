@@ -12,7 +12,6 @@ from qmedoid.methods.variational.training import (
     CircuitSettings,
     Trained,
     TrainingData,
-    TrainingSettings,
     Watch,
     train_variational,
 )
@@ -20,10 +19,6 @@ from qmedoid.metrics.classification import evaluate
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 
 Split = tuple[Codes, Codes]
-
-
-Candidate = tuple[CircuitSettings, TrainingSettings]
-"""One point of the grid."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ Selection = tuple[int, Array, OutOfFold]
 
 def select_variational(
     data: TrainingData,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[CircuitSettings],
     splits: Sequence[Split],
     entropy: Sequence[int],
     n_seeds: int,
@@ -81,7 +76,7 @@ def select_variational(
 
 def out_of_fold(
     data: TrainingData,
-    candidate: Candidate,
+    candidate: CircuitSettings,
     splits: Sequence[Split],
     entropy: Sequence[int],
     n_seeds: int,
@@ -101,11 +96,11 @@ def out_of_fold(
 
 
 def train_candidate(
-    data: TrainingData, candidate: Candidate, entropy: Sequence[int], n_seeds: int, watch: Watch
+    data: TrainingData, candidate: CircuitSettings, entropy: Sequence[int], n_seeds: int, watch: Watch
 ) -> Trained:
     """Train a candidate from several seeds that follow from the entropy."""
     seeds = [[*entropy, seed] for seed in range(n_seeds)]
-    return train_variational(data, *candidate, seeds, watch)
+    return train_variational(data, candidate, seeds, watch)
 
 
 def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> float:

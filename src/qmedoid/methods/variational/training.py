@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,7 +41,7 @@ _SHARE = 3
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """The circuit and its read-out, without what follows from the data.
+    """The circuit, its read-out and its training, without what follows from the data.
 
     Attributes
     ----------
@@ -52,6 +52,12 @@ class CircuitSettings:
     learn_scales : whether they are trained, from there on
     clip, span : of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`
     precision : of the simulation
+    optimizer : exact gradients ("adam") or perturbations ("spsa")
+    stopping : steps, early stop and what is kept
+    batch_size, sampling : of the batches
+    learning_rate : first step size of Adam
+    spsa_gains : a, c, α and γ of SPSA
+    clip_norm : longest gradient that is followed
     """
 
     n_qubits: int | None = None
@@ -64,6 +70,13 @@ class CircuitSettings:
     clip: float | None = None
     span: float = SPAN
     precision: Precision = "float64"
+    optimizer: Optimizer = "adam"
+    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
+    batch_size: int = 256
+    sampling: Sampling = "importance"
+    learning_rate: float = 0.02
+    spsa_gains: tuple[float, float, float, float] = GAINS
+    clip_norm: float | None = None
 
     def network(self, n_inputs: int, n_classes: int) -> Network:
         """The network for these numbers of features and classes."""
@@ -74,31 +87,6 @@ class CircuitSettings:
         ansatz = Ansatz(n_qubits, n_inputs, self.n_reps, reupload=self.reupload, final_rz=self.final_rz)
         readout = make_readout(self.readout, n_qubits, n_classes)
         return Network(ansatz, readout, np.resize(scales, n_inputs), self.learn_scales, self.precision)
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """Settings of a training.
-
-    Attributes
-    ----------
-    optimizer : exact gradients ("adam") or perturbations ("spsa")
-    stopping : steps, early stop and what is kept
-    batch_size, sampling : of the batches
-    learning_rate : first step size of Adam
-    spsa_gains : a, c, α and γ of SPSA
-    clip_norm : longest gradient that is followed
-    spread : deviation of the starting weights
-    """
-
-    optimizer: Optimizer = "adam"
-    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
-    batch_size: int = 256
-    sampling: Sampling = "importance"
-    learning_rate: float = 0.02
-    spsa_gains: tuple[float, float, float, float] = GAINS
-    clip_norm: float | None = None
-    spread: float = 0.1
 
 
 class TrainingData(NamedTuple):
@@ -170,15 +158,11 @@ class Trained:
     @property
     def stopped(self) -> bool:
         """Whether a training was asked to stop before its end."""
-        return any(minimum.ended == "stopped" for minimum in self.minima)
+        return any(ended == "stopped" for _, _, ended in self.minima)
 
 
 def train_variational(
-    data: TrainingData,
-    circuit: CircuitSettings,
-    training: TrainingSettings,
-    seeds: Sequence[Sequence[int]],
-    watch: Watch,
+    data: TrainingData, settings: CircuitSettings, seeds: Sequence[Sequence[int]], watch: Watch
 ) -> Trained:
     """Train one circuit per seed, in parallel, and keep the best.
 
@@ -190,22 +174,21 @@ def train_variational(
     seeds : sequence of sequence of int
         Entropy of each training's generator.
     """
-    network = circuit.network(data.features.shape[1], len(data.class_weights))
+    network = settings.network(data.features.shape[1], len(data.class_weights))
     # Sums down a column depend on how it lies in memory, and data frames lay it out otherwise than arrays.
     features = np.ascontiguousarray(data.features)
-    angle_map = fit_angle_map(features, circuit)
+    angle_map = fit_angle_map(features, settings)
     inputs = angle_map.apply(features).astype(network.precision, copy=False)
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
-    objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
+    objective = batch_objective(network, rows, data.class_weights, settings.batch_size, settings.sampling)
     contents = _fingerprint(rows) if watch.keeper is not None else ""
-    names = [
-        hashlib.sha256(f"{circuit} {training} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds
-    ]
+    names = [hashlib.sha256(f"{settings} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds]
     # Read here and not by the workers, so that a warning about a damaged file points at the caller.
     kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
     def train(number: int) -> Minimum:
-        return _train_one(objective, training, list(seeds[number]), watch, number, names[number], kept[number])
+        state = kept[number] or objective.begun(list(seeds[number]))
+        return _train_one(objective, settings, state, watch, number, names[number])
 
     with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
         futures: list[Future[Minimum]] = []
@@ -219,13 +202,13 @@ def train_variational(
             futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
             _wait_for(futures, watch)
     minima = tuple(future.result() for future in futures)
-    losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
+    losses = np.array([network.loss(theta, rows) for theta, _, _ in minima])
     if not np.isfinite(losses).any():
         raise DataError(
-            f"The training diverged: no loss is finite after {minima[0].steps} steps. Lower the step size "
+            f"The training diverged: no loss is finite after {len(minima[0][1])} steps. Lower the step size "
             "(learning_rate, or the first of spsa_gains)."
         )
-    return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+    return Trained(tuple(VariationalModel(angle_map, network, theta) for theta, _, _ in minima), losses, minima)
 
 
 def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
@@ -251,36 +234,17 @@ def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
 
 
 def _train_one(
-    objective: "BatchObjective",
-    training: TrainingSettings,
-    entropy: list[int],
-    watch: Watch,
-    number: int,
-    name: str,
-    kept: TrainingState | None,
+    objective: "BatchObjective", settings: CircuitSettings, state: TrainingState, watch: Watch, number: int, name: str
 ) -> Minimum:
-    rng = np.random.default_rng(entropy)
-    if kept is None:
-        network, data = objective.network, objective.data
-        shares = np.bincount(data.codes, data.weights, network.readout.n_classes).astype(np.float64)
-        # An offset contains the class frequencies already.
-        start = network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
-        kept = TrainingState(start, rng)
-
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
-            watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
-        return watch.progress(number, now.step, training.stopping.steps, now.losses[-1])
+            watch.keeper.note(name, now, finished=now.step == settings.stopping.steps)
+        return watch.progress(number, now.step, settings.stopping.steps, now.losses[-1])
 
-    if training.optimizer == "spsa":
-        return minimize_spsa(
-            objective, kept, training.stopping,
-            gains=training.spsa_gains, clip_norm=training.clip_norm, on_step=on_step,
-        )  # fmt: skip
-    return minimize_adam(
-        objective, kept, training.stopping,
-        learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
-    )  # fmt: skip
+    how: dict[str, Any] = {"clip_norm": settings.clip_norm, "on_step": on_step}
+    if settings.optimizer == "spsa":
+        return minimize_spsa(objective, state, settings.stopping, gains=settings.spsa_gains, **how)
+    return minimize_adam(objective, state, settings.stopping, learning_rate=settings.learning_rate, **how)
 
 
 def _fingerprint(data: Batch) -> str:
@@ -312,6 +276,13 @@ class BatchObjective:
     network: Network
     data: Batch
     draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]
+
+    def begun(self, entropy: list[int]) -> TrainingState:
+        """A training that begins."""
+        rng, data = np.random.default_rng(entropy), self.data
+        shares = np.bincount(data.codes, data.weights, self.network.readout.n_classes).astype(np.float64)
+        # An offset contains the class frequencies already.
+        return TrainingState(self.network.start(rng, shares=shares if data.offset is None else None), rng)
 
     def draw(self, rng: np.random.Generator) -> Batch:
         """The batch of the next step."""
