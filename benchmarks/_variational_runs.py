@@ -61,4 +61,4 @@ class Training:
     def run(self, steps: int = STEPS) -> Array:
         """Batch losses of a training by SPSA, two evaluations a step."""
         state = TrainingState(self.network.start(np.random.default_rng(0)), np.random.default_rng(1))
-        return minimize_spsa(self, state, Stopping(steps, average=0.0)).losses
+        return minimize_spsa(self, state, Stopping(steps, average=0.0))[1]

@@ -149,7 +149,7 @@ def traced(objective: BatchObjective, seed: int, minimize: Callable[[TrainingSta
     shares = np.bincount(objective.data.codes) / len(objective.data.codes)
     state = TrainingState(objective.network.start(rng, shares=shares), rng)
     trace, core, wall = Trace(), time.process_time(), time.perf_counter()
-    kept = minimize(state, trace).theta
+    kept, _, _ = minimize(state, trace)
     return Run(kept, trace.thetas, np.array(trace.core) - core, np.array(trace.wall) - wall)
 
 

@@ -82,9 +82,9 @@ def test_three_steps_by_hand():
     np.testing.assert_allclose(seen[1], [0.4696699141, 0.4696699141], rtol=0, atol=1e-9)
     # 3: slope 0.9393398282 + 2 = 2.9393398282, both entries; length 4.157 is cut to 3; a₃ = 1/6.
     np.testing.assert_allclose(seen[2], [0.1161165235, 0.1161165235], rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(found.theta, seen[2])
+    np.testing.assert_array_equal(found[0], seen[2])
     # Mean of both losses: f plus the curvature c_t², which is 0.04, 0.02 and 0.0133.
-    np.testing.assert_allclose(found.losses, [4.04, 3.02, 0.2205898282 + 0.9393398282 + 0.04 / 3], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found[1], [4.04, 3.02, 0.2205898282 + 0.9393398282 + 0.04 / 3], rtol=0, atol=1e-9)
 
 
 @given(
@@ -102,10 +102,10 @@ def test_spsa_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
         Quadratic(), TrainingState(start, np.random.default_rng(seed)),
         Stopping(30, patience=patience, tolerance=delta, average=0.0), gains=gains, clip_norm=g_max,
     )  # fmt: skip
-    assert found.steps == len(record)
-    assert found.ended == ("steps" if len(record) == 30 else "patience")
-    np.testing.assert_allclose(found.theta, theta, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.losses, record, rtol=1e-9)
+    assert len(found[1]) == len(record)
+    assert found[2] == ("steps" if len(record) == 30 else "patience")
+    np.testing.assert_allclose(found[0], theta, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[1], record, rtol=1e-9)
 
 
 def test_every_step_asks_two_losses_of_one_batch_on_either_side():
@@ -131,17 +131,17 @@ def test_perturbations_take_both_signs_alike_and_independently():
 def test_spsa_finds_the_minimum_of_a_quadratic(noise):
     objective = Quadratic(noise=noise)
     found = minimize_spsa(objective, begun(seed=3), Stopping(1500), gains=(0.3, *GAINS[1:]))
-    np.testing.assert_allclose(found.theta, objective.center, atol=0.01 if noise == 0 else 0.15)
+    np.testing.assert_allclose(found[0], objective.center, atol=0.01 if noise == 0 else 0.15)
 
 
 def test_patience_counts_steps_that_do_not_fall_by_the_tolerance():
     #         falls  falls  too little   falls by more than 0.1 in sum, then never again
     losses = [1.0, 0.8, 0.75, 0.72, 0.69, 0.69, 0.62, 0.60, 0.1]
     found = minimize_spsa(Scripted(losses), begun(2), Stopping(9, patience=3, tolerance=0.1))
-    assert found.ended == "patience"
-    np.testing.assert_array_equal(found.losses, losses[:8])
+    assert found[2] == "patience"
+    np.testing.assert_array_equal(found[1], losses[:8])
     strict = minimize_spsa(Scripted([0.5] * 9), begun(2), Stopping(9, patience=3))
-    assert strict.steps == 4  # an equal loss is no improvement
+    assert len(strict[1]) == 4  # an equal loss is no improvement
 
 
 @pytest.mark.parametrize("c", [0.0, -0.1, math.nan])

@@ -134,7 +134,7 @@ class TrainingPlan:
             best = 0 if selection is None else selection[0]
         trained = train_candidate(self.data, self.candidates[best], [*self.entropy, 1], self.n_seeds, watch)
         if trained.stopped:
-            steps = max(minimum.steps for minimum in trained.minima)
+            steps = max(len(losses) for _, losses, _ in trained.minima)
             warn(f"The training was stopped after {steps} steps; the best weights so far are used.", InterruptedWarning)
         return trained, self.points[best], selection
 

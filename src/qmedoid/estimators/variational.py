@@ -347,7 +347,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         """Hold what a training leaves."""
         self.best_params_, self.cv_scores_ = params, None if choice is None else choice[1]
         self.seed_losses_ = trained.seed_losses
-        self.loss_curve_ = trained.minima[trained.best].losses
+        self.loss_curve_ = trained.minima[trained.best][1]
         class_weights = loss_weights(self.class_weight, rows.codes, self.classes_)
         held_out = None if choice is None else choice[2]
         decision, curve = self._chosen_decision(rows, held_out, class_weights)

@@ -21,7 +21,7 @@ with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -118,27 +118,10 @@ class TrainingState:
         return state
 
 
-class Minimum(NamedTuple):
-    """What a training ends with.
+Minimum = tuple[Array, Array, Ended]
+"""What a training ends with: the parameters that are kept, (p,), the batch loss of every step, and why it ended.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (p,)
-        The parameters that are kept.
-    losses : ndarray of shape (steps,)
-        Batch loss of every step.
-    ended : {"steps", "patience", "stopped"}
-        All steps done, no improvement for too long, or asked to stop.
-    """
-
-    theta: Array
-    losses: Array
-    ended: Ended
-
-    @property
-    def steps(self) -> int:
-        """Steps done."""
-        return len(self.losses)
+All steps are done, there was no improvement for too long ("patience"), or it was asked to stop ("stopped")."""
 
 
 @dataclass(frozen=True)
@@ -281,4 +264,4 @@ def _run_steps(
         kept = state.theta
     else:
         kept = state.average if state.averaged else state.best_theta
-    return Minimum(kept.copy(), np.array(state.losses), ended)
+    return kept.copy(), np.array(state.losses), ended

@@ -158,7 +158,7 @@ class Trained:
     @property
     def stopped(self) -> bool:
         """Whether a training was asked to stop before its end."""
-        return any(minimum.ended == "stopped" for minimum in self.minima)
+        return any(ended == "stopped" for _, _, ended in self.minima)
 
 
 def train_variational(
@@ -202,13 +202,13 @@ def train_variational(
             futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
             _wait_for(futures, watch)
     minima = tuple(future.result() for future in futures)
-    losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
+    losses = np.array([network.loss(theta, rows) for theta, _, _ in minima])
     if not np.isfinite(losses).any():
         raise DataError(
-            f"The training diverged: no loss is finite after {minima[0].steps} steps. Lower the step size "
+            f"The training diverged: no loss is finite after {len(minima[0][1])} steps. Lower the step size "
             "(learning_rate, or the first of spsa_gains)."
         )
-    return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+    return Trained(tuple(VariationalModel(angle_map, network, theta) for theta, _, _ in minima), losses, minima)
 
 
 def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
