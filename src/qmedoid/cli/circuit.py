@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -14,13 +14,18 @@ from qmedoid.cli.options import (
     DEVICE,
     OUTPUT,
     READING,
+    Decimal,
+    Delimiter,
     Force,
+    Json,
     ModelPath,
+    OnMismatch,
     ReadingOptions,
     Seed,
     Table,
     Text,
     argument,
+    command,
     flag,
     option,
 )
@@ -42,8 +47,6 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
-    from qiskit import QuantumCircuit
-
     from qmedoid.arrays import Array
     from qmedoid.quantum import MeasurementPlan, MeasurementSettings, RunFolder
 
@@ -58,28 +61,26 @@ _REGISTERS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class CircuitExportOptions(ReadingOptions):
-    """Draw a circuit, or write it for other tools.
-
-    What is written says how its outcomes become a probability or a distance.
-    """
-
-    most_used = ("format", "output", "row", "which", "medoid", "measure", "json")
-    examples = (
-        "qmedoid circuit export patients.qmedoid",
-        "qmedoid circuit export patients.qmedoid new.csv --row 3 --format qasm",
-    )
-
-    model: ModelPath
+@command(
+    "qmedoid circuit export patients.qmedoid",
+    "qmedoid circuit export patients.qmedoid new.csv --row 3 --format qasm",
+    most_used=("format", "output", "row", "which", "medoid", "measure", "json"),
+)
+def export(
+    model: ModelPath,
     table: Annotated[
         Text, argument("TABLE", "Table with the record whose angles are put in. Default: they stay open.")
-    ] = None
-    row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None
+    ] = None,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None,
     format: Annotated[
         Literal["qpy", "qasm", "qasm2", "text"],
         option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing)."),
-    ] = "text"
+    ] = "text",
     which: Annotated[
         Literal["auto", "variational", "swap-test", "interference"],
         option(
@@ -87,56 +88,52 @@ class CircuitExportOptions(ReadingOptions):
             "CIRCUIT",
             "Circuit: variational (the trained one), swap-test, interference (a cheaper test) or auto.",
         ),
-    ] = "auto"
+    ] = "auto",
     medoid: Annotated[
         int | None, option(DEVICE, "ROW", "Medoid for the SWAP test: its training row, as explain shows it.", min=0)
-    ] = None
-    measure: Annotated[bool, flag(DEVICE, "Measure the qubits of the trained circuit.", "--measure")] = False
-    output: Annotated[str, option(OUTPUT, "FILE", "File to write, or - for standard output.", "--output", "-o")] = "-"
-    force: Force = False
+    ] = None,
+    measure: Annotated[bool, flag(DEVICE, "Measure the qubits of the trained circuit.", "--measure")] = False,
+    output: Annotated[str, option(OUTPUT, "FILE", "File to write, or - for standard output.", "--output", "-o")] = "-",
+    force: Force = False,
+) -> None:
+    """Draw a circuit, or write it for other tools.
 
+    What is written says how its outcomes become a probability or a distance.
+    """
+    from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm2_text, qasm_text, qpy_bytes
+    from qmedoid.tables.score_settings import ScoreSettings
+    from qmedoid.tables.scoring import TableReading
 
-def export(options: CircuitExportOptions) -> None:
-    """Write a circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
-    from qmedoid.quantum import drawing, qasm2_text, qasm_text, qpy_bytes
-
-    if (options.table is None) != (options.row is None):
+    if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
-    circuit = _exported(options)
-    if options.format == "qpy":
+    keep_pandas_away()
+    loaded = load_file(model)
+    asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": loaded.sha256}
+    if table is None or row is None:
+        circuit = export_circuit(loaded.model, **asked)
+    else:
+        settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
+        with TableReading(loaded.model, table, settings, all_columns=True) as reading:
+            circuit = circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
+            reading.check()
+    if format == "qpy":
         content = qpy_bytes(circuit)
     else:
-        text = {"qasm": qasm_text, "qasm2": qasm2_text, "text": drawing}[options.format](circuit)
+        text = {"qasm": qasm_text, "qasm2": qasm2_text, "text": drawing}[format](circuit)
         content = (text.rstrip("\n") + "\n").encode()
-    if options.output != "-":
-        if not options.force:
-            check_unchanged(options.output, content)
-        with atomic_file(Path(options.output)) as file:
+    if output != "-":
+        if not force:
+            check_unchanged(output, content)
+        with atomic_file(Path(output)) as file:
             file.write(content)
-    if options.json:
-        text = base64.b64encode(content).decode() if options.format == "qpy" else content.decode()
-        document: CircuitExportDict = {"format": options.format, "description": circuit.metadata["qmedoid"]}
-        document |= {"content": text} if options.output == "-" else {"output": options.output}
+    if json:
+        text = base64.b64encode(content).decode() if format == "qpy" else content.decode()
+        document: CircuitExportDict = {"format": format, "description": circuit.metadata["qmedoid"]}
+        document |= {"content": text} if output == "-" else {"output": output}
         print_json(document)
-    elif options.output == "-":
+    elif output == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-
-
-def _exported(options: CircuitExportOptions) -> "QuantumCircuit":
-    from qmedoid.quantum import circuit_of_record, export_circuit
-
-    keep_pandas_away()
-    loaded = load_file(options.model)
-    asked: dict[str, Any] = {name: getattr(options, name) for name in ("which", "medoid", "measure")}
-    asked["sha256"] = loaded.sha256
-    if options.table is None or options.row is None:
-        return export_circuit(loaded.model, **asked)
-    with options.reading(loaded.model, options.table, all_columns=True) as reading:
-        record = reading.row(options.row)
-        circuit = circuit_of_record(loaded.model, record, reading.issues, row=options.row, **asked)
-        reading.check()
-    return circuit
 
 
 def shot_count(text: str) -> int | str:
@@ -151,7 +148,22 @@ def shot_count(text: str) -> int | str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(ReadingOptions):
-    """How the records of a table are measured on a quantum device."""
+    """Say what a measurement would take; no circuit runs.
+
+    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
+    """
+
+    most_used: ClassVar[tuple[str, ...]] = (
+        "backend",
+        "shots",
+        "limit",
+        "circuit",
+        "register",
+        "refine",
+        "n_qubits",
+        "json",
+    )
+    examples = ("qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",)
 
     model: ModelPath
     table: Table
@@ -193,17 +205,6 @@ class MeasureOptions(ReadingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CircuitPlanOptions(MeasureOptions):
-    """Say what a measurement would take; no circuit runs.
-
-    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
-    """
-
-    most_used = ("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json")
-    examples = ("qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",)
-
-
-@dataclass(frozen=True, kw_only=True)
 class CircuitRunOptions(MeasureOptions):
     """Measure the records of a table on a device, into a folder.
 
@@ -222,7 +223,7 @@ class CircuitRunOptions(MeasureOptions):
     dry_run: Annotated[bool, flag(DEVICE, "Print the plan, and run nothing.", "--dry-run")] = False
 
 
-def plan(options: CircuitPlanOptions) -> None:
+def plan(options: MeasureOptions) -> None:
     """Print what a measurement takes."""
     from qmedoid.quantum import as_device, plan_measurement
 

@@ -1,7 +1,6 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +9,16 @@ import pyarrow as pa
 from qmedoid.cli.options import (
     OUTPUT,
     RESULTS,
+    Decimal,
+    Delimiter,
+    Json,
     ModelPath,
     Names,
-    ReadingOptions,
+    OnMismatch,
     Row,
     Table,
     Text,
+    command,
     flag,
     listed,
     option,
@@ -26,12 +29,13 @@ from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
 from qmedoid.explain.sentences import change_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
-from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.scoring import TableReading
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -41,63 +45,65 @@ Titled = tuple[str, Any]
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions(ReadingOptions):
+@command(
+    "qmedoid explain patients.qmedoid new.csv --row 3",
+    "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
+    most_used=("row", "top", "html", "svg", "known", "fixed", "json"),
+)
+def run(
+    model: ModelPath,
+    table: Table,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    row: Row,
+    top: Annotated[int, option(RESULTS, "N", "Columns, groups and rows that are listed; 0 lists all.", min=0)] = 10,
+    fixed: Annotated[
+        Names, option(RESULTS, "COLUMNS", "Columns that cannot change, such as age (with commas between).")
+    ] = None,
+    html: Annotated[Path | None, option(OUTPUT, "FILE", "Page to write, without scripts.")] = None,
+    svg: Annotated[Path | None, option(OUTPUT, "FILE", "Picture of the contributions to write.")] = None,
+    known: Annotated[
+        Text, option(RESULTS, "TABLE", "Table, such as the fitted one, of which the rows most like this one are shown.")
+    ] = None,
+    verbose: Annotated[bool, flag(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False,
+) -> None:
     """Say why a row got its class: what each column contributes.
 
     The contributions add up exactly to the decision. Also shows similar real rows, and the smallest change that
     would lead to another class.
     """
-
-    most_used = ("row", "top", "html", "svg", "known", "fixed", "json")
-    examples = (
-        "qmedoid explain patients.qmedoid new.csv --row 3",
-        "qmedoid explain patients.qmedoid new.csv --row 3 --html why.html",
-    )
-
-    model: ModelPath
-    table: Table
-    row: Row
-    top: Annotated[int, option(RESULTS, "N", "Columns, groups and rows that are listed; 0 lists all.", min=0)] = 10
-    fixed: Annotated[
-        Names, option(RESULTS, "COLUMNS", "Columns that cannot change, such as age (with commas between).")
-    ] = None
-    html: Annotated[Path | None, option(OUTPUT, "FILE", "Page to write, without scripts.")] = None
-    svg: Annotated[Path | None, option(OUTPUT, "FILE", "Picture of the contributions to write.")] = None
-    known: Annotated[
-        Text, option(RESULTS, "TABLE", "Table, such as the fitted one, of which the rows most like this one are shown.")
-    ] = None
-    verbose: Annotated[bool, flag(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False
-
-
-def run(options: ExplainOptions) -> None:
-    """Find the row, decide about it, and print or draw why."""
     keep_pandas_away()
-    if options.known == options.table == "-":
+    if known == table == "-":
         raise ParameterError("Standard input can be read once: give the table or --known as a file.")
-    if options.html is not None and options.svg is not None and options.html.resolve() == options.svg.resolve():
-        raise ParameterError(f"--html and --svg are two files. Got {str(options.svg)!r} for both.")
-    _check_output(options.html, PAGE_TITLE)
-    _check_output(options.svg, PICTURE_TITLE)
-    loaded = load_file(options.model)
-    model = loaded.model
-    fixed = listed(options.fixed)
-    with options.reading(model, options.table, all_columns=True) as reading:
-        record = reading.row(options.row)
-        report = {"row": options.row, **explain_record(model, record, reading.issues)}
+    if html is not None and svg is not None and html.resolve() == svg.resolve():
+        raise ParameterError(f"--html and --svg are two files. Got {str(svg)!r} for both.")
+    _check_output(html, PAGE_TITLE)
+    _check_output(svg, PICTURE_TITLE)
+    loaded = load_file(model)
+    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
+    with TableReading(loaded.model, table, settings, all_columns=True) as reading:
+        record = reading.row(row)
+        report = {"row": row, **explain_record(loaded.model, record, reading.issues)}
         difference = reading.check().deviations()
-    if options.known is not None:
-        report |= _nearest(model, record, report, options)
-    why = Explanation(report, model, record, top=options.top, fixed=fixed, sha256=loaded.sha256, difference=difference)
-    for file, content in ((options.html, why.to_html), (options.svg, why.to_svg)):
+    if known is not None:
+        # In the table of the record it would find itself.
+        skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None
+        with TableReading(loaded.model, known, settings, all_columns=True) as reading:
+            report |= _nearest(reading, record, report, skip)
+    how: dict[str, Any] = {"top": top, "fixed": listed(fixed), "sha256": loaded.sha256, "difference": difference}
+    why = Explanation(report, loaded.model, record, **how)
+    for file, content in ((html, why.to_html), (svg, why.to_svg)):
         if file is not None:
             with atomic_file(file) as opened:
                 opened.write(content().encode())
     made = why.to_dict()
-    if options.json:
+    if json:
         print_json(made)
     else:
-        _print(made, options.table, verbose=options.verbose)
+        _print(made, table, verbose=verbose)
 
 
 def _check_output(file: Path | None, start: str) -> None:
@@ -108,25 +114,22 @@ def _check_output(file: Path | None, start: str) -> None:
         check_target(file, lambda content: f"<title>{start}".encode() in content, "explanation of a decision")
 
 
-def _nearest(model: Model, record: pa.Table, report: dict[str, Any], options: ExplainOptions) -> dict[str, Any]:
+def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> dict[str, Any]:
     """The rows of another table that are nearest and most similar to the record."""
-    known = str(options.known)
-    # In the table of the record it would find itself.
-    skip = options.row if options.table != "-" and Path(known).resolve() == Path(options.table).resolve() else None
-    target = model.contract.target
-    with options.reading(model, known, all_columns=True) as reading:
-        labeled = [] if target is None or target not in reading.source.names else [target]
-        if not labeled:
-            note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
+    target = reading.model.contract.target
+    labeled = [] if target is None or target not in reading.source.names else [target]
+    if not labeled:
+        where = reading.source.description
+        note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
 
-        def look() -> NearestRows:
-            nearest = NearestRows(model, record, report, skip=skip)
-            for batch, extra in reading.batches(labeled, as_text=True):
-                nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
-            return nearest
+    def look() -> NearestRows:
+        nearest = NearestRows(reading.model, record, report, skip=skip)
+        for batch, extra in reading.batches(labeled, as_text=True):
+            nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
+        return nearest
 
-        found: NearestRows = reading.in_kind(look)
-        reading.check()
+    found: NearestRows = reading.in_kind(look)
+    reading.check()
     return found.found()
 
 

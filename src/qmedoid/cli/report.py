@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,13 +10,17 @@ from qmedoid.cli.options import (
     POINT,
     RESULTS,
     AllRows,
+    Decimal,
+    Delimiter,
+    Json,
     ModelPath,
     Names,
     Number,
-    ReadingOptions,
+    OnMismatch,
     TargetName,
     Text,
     argument,
+    command,
     flag,
     listed,
     option,
@@ -41,75 +44,85 @@ if TYPE_CHECKING:
 _COMPARED_ROWS = 100_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions(ReadingOptions):
+@command(
+    "qmedoid report patients.qmedoid new.csv -o report.html",
+    most_used=("output", "target", "cost", "baselines", "stability", "rows", "live", "json"),
+)
+def run(
+    model: ModelPath,
+    table: Annotated[
+        Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")
+    ] = None,
+    *,
+    json: Json = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    output: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Page to write. Default: the model's name with .html.", "--output", "-o")
+    ] = None,
+    target: TargetName = None,
+    all_rows: AllRows = False,
+    cost: Annotated[
+        Number, option(POINT, "RATIO", "What a missed positive costs, in false alerts: shows costs too.")
+    ] = None,
+    baselines: Annotated[
+        bool, flag(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
+    ] = False,
+    stability: Annotated[
+        int | None,
+        option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
+    ] = None,
+    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
+        None
+    ),
+    max_size: Annotated[
+        float, option(RESULTS, "MB", "Size from which on the page leaves the live model out, in megabytes.")
+    ] = 3.0,
+    live: Annotated[
+        bool, flag(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
+    ] = True,
+    rows: Annotated[bool, flag(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True,
+) -> None:
     """Write one page: how good a model is, and what decides.
 
     Any browser opens it without a network: figures, a slider of the threshold, what columns contribute, checks, and
     the model itself, which scores records in the page.
     """
-
-    most_used = ("output", "target", "cost", "baselines", "stability", "rows", "live", "json")
-    examples = ("qmedoid report patients.qmedoid new.csv -o report.html",)
-
-    model: ModelPath
-    table: Annotated[Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")] = (
-        None
-    )
-    output: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Page to write. Default: the model's name with .html.", "--output", "-o")
-    ] = None
-    target: TargetName = None
-    all_rows: AllRows = False
-    cost: Annotated[
-        Number, option(POINT, "RATIO", "What a missed positive costs, in false alerts: shows costs too.")
-    ] = None
-    baselines: Annotated[
-        bool, flag(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
-    ] = False
-    stability: Annotated[
-        int | None,
-        option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
-    ] = None
-    ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
-        None
-    )
-    max_size: Annotated[
-        float, option(RESULTS, "MB", "Size from which on the page leaves the live model out, in megabytes.")
-    ] = 3.0
-    live: Annotated[
-        bool, flag(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
-    ] = True
-    rows: Annotated[bool, flag(RESULTS, "Show rows of the table in the page.", "--rows/--no-rows")] = True
-
-
-def run(options: ReportOptions) -> None:
-    """Summarize, write the page, and say where it is; or print the summary."""
     keep_pandas_away()
-    settings = _settings(options)
-    output = options.output or (None if options.json else Path(options.model).with_suffix(".html"))
+    if cost is not None and not 0 < cost < float("inf"):
+        raise ParameterError(f"--cost must be a number above 0. Got {cost:g} instead.")
+    if not 0 < max_size < float("inf"):
+        raise ParameterError(f"--max-size must be a number of megabytes above 0. Got {max_size:g} instead.")
+    check_codes(without := tuple(listed(ignore)))
+    if table is None and (baselines or stability is not None):
+        asked = "--baselines" if baselines else "--stability"
+        raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
+    how: dict[str, Any] = {"cost": cost, "rows": rows, "live": live, "all_rows": all_rows}
+    settings = ReportSettings(**how, max_bytes=int(max_size * 1e6), ignore=without)
+    output = output or (None if json else Path(model).with_suffix(".html"))
     if output is not None:
         check_output(output)
-    loaded, looked, more = load_file(options.model), None, dict[str, Any]()
-    if options.table is not None:
+    loaded, looked, more = load_file(model), None, dict[str, Any]()
+    if table is not None:
         with reading_bar("looking") as progress:
-            most = _COMPARED_ROWS if options.baselines else MOST_SAMPLED
-            how: dict[str, Any] = {"target": options.target, "on_mismatch": options.on_mismatch, **options.dialect}
-            looked = look_at_file(loaded.model, options.table, on_progress=progress, most=most, **how)
-        more = _fits(loaded.model, looked, options)
+            most = _COMPARED_ROWS if baselines else MOST_SAMPLED
+            how = {"target": target, "on_mismatch": on_mismatch, "delimiter": delimiter, "decimal": decimal}
+            looked = look_at_file(loaded.model, table, on_progress=progress, most=most, **how)
+        more = _fits(loaded.model, looked, stability, baselines=baselines)
     names = {
-        "model": Path(options.model).name,
+        "model": Path(model).name,
         "sha256": loaded.sha256,
         "command": shlex.join(["qmedoid", *sys.argv[1:]]),
-        "table": None if options.table is None else Path(options.table).name,
+        "table": None if table is None else Path(table).name,
     }
     summary = summarize(loaded.model, looked, names=names, settings=settings, **more)
     written = None if output is None else write_report(summary, output, max_bytes=settings.max_bytes)
-    if options.json:
+    if json:
         # Of the live model only whether it is in the page.
-        live = (summary if written is None else written.summary)["live"].get("absent")
+        absent = (summary if written is None else written.summary)["live"].get("absent")
         page = None if written is None else {"path": str(written.path), "bytes": written.bytes}
-        print_json(cast("ReportDict", {**summary, "live": {"absent": live}, "page": page}))
+        print_json(cast("ReportDict", {**summary, "live": {"absent": absent}, "page": page}))
     elif written is not None:
         _tell(written)
 
@@ -132,45 +145,22 @@ def _tell(written: Report) -> None:
     print(f"report of {' and '.join(counts)} written to {printable(written.path)} ({written.bytes:,} bytes).")
 
 
-def _settings(options: ReportOptions) -> ReportSettings:
-    if options.cost is not None and not 0 < options.cost < float("inf"):
-        raise ParameterError(f"--cost must be a number above 0. Got {options.cost:g} instead.")
-    if not 0 < options.max_size < float("inf"):
-        raise ParameterError(f"--max-size must be a number of megabytes above 0. Got {options.max_size:g} instead.")
-    asked, ignore = _asked(options), tuple(listed(options.ignore))
-    check_codes(ignore)
-    if options.table is None and asked is not None:
-        raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
-    return ReportSettings(
-        cost=options.cost,
-        rows=options.rows,
-        live=options.live,
-        max_bytes=int(options.max_size * 1e6),
-        ignore=ignore,
-        all_rows=options.all_rows,
-    )
-
-
-def _asked(options: ReportOptions) -> str | None:
-    """The option that needs a table with classes."""
-    return "--baselines" if options.baselines else None if options.stability is None else "--stability"
-
-
-def _fits(model: Model, looked: Looked, options: ReportOptions) -> dict[str, Any]:
+def _fits(model: Model, looked: Looked, stability: int | None, *, baselines: bool) -> dict[str, Any]:
     """Baselines and stability: what fits of the table show."""
-    asked, found = _asked(options), dict[str, Any]()
-    if asked is not None and not (looked.codes >= 0).any():
+    found = dict[str, Any]()
+    if (baselines or stability is not None) and not (looked.codes >= 0).any():
+        asked = "--baselines" if baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: this one has none that the model knows.")
-    if options.baselines:
+    if baselines:
         from qmedoid.estimators.report_fits import baselines_beside
 
         found["baselines"], notes = baselines_beside(model, looked.sample, looked.rows)
         for one in notes:
             note(one)
-    if options.stability is not None:
+    if stability is not None:
         from qmedoid.estimators.report_fits import stability_beside
 
-        found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, options.stability)
+        found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, stability)
     return found
 
 
