@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
-from qmedoid.methods.nearest.problem import NearestSettings, prepare_rows
+from qmedoid.methods.nearest.problem import NearestSettings, TrainingRows
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 
 SPLITS = range(20)
@@ -144,7 +144,7 @@ def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
     (rows, _), *_ = cv.split(data.X, data.y)
     model = printed(cv=cv).fit(data.X, data.y)
     settings = NearestSettings(kind="weighted", input_scaling="none")
-    alone = prepare_rows(data.X, data.y.astype(np.intp), rows, 3, settings, np.random.default_rng(0))
+    alone = TrainingRows(data.X, data.y.astype(np.intp), rows, 3, settings, np.random.default_rng(0))
     np.testing.assert_allclose(model.groups_.correlation, alone.correlation, rtol=1e-12)
     assert set(model.medoid_indices_) <= set(rows)
 

@@ -10,7 +10,7 @@ from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
 from qmedoid.methods.nearest.fit import select_models
-from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds, prepare_rows
+from qmedoid.methods.nearest.problem import NearestSettings, TrainingRows, prepare_folds
 from qmedoid.optimize.descent import DescentResult, Record
 
 WINE = load_wine()
@@ -37,7 +37,7 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
 
     monkeypatch.setattr(select, "out_of_fold_channels", out_of_fold_channels)
     found = DescentResult([Record(2, SIMPLE, 0.7), Record(3, LARGE, 0.9)])
-    train = prepare_rows(X, codes, rows, 2, settings, rng)
+    train = TrainingRows(X, codes, rows, 2, settings, rng)
     return select_models(train, folds, found, settings, [np.ones(2)])
 
 

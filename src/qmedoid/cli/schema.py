@@ -159,9 +159,6 @@ def _shared() -> dict[Any, str]:
 
     for kind in DOCUMENTS.values():
         look(kind)
-    return {kind: _part_name(kind.__name__) for kind, count in uses.items() if count > 1}
-
-
-def _part_name(name: str) -> str:
-    """The name of a class in lower case, such as ``row_contribution``."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.removesuffix("Dict")).lower()
+    # The name of a class in lower case, such as row_contribution.
+    names = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__.removesuffix("Dict")) for kind in uses}
+    return {kind: names[kind].lower() for kind, count in uses.items() if count > 1}

@@ -37,7 +37,6 @@ from qmedoid.methods.nearest.problem import (
     RebuildObjective,
     TrainingRows,
     prepare_folds,
-    prepare_rows,
 )
 from qmedoid.optimize.descent import coordinate_descent
 from qmedoid.optimize.sweep import ALPHA_GRID
@@ -243,11 +242,11 @@ def _training_data(
     table, codes, n_classes = data.X, data.codes, len(data.classes)
     everything = np.arange(len(table))
     if validation is not None:
-        train = prepare_rows(table, codes, everything, n_classes, settings, rng)
+        train = TrainingRows(table, codes, everything, n_classes, settings, rng)
         held_out, labels = validation
         nowhere = np.full(len(held_out), -1, dtype=np.intp)
         return train, [Fold(train, train.scaling.apply(held_out), labels, nowhere)]
     folds = prepare_folds(table, codes, data.splits(estimator, rng), n_classes, settings, rng)
     if estimator.refit:
-        return prepare_rows(table, codes, everything, n_classes, settings, rng), folds
+        return TrainingRows(table, codes, everything, n_classes, settings, rng), folds
     return folds[0].train, folds

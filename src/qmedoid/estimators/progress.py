@@ -61,7 +61,8 @@ class TrainingProgress:
         """Add a bar for a task that has parts."""
         display = _display_of(context)
         if display is not None and context.max_subtasks != 0:
-            display.begin(_key(context), _title(context), context.max_subtasks)
+            title = context.estimator_name if context.task_name == "fit" else context.task_name
+            display.begin(_key(context), title, context.max_subtasks)
 
     def on_fit_task_end(
         self,
@@ -149,7 +150,3 @@ def _display_of(context: CallbackContext) -> _Display | None:
 def _key(context: CallbackContext) -> Key:
     above = () if context.parent is None else _key(context.parent)
     return (*above, context.task_id)
-
-
-def _title(context: CallbackContext) -> str:
-    return context.estimator_name if context.task_name == "fit" else context.task_name

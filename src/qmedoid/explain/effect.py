@@ -220,7 +220,7 @@ def column_values(batch: pa.RecordBatch | pa.Table, column: Column, encoding: En
     """The cells of a column: numbers, microseconds of dates, or places of levels; NaN where one is missing."""
     given = batch.column(column.name) if column.name in batch.schema.names else pa.nulls(len(batch))
     if isinstance(encoding, Levels):
-        codes, _ = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
+        codes, _ = cells.codes_as(given, column, encoding.levels)
         n_levels = len(encoding.levels)
         # A level that the model does not know comes behind all others.
         return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)

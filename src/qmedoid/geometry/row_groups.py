@@ -76,7 +76,8 @@ def given_groups(labels: Any, n_rows: int) -> Codes | None:
         raise DataError("groups contains missing labels: fill them in, such as with a different label for each row.")
     groups = numbered(values)
     if n_rows and groups.max() == 0:
-        raise DataError(f"groups holds one group only, {values.tolist()[0]!r}: at least 2 are needed to leave one out.")
+        label = np.asarray(labels).tolist()[0]
+        raise DataError(f"groups holds one group only, {label!r}: at least 2 are needed to leave one out.")
     return None if groups.max() + 1 == n_rows else groups
 
 

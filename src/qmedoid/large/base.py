@@ -20,8 +20,6 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.model.contract import Column
-from qmedoid.model.model import Model
-from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables import cells
 from qmedoid.tables.numbers import comma_numbers
 from qmedoid.tables.row_hashes import Bits, mixed
@@ -59,14 +57,6 @@ Pass = partial[Summary]
 """What is done with every partition: a function of its source and of the place of its first row in the table.
 
 Its other arguments, by name, are plain values and models that can be sent to another process."""
-
-
-def facts_of(one: Pass) -> dict[str, str]:
-    """All that a summary depends on besides the rows, which names the files of finished partitions."""
-    return {
-        name: blake2b(model_bytes(value), digest_size=16).hexdigest() if isinstance(value, Model) else repr(value)
-        for name, value in one.keywords.items()
-    }
 
 
 def file_digest(path: Path) -> str:

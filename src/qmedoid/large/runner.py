@@ -21,8 +21,10 @@ import pyarrow as pa
 from qmedoid._version import __version__
 from qmedoid.exceptions import DataError, OutputError, ParameterError
 from qmedoid.kernels.backend import thread_count
-from qmedoid.large.base import Pass, RawReading, Summary, facts_of, file_digest, merge
+from qmedoid.large.base import Pass, RawReading, Summary, file_digest, merge
+from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
+from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables.binary_files import BinaryFile
 from qmedoid.tables.detect import Bytes
 from qmedoid.tables.source import TableSource, find_files, open_table
@@ -343,7 +345,11 @@ class Runner:
         if not self._digests:
             found = dict(self.results("hash", _digest, None, self.tasks))
             self._digests = [found[place] for place in range(len(self.tasks))]
-        facts = facts_of(one)
+        # All that a summary depends on besides the rows.
+        facts = {
+            name: hashlib.blake2b(model_bytes(v), digest_size=16).hexdigest() if isinstance(v, Model) else repr(v)
+            for name, v in one.keywords.items()
+        }
         return [
             self.folder.key(name, {**facts, "first_row": start}, digest)
             for start, digest in zip(starts, self._digests, strict=True)

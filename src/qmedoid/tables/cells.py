@@ -288,6 +288,11 @@ def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> 
     return codes, texts(array.filter(pa.array(unseen))) if unseen.any() else _NOTHING
 
 
+def codes_as(given: pa.Array | pa.ChunkedArray, column: Column, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:
+    """Cells by their places among levels, as `level_codes` has them, with what stands for missing cells in a column."""
+    return level_codes(without_missing_values(given, column), levels)
+
+
 def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:
     import pyarrow.compute as pc
 

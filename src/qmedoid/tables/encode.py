@@ -104,20 +104,22 @@ def encode_column(
 
 def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issues) -> cells.Cells:
     """Cells of a column that is no category; those whose decimals may be thousands are not of the kind."""
-    given = cells.without_missing_values(given, column)
-    read = cells.read(given, column.kind, column.spelling)
+    read = cells.read_as(given, column)
     if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
         return _without_doubtful(given, read, column, issues)
     return read
 
 
-def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, issues: Issues) -> cells.Cells:
+def _without_doubtful(
+    given: pa.Array | pa.ChunkedArray, read: cells.Cells, column: Column, issues: Issues
+) -> cells.Cells:
     """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
     from qmedoid.tables.numbers import doubtful_points
 
     doubtful = None
     if column.name not in issues.shows_points and maybe_thousands(read.values):
-        doubtful = doubtful_points(cells.one_chunk(given), column.spelling)
+        given = cells.one_chunk(cells.without_missing_values(given, column))
+        doubtful = doubtful_points(given, column.spelling)
     if doubtful is None:
         issues.shows_points.add(column.name)
         return read
@@ -137,7 +139,7 @@ def _dates(read: cells.Cells, column: Column, encoding: Dates, issues: Issues) -
 
 
 def _levels(given: pa.Array, column: Column, encoding: Levels, issues: Issues) -> list[Array]:
-    codes, unseen = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
+    codes, unseen = cells.codes_as(given, column, encoding.levels)
     if len(unseen) and len(column.levels) > len(encoding.levels):
         places, _ = cells.level_codes(unseen, column.levels)
         is_known = places < len(column.levels)
@@ -223,7 +225,7 @@ def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
 def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tuple[int, Codes]:
     """Rows in which a column is missing, and rows of each of its levels."""
     if isinstance(encoding, Levels):
-        codes, _ = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)
+        codes, _ = cells.codes_as(given, column, encoding.levels)
         counts = np.bincount(codes, minlength=len(encoding.levels) + 2)
         return int(counts[len(encoding.levels)]), counts[: len(encoding.levels)]
     values = cells.read_as(given, column).values

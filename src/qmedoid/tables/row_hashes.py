@@ -99,7 +99,7 @@ def _bits(model: Model, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int6
         column, encoding = model.contract.columns[place], model.encodings[place]
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
         if isinstance(encoding, Levels):
-            found[:, number] = cells.level_codes(cells.without_missing_values(given, column), encoding.levels)[0]
+            found[:, number] = cells.codes_as(given, column, encoding.levels)[0]
             continue
         values = cells.read_as(given, column).values
         if isinstance(encoding, Dates):

@@ -16,7 +16,7 @@ is nearly diagonal, and known.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from copy import copy
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
@@ -156,10 +156,10 @@ def fit_multinomial(
 
     λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
     """
-    rows, held, strengths = _Block.of(rotated, codes, row_weights), folds == 0, _STRENGTHS
+    rows, held, strengths = _Block(rotated, codes, row_weights), folds == 0, _STRENGTHS
     if (step := len(codes) // _SEARCH_ROWS) > 1:
         # Of a long table, λ is sought on some rows, and on all rows from there on down.
-        few = _Block.of(rotated[::step], codes[::step], None if row_weights is None else row_weights[::step])
+        few = _Block(rotated[::step], codes[::step], None if row_weights is None else row_weights[::step])
         start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
         strengths = strengths[strengths.index(strength) :]
     own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
@@ -206,31 +206,25 @@ def is_likelier(
     return is_clear_gain(gains, groups, _WORTH_IT)
 
 
-class _Block(NamedTuple):
+class _Block:
     """Some rows T of a table, their classes, the sum of squares of each direction over them, and weights of rows."""
 
-    rotated: Array | Stored
-    rows: Codes
-    codes: Codes
-    squares: Array
-    row_weights: Array | None
-
-    @classmethod
-    def of(cls, rotated: Array | Stored, codes: Codes, row_weights: Array | None) -> "_Block":
-        squares = np.zeros(rotated.shape[1])
+    def __init__(self, rotated: Array | Stored, codes: Codes, row_weights: Array | None) -> None:
+        self.rotated, self.rows, self.codes, self.row_weights = rotated, np.arange(len(codes)), codes, row_weights
+        self.squares = np.zeros(rotated.shape[1])
         for part in stored_slices(rotated):
             block = rotated[part].astype(np.float64, copy=False)
             counted = block if row_weights is None else row_weights[part, None] * block
-            squares += np.einsum("ij,ij->j", counted, block)
-        return cls(rotated, np.arange(len(codes)), codes, squares, row_weights)
+            self.squares += np.einsum("ij,ij->j", counted, block)
 
     def part(self, chosen: Flags) -> "_Block":
         """Some of all rows; their squares are about as large as their share."""
-        rows, rotated = np.flatnonzero(chosen), self.rotated
-        if rotated.dtype == np.float64:  # short enough for a copy
-            rotated, rows = rotated[rows], np.arange(len(rows))
-        weights = None if self.row_weights is None else self.row_weights[chosen]
-        return _Block(rotated, rows, self.codes[chosen], self.share(chosen) * self.squares, weights)
+        part, part_rows = copy(self), np.flatnonzero(chosen)
+        if self.rotated.dtype == np.float64:  # short enough for a copy
+            part.rotated, part_rows = self.rotated[part_rows], np.arange(len(part_rows))
+        part.rows, part.codes, part.squares = part_rows, self.codes[chosen], self.share(chosen) * self.squares
+        part.row_weights = None if self.row_weights is None else self.row_weights[chosen]
+        return part
 
     def share(self, chosen: Flags) -> float:
         """What some of the rows count, of all."""

@@ -28,7 +28,7 @@ from qmedoid.geometry.groups import (
 )
 from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
-from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard
+from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
 from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.search import Candidates, FoldSearch
 from qmedoid.methods.nearest.part import NearestPart
@@ -76,9 +76,8 @@ class NearestSettings:
         return self.kind == "signed"
 
 
-@dataclass(frozen=True)
 class TrainingRows:
-    """Rows that a model is fitted on, with all that does not depend on a configuration.
+    """Rows of a table that a model is fitted on, with all that does not depend on a configuration.
 
     Attributes
     ----------
@@ -96,12 +95,13 @@ class TrainingRows:
         For each class the places in X among which its medoid is searched, ascending.
     """
 
-    X: Array
-    codes: Codes
-    rows: Codes
-    scaling: Scaling
-    correlation: Array
-    samples: tuple[Codes, ...]
+    def __init__(
+        self, X: Array, codes: Codes, rows: Codes, n_classes: int, settings: NearestSettings, rng: np.random.Generator
+    ) -> None:
+        self.codes, self.rows, self.scaling = codes[rows], rows, fit_scaling(X[rows], settings.input_scaling)
+        self.X = self.scaling.apply(X[rows])
+        self.samples = class_samples(self.codes, n_classes, max_rows=settings.max_medoid_rows, rng=rng)
+        self.correlation = correlation_matrix(self.X)
 
 
 @dataclass(frozen=True)
@@ -112,16 +112,6 @@ class Fold:
     X_val: Array
     codes_val: Codes
     rows_val: Codes
-
-
-def prepare_rows(
-    X: Array, codes: Codes, rows: Codes, n_classes: int, settings: NearestSettings, rng: np.random.Generator
-) -> TrainingRows:
-    """Scale rows of a table, correlate its columns over them and draw the samples for medoids."""
-    scaling = fit_scaling(X[rows], settings.input_scaling)
-    scaled = scaling.apply(X[rows])
-    samples = class_samples(codes[rows], n_classes, max_rows=settings.max_medoid_rows, rng=rng)
-    return TrainingRows(scaled, codes[rows], rows, scaling, correlation_matrix(scaled), samples)
 
 
 def prepare_folds(
@@ -135,7 +125,7 @@ def prepare_folds(
     """Folds from pairs of training and validation rows; everything in a fold is fitted on its training rows."""
     folds = []
     for train_rows, val_rows in splits:
-        train = prepare_rows(X, codes, train_rows, n_classes, settings, rng)
+        train = TrainingRows(X, codes, train_rows, n_classes, settings, rng)
         folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows], val_rows))
     return folds
 

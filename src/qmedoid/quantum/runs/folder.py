@@ -77,12 +77,6 @@ def _digest_of(texts: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def _decisions_digest(plan: MeasurementPlan) -> str:
-    """Hash of what a model decides in closed form: one with another cut or other classes runs the same circuits."""
-    margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
-    return _digest_of([*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())])
-
-
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a folder; None where there is none.
 
@@ -261,7 +255,10 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
-        known = {"noise": plan.device.noise, "decisions": _decisions_digest(plan), **(facts or {})}
+        # A model with another cut or other classes decides otherwise, and runs the same circuits.
+        margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
+        decided = [*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())]
+        known = {"noise": plan.device.noise, "decisions": _digest_of(decided), **(facts or {})}
         asked = asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
         files = JobFiles(self.path / JOBS, plan.device)
