@@ -214,7 +214,8 @@ def _fit_whole(
         is_other = held_out.whole is not train.whole
         judges = "The table of --test is" if is_other else "The held-out rows are"
         metrics["held_out"], novelty, decided = held_out_report(model, held_out, judges)
-        more["areas"] = areas_of(held_out.target.codes_in(model.decision.classes), decided)
+        if not (options.json or options.quiet):  # which do not show them
+            more["areas"] = areas_of(held_out.target.codes_in(model.decision.classes), decided)
         # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
         if is_other or options.time_column is not None:
             more["novelty"] = novelty
