@@ -14,10 +14,9 @@ from qmedoid.cli.options import PointOptions
 from qmedoid.cli.output import progress_bar
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import row_groups
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.cells import cell_ranks, read
+from qmedoid.tables.cells import read
 from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -236,11 +235,7 @@ def judged_fold(
         codes = train.target.codes_in(model.decision.classes)
         found, notes = run_baselines(columns, train.table, table, codes, options.seed, limit.allows)
         outcomes |= found
-    groups = None if held_out.groups is None else held_out.groups[known]
-    if groups is None:
-        here = [column for column in columns if column.name in table.column_names]
-        groups = row_groups(cell_ranks(table, here)[0], own) if here else None
-    return (outcomes, own, groups), notes
+    return (outcomes, own, held_out.take(known).together()), notes
 
 
 def cross_validate(

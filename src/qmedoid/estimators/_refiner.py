@@ -125,9 +125,13 @@ class Refiner:
         between_two = self.inputs.decides_between_two(len(classes))
         circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else classes
         part = TrainingTable(
-            data.features, data.codes, circuit.classes_, part_of(self.data.groups, rows),
-            row_numbers=numbers, n_given=len(given),
-        )  # fmt: skip
+            data.features,
+            data.codes,
+            circuit.classes_,
+            part_of(self.data.groups, rows),
+            row_numbers=numbers,
+            n_given=len(given),
+        )
         plan = TrainingPlan.of(circuit, data, part, self.entropy, out_of_fold=True)
         task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)

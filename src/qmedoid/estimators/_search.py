@@ -214,9 +214,13 @@ def search_models(
     objective = IncrementalObjective if is_built() else RebuildObjective
     found = coordinate_descent(
         objective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
-        groups.members, sizes, max_passes=passes, candidate_budget=estimator.candidate_budget, rng=rng,
+        groups.members,
+        sizes,
+        max_passes=passes,
+        candidate_budget=estimator.candidate_budget,
+        rng=rng,
         progress=lambda size, sweep, _: report.step(f"k={size}, pass {sweep}"),
-    )  # fmt: skip
+    )
     if found.interrupted:
         message = f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used."
         warn(message, InterruptedWarning)

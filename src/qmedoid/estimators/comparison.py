@@ -166,8 +166,9 @@ def compare(
 def compared(folds: Sequence[ComparedFold]) -> Comparison:
     """Figures of one fold, or their means over several, and differences over the rows of all."""
     names = [name for name in folds[0][0] if all(name in outcomes for outcomes, _, _ in folds)]
-    losses = {name: np.concatenate([row_losses(outcomes[name], codes) for outcomes, codes, _ in folds])
-              for name in names}  # fmt: skip
+    losses = {
+        name: np.concatenate([row_losses(outcomes[name], codes) for outcomes, codes, _ in folds]) for name in names
+    }
     draws, methods = _draws(folds), list[ComparedMethodDict]()
     for name in names:
         by_fold = [_figures(outcomes[name], codes) for outcomes, codes, _ in folds]

@@ -352,9 +352,13 @@ class MedoidClassifier(ProbabilisticClassifier):
         decision, curve = self._chosen_decision(rows.data, best.held_out)
         reader.fit_notes(best, decision, rows)
         self.model_ = rows.model(
-            best, decision, curve, method=recipe.method_name, parameters=plain_parameters(self),
+            best,
+            decision,
+            curve,
+            method=recipe.method_name,
+            parameters=plain_parameters(self),
             metrics={"held_out_scores": scores.tolist()},
-        )  # fmt: skip
+        )
         self.classes_, self.notes_, self.variational_ = rows.classes, reader.notes, best.circuit
         self.estimator_, self.held_out_scores_ = recipe, scores
         recipe.keep(self.model_, [fit.fitted for fit in fits])

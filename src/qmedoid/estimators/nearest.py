@@ -247,9 +247,14 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
         decision = Decision(tuple(classes.tolist()), 0.0 if len(classes) == 2 else None, probabilistic=False)
         model = self._model_of_numbers(
-            data, best.parts, decision, method=self.method_name, weights=best.weights, biases=best.biases,
+            data,
+            best.parts,
+            decision,
+            method=self.method_name,
+            weights=best.weights,
+            biases=best.biases,
             calibration=Calibration.plain(len(classes)),
-        )  # fmt: skip
+        )
         self.keep(model, fits)
         report.end()
         return self

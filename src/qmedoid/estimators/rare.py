@@ -192,18 +192,21 @@ class RareEventClassifier(MethodClassifier):
         if not self.comparisons or not fitted.fold.any():
             return alone
         trees = part_in_time(
-            "trees of comparisons", spent * (1.0 - _RARE_SHARE) / _RARE_SHARE,
+            "trees of comparisons",
+            spent * (1.0 - _RARE_SHARE) / _RARE_SHARE,
             lambda report: fit_comparisons(
                 data.X, data.codes, 2, BoostingSettings(), seed, report, data.groups, data.fold_rows, data.weights
             ),
             lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done),
-        )  # fmt: skip
+        )
         if trees is None:
             return alone
         total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups, data.weights)
         if total.weights[1] == 0:
             return alone
         return alone._replace(
-            parts=(fitted.model, trees.model), weights=total.weights, biases=total.biases,
+            parts=(fitted.model, trees.model),
+            weights=total.weights,
+            biases=total.biases,
             out_of_fold=out_of_fold._replace(scores=total.scores),
-        )  # fmt: skip
+        )

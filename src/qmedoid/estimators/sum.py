@@ -165,12 +165,13 @@ class SumClassifier(EvidenceClassifier):
         added = list[Array]()
         if self.comparisons:
             trees = part_in_time(
-                "trees of comparisons", spent * (_LEARNT_SHARE - _EVIDENCE_SHARE) / _EVIDENCE_SHARE,
+                "trees of comparisons",
+                spent * (_LEARNT_SHARE - _EVIDENCE_SHARE) / _EVIDENCE_SHARE,
                 lambda report: fit_comparisons(
                     X, codes, n_classes, BoostingSettings(), seed, report, data.groups, data.fold_rows, data.weights
                 ),
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done),
-            )  # fmt: skip
+            )
             if trees is not None:
                 parts.append(trees.model)
                 added.append(trees.out_of_fold)
@@ -183,12 +184,13 @@ class SumClassifier(EvidenceClassifier):
             alone = fit_sum([evidence.without_neighbors, *added], codes, data.groups)
             rng = np.random.default_rng(seed)
             rows = part_in_time(
-                "neighbors under a learnt metric", spent * (1.0 - _LEARNT_SHARE) / _EVIDENCE_SHARE,
+                "neighbors under a learnt metric",
+                spent * (1.0 - _LEARNT_SHARE) / _EVIDENCE_SHARE,
                 lambda report: fit_neighbors(
                     ordered, codes, -alone.scores, scaling, rng, data.groups, most_rows, report
                 ),
                 lambda done: progress(_LEARNT_SHARE + (1.0 - _LEARNT_SHARE) * done),
-            )  # fmt: skip
+            )
             if rows is not None:
                 learnt = fit_sum([evidence.without_neighbors, *added, rows[1]], codes, data.groups)
                 if learnt.loss < fitted.loss:
@@ -197,7 +199,10 @@ class SumClassifier(EvidenceClassifier):
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         progress(1.0)
         return FittedParts(
-            (model, *(parts[place] for place in kept)), fitted.weights[[0, *(1 + place for place in kept)]],
-            fitted.biases, Scored(fitted.scores), [np.arange(len(codes))],
+            (model, *(parts[place] for place in kept)),
+            fitted.weights[[0, *(1 + place for place in kept)]],
+            fitted.biases,
+            Scored(fitted.scores),
+            [np.arange(len(codes))],
             notes=() if evidence.note is None else (f"{evidence.note}{_WIDE}",),
-        )  # fmt: skip
+        )

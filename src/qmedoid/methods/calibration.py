@@ -291,10 +291,15 @@ def _straight(
     # One bias is redundant: the last class keeps its prior.
     n_biases = n_classes - 1 if biased else 0
     found = softmax_weights(
-        [-fused / unit], targets, np.append(1.0, np.zeros(n_biases)), lowest=[_FLATTEST],
-        pulls=np.append(pull, np.full(n_biases, _PULL)) / share, towards=np.zeros(1 + n_biases), offset=prior_biases,
+        [-fused / unit],
+        targets,
+        np.append(1.0, np.zeros(n_biases)),
+        lowest=[_FLATTEST],
+        pulls=np.append(pull, np.full(n_biases, _PULL)) / share,
+        towards=np.zeros(1 + n_biases),
+        offset=prior_biases,
         row_weights=row_weights,
-    )  # fmt: skip
+    )
     return Calibration(float(found[0]) / unit, prior_biases + np.pad(found[1:], (0, n_classes - n_biases)))
 
 

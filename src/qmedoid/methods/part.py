@@ -182,9 +182,11 @@ class Backends:
     def __post_init__(self) -> None:
         if self.swap_test is not None:
             check_callable(
-                "'swap_test' parameter of measured_by", self.swap_test,
-                "qmedoid.quantum.SamplerSwapTest(seed=0)", "measurement_plan(X, backend)",
-            )  # fmt: skip
+                "'swap_test' parameter of measured_by",
+                self.swap_test,
+                "qmedoid.quantum.SamplerSwapTest(seed=0)",
+                "measurement_plan(X, backend)",
+            )
         if self.expectations is not None:
             from qmedoid.methods.variational.model import check_expectations
 

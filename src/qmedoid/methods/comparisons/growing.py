@@ -68,12 +68,15 @@ class BoostingSettings:
         """
         many, large = n_rows >= _MANY_ROWS, n_rows * n_classes >= _LARGE
         return replace(
-            self, n_folds=max(2, self.n_folds - 2) if many or large else self.n_folds,
+            self,
+            n_folds=max(2, self.n_folds - 2) if many or large else self.n_folds,
             n_deals=2 * self.n_deals if many and not large else self.n_deals,
             n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
-            longer=_MUCH_LONGER if many else self.longer, symmetric=self.symmetric or many,
-            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
-        )  # fmt: skip
+            longer=_MUCH_LONGER if many else self.longer,
+            symmetric=self.symmetric or many,
+            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share,
+            least_rows=round(self.least_rows / share),
+        )
 
 
 RankedRows = tuple[Array, Codes, Array | None]

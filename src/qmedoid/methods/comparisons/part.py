@@ -282,9 +282,11 @@ class ComparisonsPart(Part):
         }
         places, scale = list(shares), float(self.scaling.scale[column])
         records = largest_first(
-            self.row_numbers[places].tolist(), self.row_classes[places].tolist(),
-            [abs(float(row[0, column] - values[place])) / scale for place in places], shares.values(),
-        )  # fmt: skip
+            self.row_numbers[places].tolist(),
+            self.row_classes[places].tolist(),
+            [abs(float(row[0, column] - values[place])) / scale for place in places],
+            shares.values(),
+        )
         return GroupContribution((column,), float(sum(shares.values())), name=self.name, records=records)
 
 

@@ -168,9 +168,13 @@ class BagFits:
     """
 
     def __init__(
-        self, blocks: Blocks, targets: Array, together: RowGroups | None, rng: np.random.Generator,
+        self,
+        blocks: Blocks,
+        targets: Array,
+        together: RowGroups | None,
+        rng: np.random.Generator,
         table: LongTable | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings, self.medoids = blocks.settings, blocks.medoids
         self.together, self.table, self.rng = together, table, rng
         self.targets, self.groups, self.row_weights = (

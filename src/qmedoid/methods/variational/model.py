@@ -43,8 +43,12 @@ class ExpectationFunction(Protocol):
 
 def check_expectations(parameter: str, backend: object) -> None:
     """Raise unless a parameter is a backend that measures expectation values."""
-    check_callable(parameter, backend, "qmedoid.quantum.SamplerExpectations(seed=0)",
-                   "qmedoid.quantum.as_device(backend).expectations()")  # fmt: skip
+    check_callable(
+        parameter,
+        backend,
+        "qmedoid.quantum.SamplerExpectations(seed=0)",
+        "qmedoid.quantum.as_device(backend).expectations()",
+    )
 
 
 def exact_expectations(ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
