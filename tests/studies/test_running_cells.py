@@ -177,7 +177,8 @@ if __name__ == "__main__":
         (tmp_path / "killed.py").write_text(code)
         # Workers hold the pipes of their parent: as long as one lives, reading does not end.
         command = [sys.executable, str(tmp_path / "killed.py")]
-        done = subprocess.run(command, capture_output=True, timeout=SLOW - 10, check=False)
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, env=env, capture_output=True, timeout=SLOW - 10, check=False)
         assert done.returncode == -signal.SIGKILL
         assert b"Traceback" not in done.stderr
 
