@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
@@ -68,6 +68,7 @@ def recall(counts):
 
 class TestBruteForce:
     @given(tied, shares)
+    @example((np.array([True, False]), np.array([0.5, 0.5])), 0.5)  # just at the floor
     @settings(max_examples=40, deadline=None)
     def test_precision(self, drawn, floor):
         positive, scores = drawn
