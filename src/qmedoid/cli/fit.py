@@ -345,7 +345,7 @@ def _tell(
         rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
     print(
         f"Saved {printable(output)} ({seconds:g} s): method {model.method}, fitted to {rows} and "
-        f"{len(model.contract.columns)} columns."
+        f"{(n_columns := len(model.contract.columns))} column{'s' * (n_columns != 1)}."
     )
     if page is not None:
         print(f"Report: {printable(page.path)} ({page.bytes:,} bytes).")
