@@ -38,7 +38,6 @@ class Change(NamedTuple):
     tables: tuple[str, ...]
     n_rows: int
     n_splits: int
-    method: str = "auto"
 
 
 def _unless(name: str) -> Any:
@@ -46,11 +45,6 @@ def _unless(name: str) -> Any:
     from qmedoid.estimators.time_limit import is_time_for
 
     return lambda what, expected=0.0: what != name and is_time_for(what, expected)
-
-
-def _of_ridge(ridge: Any) -> tuple[Any, Any, Any]:
-    """Weights, intercepts and leave-one-out outputs as the ridge regression has them."""
-    return ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
 
 
 def changes() -> dict[str, Change]:
@@ -71,7 +65,6 @@ def changes() -> dict[str, Change]:
     no_part = (("qmedoid.estimators.sum.fit_neighbors", lambda *_: None),)
     neither = (*no_term, *no_part)
     no_multinomial = (("qmedoid.methods.evidence.bag.is_likelier", lambda *_: False),)
-    no_logistic = (("qmedoid.methods.evidence.bag._logistic", lambda ridge, *_: _of_ridge(ridge)),)
     return {
         "trees by scikit-learn": Change(histogram, (*MIDDLE[:8], "heart", "waveform_40", "optdigits"), 4_000, 1),
         "trees by scikit-learn, 15,000 rows": Change(histogram, ("magic", "adult", "electricity", "letter"), 15_000, 1),
@@ -82,11 +75,8 @@ def changes() -> dict[str, Change]:
         "no neighbors part": Change(no_part, MIDDLE, 4_000, 5),
         "no neighbors part, 14,000 rows": Change(no_part, LARGE, 14_000, 2),
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
+        # "no logistic refit" was measured the same way, by the default and by evidence alone, and then deleted.
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
-        "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
-        "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
-        "evidence alone, no logistic refit": Change(no_logistic, MIDDLE[:8], 4_000, 3, "evidence"),
-        "evidence alone, no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5, "evidence"),
     }
 
 
@@ -99,7 +89,7 @@ def changed(change: Change) -> Iterator[None]:
         yield
 
 
-def fit_and_judge(rows: Any, method: str = "auto") -> tuple[float, float, float]:
+def fit_and_judge(rows: Any) -> tuple[float, float, float]:
     """Core-seconds of a fit, and log-loss and ROC-AUC of the test rows (one class against the others)."""
     import numpy as np
     from sklearn.metrics import log_loss, roc_auc_score
@@ -109,7 +99,7 @@ def fit_and_judge(rows: Any, method: str = "auto") -> tuple[float, float, float]
 
     fit, test = as_table(rows.fit), as_table(rows.test)
     begun = time.process_time()
-    classifier = MedoidClassifier(method=method, random_state=0).fit(fit, rows.y)
+    classifier = MedoidClassifier(random_state=0).fit(fit, rows.y)
     spent = time.process_time() - begun
     found = np.clip(np.asarray(classifier.predict_proba(test)), 1e-12, 1.0)
     judged = found[:, 1] if found.shape[1] == 2 else found
@@ -129,11 +119,10 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
         pairs = []
         for seed in range(FIRST_SEED, FIRST_SEED + change.n_splits):
             rows = known_rows(load_table(table), change.n_rows, seed)
-            key = table, change.n_rows, seed, change.method
-            if key not in known:
-                known[key] = fit_and_judge(rows, change.method)
+            own = known.get((table, change.n_rows, seed)) or fit_and_judge(rows)
+            known[table, change.n_rows, seed] = own
             with changed(change):
-                pairs.append((known[key], fit_and_judge(rows, change.method)))
+                pairs.append((own, fit_and_judge(rows)))
         values = np.array(pairs)
         gain = (values[:, 1] - values[:, 0])[:, 1:] * [1.0, -1.0]
         gains.append(gain.mean(axis=0))
@@ -145,7 +134,7 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
     return found
 
 
-known: dict[tuple[str, int, int, str], tuple[float, float, float]] = {}
+known: dict[tuple[str, int, int], tuple[float, float, float]] = {}
 """What the default fit gave, for changes that share it."""
 
 
