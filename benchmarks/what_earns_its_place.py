@@ -38,6 +38,7 @@ class Change(NamedTuple):
     tables: tuple[str, ...]
     n_rows: int
     n_splits: int
+    method: str = "auto"
 
 
 def _unless(name: str) -> Any:
@@ -69,6 +70,11 @@ def changes() -> dict[str, Change]:
     )
     no_part = (("qmedoid.estimators.sum.fit_neighbors", lambda *_: None),)
     neither = (*no_term, *no_part)
+    never = classmethod(lambda *_: "never")
+    no_circuit, no_tenth = (
+        ((f"qmedoid.estimators.{place}.auto_refine", never),)
+        for place in ("rare.RareEventClassifier", "nearest.NearestMedoidClassifier")
+    )
     no_multinomial = (("qmedoid.methods.evidence.bag.is_likelier", lambda *_: False),)
     no_logistic = (("qmedoid.methods.evidence.bag._logistic", lambda ridge, *_: _of_ridge(ridge)),)
     return {
@@ -82,6 +88,10 @@ def changes() -> dict[str, Change]:
         "no neighbors part, 14,000 rows": Change(no_part, LARGE, 14_000, 2),
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
+        "no circuit for rare events": Change(no_circuit, ("mammography", "creditcard"), 20_000, 5, "rare"),
+        "no circuit for the nearest medoid": Change(
+            no_tenth, ("pima", "phoneme", "page_blocks0", "magic"), 4_000, 5, "nearest"
+        ),
         "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
         "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
     }
@@ -96,7 +106,7 @@ def changed(change: Change) -> Iterator[None]:
         yield
 
 
-def fit_and_judge(rows: Any) -> tuple[float, float, float]:
+def fit_and_judge(rows: Any, method: str = "auto") -> tuple[float, float, float]:
     """Core-seconds of a fit, and log-loss and ROC-AUC of the test rows (one class against the others)."""
     import numpy as np
     from sklearn.metrics import log_loss, roc_auc_score
@@ -106,7 +116,7 @@ def fit_and_judge(rows: Any) -> tuple[float, float, float]:
 
     fit, test = as_table(rows.fit), as_table(rows.test)
     begun = time.process_time()
-    classifier = MedoidClassifier(random_state=0).fit(fit, rows.y)
+    classifier = MedoidClassifier(method=method, random_state=0).fit(fit, rows.y)
     spent = time.process_time() - begun
     found = np.clip(np.asarray(classifier.predict_proba(test)), 1e-12, 1.0)
     judged = found[:, 1] if found.shape[1] == 2 else found
@@ -126,10 +136,10 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
         pairs = []
         for seed in range(FIRST_SEED, FIRST_SEED + change.n_splits):
             rows = known_rows(load_table(table), change.n_rows, seed)
-            own = known.get((table, change.n_rows, seed)) or fit_and_judge(rows)
-            known[table, change.n_rows, seed] = own
+            key = table, change.n_rows, seed, change.method
+            known[key] = own = known.get(key) or fit_and_judge(rows, change.method)
             with changed(change):
-                pairs.append((own, fit_and_judge(rows)))
+                pairs.append((own, fit_and_judge(rows, change.method)))
         values = np.array(pairs)
         gain = (values[:, 1] - values[:, 0])[:, 1:] * [1.0, -1.0]
         gains.append(gain.mean(axis=0))
@@ -141,7 +151,7 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
     return found
 
 
-known: dict[tuple[str, int, int], tuple[float, float, float]] = {}
+known: dict[tuple[str, int, int, str], tuple[float, float, float]] = {}
 """What the default fit gave, for changes that share it."""
 
 
