@@ -5,7 +5,9 @@ a change takes a part from: core-seconds of both fits, and differences of log-lo
 the part helps), means over splits of the tuning seeds with standard errors. Tables are those of the study of quality
 (``QMEDOID_DATA`` names their folder); the row of all tables is over their means. ``python
 benchmarks/what_earns_its_place.py CHANGE`` measures one change and replaces its rows; ``--threads`` limits all threads.
-Core-seconds hardly depend on what else is running, but the machine did other work, too.
+Core-seconds hardly depend on what else is running, but the machine did other work, too. Rows of "no circuit" are of
+the fits that decided by held-out rows whether to keep one, with ``method="rare"`` and ``method="nearest"``; the
+commit that wrote them has their change.
 """
 
 import argparse
@@ -38,7 +40,6 @@ class Change(NamedTuple):
     tables: tuple[str, ...]
     n_rows: int
     n_splits: int
-    method: str = "auto"
 
 
 def _unless(name: str) -> Any:
@@ -70,11 +71,6 @@ def changes() -> dict[str, Change]:
     )
     no_part = (("qmedoid.estimators.sum.fit_neighbors", lambda *_: None),)
     neither = (*no_term, *no_part)
-    never = classmethod(lambda *_: "never")
-    no_circuit, no_tenth = (
-        ((f"qmedoid.estimators.{place}.auto_refine", never),)
-        for place in ("rare.RareEventClassifier", "nearest.NearestMedoidClassifier")
-    )
     no_multinomial = (("qmedoid.methods.evidence.bag.is_likelier", lambda *_: False),)
     no_logistic = (("qmedoid.methods.evidence.bag._logistic", lambda ridge, *_: _of_ridge(ridge)),)
     return {
@@ -88,10 +84,6 @@ def changes() -> dict[str, Change]:
         "no neighbors part, 14,000 rows": Change(no_part, LARGE, 14_000, 2),
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
-        "no circuit for rare events": Change(no_circuit, ("mammography", "creditcard"), 20_000, 5, "rare"),
-        "no circuit for the nearest medoid": Change(
-            no_tenth, ("pima", "phoneme", "page_blocks0", "magic"), 4_000, 5, "nearest"
-        ),
         "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
         "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
     }
@@ -106,7 +98,7 @@ def changed(change: Change) -> Iterator[None]:
         yield
 
 
-def fit_and_judge(rows: Any, method: str = "auto") -> tuple[float, float, float]:
+def fit_and_judge(rows: Any) -> tuple[float, float, float]:
     """Core-seconds of a fit, and log-loss and ROC-AUC of the test rows (one class against the others)."""
     import numpy as np
     from sklearn.metrics import log_loss, roc_auc_score
@@ -116,7 +108,7 @@ def fit_and_judge(rows: Any, method: str = "auto") -> tuple[float, float, float]
 
     fit, test = as_table(rows.fit), as_table(rows.test)
     begun = time.process_time()
-    classifier = MedoidClassifier(method=method, random_state=0).fit(fit, rows.y)
+    classifier = MedoidClassifier(random_state=0).fit(fit, rows.y)
     spent = time.process_time() - begun
     found = np.clip(np.asarray(classifier.predict_proba(test)), 1e-12, 1.0)
     judged = found[:, 1] if found.shape[1] == 2 else found
@@ -136,10 +128,10 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
         pairs = []
         for seed in range(FIRST_SEED, FIRST_SEED + change.n_splits):
             rows = known_rows(load_table(table), change.n_rows, seed)
-            key = table, change.n_rows, seed, change.method
-            known[key] = own = known.get(key) or fit_and_judge(rows, change.method)
+            own = known.get((table, change.n_rows, seed)) or fit_and_judge(rows)
+            known[table, change.n_rows, seed] = own
             with changed(change):
-                pairs.append((own, fit_and_judge(rows, change.method)))
+                pairs.append((own, fit_and_judge(rows)))
         values = np.array(pairs)
         gain = (values[:, 1] - values[:, 0])[:, 1:] * [1.0, -1.0]
         gains.append(gain.mean(axis=0))
@@ -151,7 +143,7 @@ def measure(name: str, change: Change, n_threads: int) -> list[dict[str, object]
     return found
 
 
-known: dict[tuple[str, int, int, str], tuple[float, float, float]] = {}
+known: dict[tuple[str, int, int], tuple[float, float, float]] = {}
 """What the default fit gave, for changes that share it."""
 
 
