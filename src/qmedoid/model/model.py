@@ -325,14 +325,14 @@ class Model:
 
     # --- contributions ----------------------------------------------------------------------------------------------
 
-    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' sums, for one encoded row of shape (1, M)."""
+    def contributions(self, row: Array, winner: int, other: int, *, unit: float = 1.0) -> Contributions:
+        """Contributions to `unit` times the difference of two classes' sums, for one encoded row of shape (1, M)."""
         parts = zip(self.parts, self.weights.tolist(), strict=True)
-        first, *rest = [part.contributions(row, winner, other).times(weight) for part, weight in parts]
+        first, *rest = [part.contributions(row, winner, other).times(unit * weight) for part, weight in parts]
         for one in rest:
             first = first.plus(one)
         if self.biases.any():
-            bias = float(self.biases[winner] - self.biases[other])
+            bias = unit * float(self.biases[winner] - self.biases[other])
             first = replace(first, terms={**first.terms, "intercept": first.terms.get("intercept", 0.0) + bias})
         return first
 
