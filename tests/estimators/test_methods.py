@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import qmedoid
-from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, SumClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError
