@@ -26,7 +26,7 @@ from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import one_chunk, read_as
-from qmedoid.tables.sentinels import find_sentinels
+from qmedoid.tables.roles import find_sentinels
 
 MOST_SQUARES = 400
 """Squares of a page at most."""
