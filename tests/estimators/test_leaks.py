@@ -16,7 +16,7 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge

@@ -25,8 +25,7 @@ from qmedoid.estimators.inputs import (
 )
 from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
-from qmedoid.geometry.row_order import row_order
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import medoid_part
 from qmedoid.model.contract import Contract, Encoding
