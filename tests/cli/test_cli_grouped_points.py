@@ -37,4 +37,6 @@ def test_score_says_that_the_training_numbers_were_larger(cli, files, tmp_path):
     whole, parted = files
     cli.ok("fit", whole, "--target", "y", "-o", tmp_path / "model")
     for file, told in ((whole, False), (parted, True)):
-        assert ("'income' is below" in cli.ok("score", tmp_path / "model", file, "-o", tmp_path / "out.csv").err) == told
+        assert (
+            "'income' is below" in cli.ok("score", tmp_path / "model", file, "-o", tmp_path / "out.csv").err
+        ) == told

@@ -343,15 +343,6 @@ class Model:
             total += weight * part.column_contributions(X, winners, others)
         return total
 
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """Columns of each of the groups of all parts, and what it adds for many rows, shape (n, G)."""
-        groups, added = list[tuple[int, ...]](), list[Array]()
-        for part, weight in zip(self.parts, self.weights.tolist(), strict=True):
-            columns, amounts = part.group_contributions(X, winners, others)
-            groups += columns
-            added.append(weight * amounts)
-        return tuple(groups), np.hstack(added)
-
     # --- other calibrations and cuts --------------------------------------------------------------------------------
 
     @property

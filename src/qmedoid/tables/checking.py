@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
@@ -23,7 +24,6 @@ from qmedoid.tables.documents import (
     CheckedTableDict,
     CheckFindingDict,
 )
-from qmedoid.tables.encode import mixed
 from qmedoid.tables.kinds import Inferred, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, Role, Sentinels, check_missing, check_roles, in_roles, quoted
 from qmedoid.tables.targets import class_labels, target_notes

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Numbers
 from qmedoid.model.model import Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, HeldOutCurve, SeenRows, TrainingSummary
@@ -224,28 +225,12 @@ def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tupl
     return int(len(values) - is_number.sum()), np.array(levels, dtype=np.intp)
 
 
-Bits = npt.NDArray[np.uint64]
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
 # Numbers of a table that are read once.
 _KEPT_NUMBERS = 2**23
 # What stands for a missing number; a NaN has many patterns of bits.
 _MISSING = np.iinfo(np.int64).min
-# Shifts and factors of SplitMix64's finalizer.
-_MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST_SHIFT = np.uint64(31)
-
-
-def mixed(bits: Bits, shifted: Bits | None = None) -> Bits:
-    """SplitMix64's finalizer, in place: every bit of a number moves half of the bits of its hash.
-
-    `shifted` is memory of the same shape for what is computed on the way.
-    """
-    for shift, factor in _MIXING:
-        bits ^= np.right_shift(bits, shift, out=shifted)
-        bits *= factor
-    bits ^= np.right_shift(bits, _LAST_SHIFT, out=shifted)
-    return bits
 
 
 def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
