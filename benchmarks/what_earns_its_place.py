@@ -58,7 +58,7 @@ def changes() -> dict[str, Change]:
     """The changes by name."""
     from qmedoid.methods.comparisons.growing import BoostingSettings
 
-    histogram = (("qmedoid.methods.comparisons.growing.is_built", lambda: False),)
+    histogram = (("qmedoid.methods.comparisons.growing.compiled", lambda _: None),)
     settings = BoostingSettings.for_table
     one_kind = (
         (

@@ -16,7 +16,7 @@ from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.refining import held_out_scored
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.estimators.time_limit import FitReport
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge

@@ -18,7 +18,7 @@ from qmedoid.estimators import refining
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.refinement import refinement_margins, two_nearest
 

@@ -30,7 +30,7 @@ from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables import cells
-from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.encode import row_hashes
 
 N_FOLDS = 5
 """Folds of the table of a report, in which baselines are fitted and evaluated."""
