@@ -122,29 +122,21 @@ class MedoidClassifier(ProbabilisticClassifier):
     estimator_ : EvidenceClassifier, RareEventClassifier, SumClassifier or NearestMedoidClassifier
         The estimator of the method, fitted on encoded columns; the medoids of its `model_` are those that decide.
     refinement_ : {"none", "selective", "always"}
-        Which records the circuit decides.
+        Which records the circuit decides: those of a calibrated margin, in log-odds, up to `margin_`.
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
         `circuit()`; None where the method decides everything.
     model_ : Model
-        Everything that is learnt: parts, their weights, calibration, circuit, decision, contract and encodings.
-    margin_ : float
-        Records whose calibrated margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none,
-        all.
+        Everything that is learned: parts, their weights, calibration, circuit, decision, and the columns with their
+        encodings, which are also `contract_`, `encodings_` and `encoded_names_`.
     class_priors_ : ndarray of shape (C,)
         Class frequencies that the probabilities are made for, in the order of `classes_`; see `prior_shift`.
-    expected_ : OperatingSummary or None
-        For two classes: the threshold with precision, recall and alert rate on held-out rows, with 95 % intervals.
-    threshold_ : float
-        Probability of the positive class above which a record is called so; 0.5 without an operating point.
+    threshold_, expected_ : float, OperatingSummary or None
+        For two classes: the threshold, with precision, recall and alert rate on held-out rows and 95 % intervals.
     held_out_scores_ : ndarray
         Quality of each candidate of the method (several only of the nearest medoid) on held-out rows: the metric of
         the operating point (of more than two classes without their biases), or the mean log-likelihood. The same rows
         chose configuration, α and calibration, so on small tables it is more than new rows will show.
-    contract_ : Contract
-        The columns with their kinds, and those that were left out.
-    encodings_ : tuple of Encoding
-        How each column becomes numbers; `encoded_names_` are the names of these.
     medoid_records_ : list of dict
         The medoids of the best model as rows of the training table.
     notes_ : list of str
@@ -153,8 +145,6 @@ class MedoidClassifier(ProbabilisticClassifier):
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
         which has seen the rows, has the contributions. 0 for columns that were left out; see `importances`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------

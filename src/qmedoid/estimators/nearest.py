@@ -110,10 +110,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     one_se_ : Best or None
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
     feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        units of the score, over at most 1,000 rows of the fit, which the model has seen.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+        Mean absolute contribution of each column to the margin, in units of the score.
 
     See Also
     --------
@@ -209,19 +206,11 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n, M)
-            Numbers. Missing cells (NaN) get the median of their column, and a column that has any a second number that
-            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
-        y : array-like of shape (n,)
-            Class labels, numbers or strings.
+        X, y, groups, sample_weight
+            As of `EvidenceClassifier.fit`. Weights are whole numbers, in all at most 10 times as many as rows.
         X_val, y_val : array-like, optional
             Rows on which configurations and α are chosen instead of the folds of `cv`. Models are then fitted on X
             alone.
-        groups : array-like of shape (n,), optional
-            Rows with the same label belong together and are held out together. None takes equal rows as groups.
-        sample_weight : array-like of shape (n,), optional
-            How many rows each row stands for: whole numbers, which are copies, at most 10 times as many in all as there
-            are rows. Rows of weight 0 are left out.
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = fit_numbers(self, X)
