@@ -10,16 +10,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._fitted import plain_parameters
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators.inputs import check_target, column_names, one_blas_thread
+from qmedoid.estimators._fitted import ProbabilisticClassifier, plain_parameters
+from qmedoid.estimators.inputs import check_target, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.raw_tables import (
-    RowReader,
     dataset_of,
     encoded_rows,
     held_out_rows,
-    number_places,
+    read_rows,
     read_table,
 )
 from qmedoid.estimators.recipes import RECIPES, Recipe, recipe_class
@@ -326,18 +324,11 @@ class MedoidClassifier(ProbabilisticClassifier):
         if (X_val is None) != (y_val is None) and not isinstance(X_val, Dataset):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
         data = dataset_of(self, X, y, groups, sample_weight)
-        if X_val is not None and (data.weights is not None or self.class_weight is not None):
-            raise ParameterError(
-                "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
-                "by weighted rows."
-            )
-        reader = RowReader(self)
-        rows = reader.read(data, None if X_val is None else held_out_rows(self, X_val, y_val))
+        rows = read_rows(self, data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
         best = fits[0]
         decision, curve = self._chosen_decision(rows.data, best.held_out)
-        reader.fit_notes(best, decision, rows)
         self.model_ = rows.model(
             best,
             decision,
@@ -346,11 +337,11 @@ class MedoidClassifier(ProbabilisticClassifier):
             parameters=plain_parameters(self),
             metrics={"held_out_scores": scores.tolist()},
         )
-        self.classes_, self.notes_, self.variational_ = rows.classes, reader.notes, best.circuit
+        self.classes_, self.notes_, self.variational_ = rows.classes, rows.notes, best.circuit
         self.estimator_, self.held_out_scores_ = recipe, scores
         recipe.keep(self.model_, [fit.fitted for fit in fits])
         recipe.classes_, recipe.n_features_in_ = rows.data.classes, rows.data.X.shape[1]
-        self._number_places = number_places(rows.contract, rows.encodings, column_names(self))
+        self._number_places = rows.places
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -13,11 +13,18 @@ from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import FittedClassifier
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
-from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
+from qmedoid.estimators.inputs import (
+    check_target,
+    class_codes,
+    classes_of,
+    known_codes,
+    one_blas_thread,
+    refuse_factors,
+    weighted_rows,
+)
 from qmedoid.estimators.number_columns import fit_numbers, read_numbers
 from qmedoid.estimators.recipes import Recipe
 from qmedoid.estimators.time_limit import FitReport
-from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import Configuration, FeatureKind, Groups
@@ -32,6 +39,7 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
 from qmedoid.optimize.sweep import Sweep
+from qmedoid.tables.targets import Target
 
 
 class NearestMedoidClassifier(Recipe, FittedClassifier):
@@ -224,7 +232,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         if X_val is not None:
             held_out = read_numbers(self, X_val, name="X_val")
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
-            held_codes = known_codes(labels, classes)
+            held_codes = known_codes(Target(None, *np.unique(labels, return_inverse=True)), classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
         data = ordered_table(self, table, codes, classes, groups, weighted)

@@ -9,12 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
-from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread
+from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread, refuse_factors
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
-from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.calibration_curve import Calibration
