@@ -422,7 +422,7 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        shots: int | str = 4096,
+        shots: int = 4096,
         circuit: str = "interference",
         register: str = "column",
         refine: str = "device",
@@ -441,8 +441,8 @@ class SavedModel:
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
         on_mismatch : {"error", "warn"}
-        shots : int or "auto"
-            Measurements of each circuit; ``"auto"`` spends them where margins are small, `budget` on average.
+        shots : int
+            Measurements of each circuit.
         circuit : {"interference", "compact_swap"}
             The circuit of a test.
         register : {"column", "group", "paper"}

@@ -184,8 +184,8 @@ def chart(
     """A chart of layers over two axes, whose ends are those of the points if not given.
 
     `number` writes the values of logarithmic axes. A layer is its kind, its points and its class: a ``line`` or
-    ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), ``ticks`` at (x, y), a ``rule``
-    at (y,) from end to end, and a ``marker`` without points, which the script of a page moves along the curve of the
+    ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), a ``rule`` at (y,) from end to
+    end, and a ``marker`` without points, which the script of a page moves along the curve of the
     name that stands for the class.
     """
     right = RIGHT + (BROAD - WIDTH if is_broad else 0.0)
@@ -210,15 +210,13 @@ def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y
         case "line":
             return [element("path", d=line_path([(one[0], one[1]) for one in placed]), class_=class_)] if placed else []
         case "dots":
-            size = {"dot": 4, "dot small": 2.5, "plainly": 2}.get(class_, 3)
+            size = {"dot": 4, "dot small": 2.5}.get(class_, 3)
             return [_dot(one[0], one[1], size, class_) for one in placed]
         case "area":
             around = area_path([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed])
             return [element("path", d=around, class_=class_)]
         case "whiskers":
             return [line(one[0], one[1], one[0], one[2], class_) for one in placed]
-        case "ticks":
-            return [line(one[0] - 2.5, one[1], one[0] + 2.5, one[1], class_) for one in placed]
     raise ValueError(f"The kind of a layer is {kind!r}, which is not drawn.")
 
 
@@ -335,22 +333,6 @@ def odds_factor(log_odds: float) -> str:
     if factor >= 10_000:
         said = f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
     return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
-
-
-def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Markup:
-    """Margins in their order, with two errors on either side; those of undecided records are marked."""
-    reach = [
-        (place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
-        for place, one in enumerate(given)
-    ]
-    true = [(place, one["margin_in_closed_form"]) for place, one in enumerate(given)]
-    dots: list[Layer] = [
-        ("dots", [(place, one["margin"]) for place, one in enumerate(given) if one["undecided"] is is_open], class_)
-        for is_open, class_ in ((True, "toward"), (False, "settled"))
-    ]
-    layers: list[Layer] = [("rule", [(0.0,)], "cut"), ("whiskers", reach, "whisker"), *dots, ("ticks", true, "axis")]
-    ends = -0.5, max(len(given) - 0.5, 0.5)
-    return chart(about, ("records, by margin", "margin"), *layers, x=ends, is_broad=True)
 
 
 def waterfall(
