@@ -34,13 +34,13 @@ def test_report_without_a_table_is_about_held_out_rows(cli, two, tmp_path):
 
 def test_report_prints_its_summary(cli, two, new, tmp_path):
     page = tmp_path / "page.html"
-    found = cli.ok("report", two.model, new, "-o", page, "--json", "--cost", 4, "--ignore", "QM405").json
+    found = cli.ok("report", two.model, new, "-o", page, "--json", "--cost", 4, "--ignore", "QM408").json
     assert found["page"] == {"path": str(page), "bytes": page.stat().st_size}
     assert found["operating"]["cost"] == 4
-    assert {one["code"]: one["status"] for one in found["findings"]}["QM405"] == "ignored"
+    assert {one["code"]: one["status"] for one in found["findings"]}["QM408"] == "ignored"
     assert found["made"]["command"].startswith(f"qmedoid report {two.model} {new} -o {page}")
     assert "--cost 4" in found["made"]["command"]
-    assert "--ignore QM405" in found["made"]["command"]
+    assert "--ignore QM408" in found["made"]["command"]
 
 
 def test_report_leaves_rows_and_model_out(cli, two, new, tmp_path):

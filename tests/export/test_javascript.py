@@ -16,7 +16,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.export.javascript import FORMAT, as_document, engine, packed
 from qmedoid.geometry.channels import EPSILON
-from qmedoid.kernels.cells import N_VISITS
+from qmedoid.kernels.nearest import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 from qmedoid.methods.evidence.part import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.part import LARGEST

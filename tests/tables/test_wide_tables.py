@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qmedoid import MedoidClassifier
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import ranks
 from qmedoid.geometry.scaling import _FEW_ROWS
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.evidence.design import fit_rank_scaling

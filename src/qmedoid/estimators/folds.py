@@ -19,9 +19,10 @@ from qmedoid.geometry.row_groups import (
     group_classes,
     group_folds,
     part_of,
+    ranks,
     row_groups,
+    row_order,
 )
-from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.schema import renumbered
 

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._methods import Fit
 from qmedoid.estimators.encoding import Encoded, fit_encodings
 from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
 from qmedoid.estimators.inputs import (
@@ -23,10 +22,10 @@ from qmedoid.estimators.inputs import (
     column_names,
     dense,
 )
+from qmedoid.estimators.recipes import Fit
 from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
-from qmedoid.geometry.row_order import row_order
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import medoid_part
 from qmedoid.model.contract import Contract, Encoding

@@ -229,22 +229,17 @@ def rectangle(x: float, y: float, width: float, height: float, class_: str) -> M
     return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
 
 
-def bars(
-    about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, is_broad: bool = False
-) -> Markup:
-    """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
-    step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, 200.0, 560.0) if is_broad else (22.0, 124.0, WIDTH)
+def bars(about: str, given: Sequence[tuple[str, float, str]], *, is_broad: bool = False) -> Markup:
+    """Bars from zero, the first on top: name, value and text of each."""
+    left, width = (200.0, 560.0) if is_broad else (124.0, WIDTH)
     x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
     drawn: list[Markup] = []
     for place, (name, value, said) in enumerate(given):
-        middle = step * (place + 1) - (9 if are_long else 8)
-        if are_long:
-            drawn.append(text(left, middle - 14, shortened(name, 48)))
-        else:
-            drawn.append(text(left - 6, middle + 4, shortened(name, round(left / 7)), "end"))
+        middle = _STEP * (place + 1) - 8
+        drawn.append(text(left - 6, middle + 4, shortened(name, round(left / 7)), "end"))
         drawn.append(rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"))
         drawn.append(text(x.place(value) + 5, middle + 4, said))
-    return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
+    return picture(width, _STEP * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
 def effect(shape: Mapping[str, Any]) -> Markup:

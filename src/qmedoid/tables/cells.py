@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes, Flags
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables.number_blocks import number_blocks

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
@@ -25,7 +26,7 @@ from qmedoid.tables.documents import (
 )
 from qmedoid.tables.kinds import Inferred, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, find_units, in_roles, units_message
-from qmedoid.tables.row_hashes import equal_columns, mixed
+from qmedoid.tables.row_hashes import equal_columns
 from qmedoid.tables.sentinels import Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, row_groups
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, ranks, row_groups
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.model.contract import Dates, Levels
 from qmedoid.model.model import Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
@@ -15,7 +16,6 @@ from qmedoid.tables import cells
 from qmedoid.tables.encode import plain_numbers
 from qmedoid.tables.number_blocks import number_blocks
 
-Bits = npt.NDArray[np.uint64]
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
 # Cells by which columns are compared before all of them are.
@@ -24,21 +24,6 @@ _COMPARED = 50
 _KEPT_NUMBERS = 2**23
 # What stands for a missing number; a NaN has many patterns of bits.
 _MISSING = np.iinfo(np.int64).min
-# Shifts and factors of SplitMix64's finalizer.
-_MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST_SHIFT = np.uint64(31)
-
-
-def mixed(bits: Bits, shifted: Bits | None = None) -> Bits:
-    """SplitMix64's finalizer, in place: every bit of a number moves half of the bits of its hash.
-
-    `shifted` is memory of the same shape for what is computed on the way.
-    """
-    for shift, factor in _MIXING:
-        bits ^= np.right_shift(bits, shift, out=shifted)
-        bits *= factor
-    bits ^= np.right_shift(bits, _LAST_SHIFT, out=shifted)
-    return bits
 
 
 def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
