@@ -162,7 +162,7 @@ def picture(width: float, height: float, about: str, *children: Child, class_: s
 
 
 Layer = tuple[str, Sequence[Sequence[float]], str]
-WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
+WIDTH, HEIGHT = 320.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
 """Where the axes of a chart lie within it."""
 ODDS = "log-odds"
@@ -179,7 +179,6 @@ def chart(
     y: tuple[float, float] | None = None,
     is_log: tuple[bool, bool] = (False, False),
     number: Callable[[float], str] | None = None,
-    is_broad: bool = False,
 ) -> Markup:
     """A chart of layers over two axes, whose ends are those of the points if not given.
 
@@ -188,15 +187,14 @@ def chart(
     end, and a ``marker`` without points, which the script of a page moves along the curve of the
     name that stands for the class.
     """
-    right = RIGHT + (BROAD - WIDTH if is_broad else 0.0)
-    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, right, room=0.0)
+    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, RIGHT, room=0.0)
     upward = spanning(
         [end for _, points, _ in layers for one in points for end in one[min(1, len(one) - 1) :]], BOTTOM, TOP
     )
-    across = across if x is None else Axis(*x, LEFT, right, is_log[0])
+    across = across if x is None else Axis(*x, LEFT, RIGHT, is_log[0])
     upward = upward if y is None else Axis(*y, BOTTOM, TOP, is_log[1])
     drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, across, upward)]
-    return picture(right + WIDTH - RIGHT, HEIGHT, about, axes(across, upward, *names, number), *drawn)
+    return picture(WIDTH, HEIGHT, about, axes(across, upward, *names, number), *drawn)
 
 
 def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Markup]:
