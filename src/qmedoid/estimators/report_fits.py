@@ -19,8 +19,8 @@ from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.kinds import Inferred
-from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.targets import Target
 
 N_FOLDS = 5
