@@ -15,9 +15,9 @@ from qmedoid.explain.flips import nearest_flips
 from qmedoid.model.contract import Column, Contract
 from qmedoid.model.storage.card import model_card
 from qmedoid.schema import RefusedError
+from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.row_hashes import row_hashes
-from qmedoid.tables.sentinels import find_sentinels
+from qmedoid.tables.roles import find_sentinels
 
 RAW, EMPTY, Y = both_tables()
 TRAIN, NEW = slice(0, 300), slice(300, None)

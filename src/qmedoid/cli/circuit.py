@@ -101,7 +101,7 @@ def export(
     What is written says how its outcomes become a probability or a distance.
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm2_text, qasm_text, qpy_bytes
-    from qmedoid.tables.score_settings import ScoreSettings
+    from qmedoid.tables.results import ScoreSettings
     from qmedoid.tables.scoring import TableReading
 
     if (table is None) != (row is None):

@@ -34,7 +34,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading
 
 # Groups, and columns of a group, that are named.

@@ -52,8 +52,8 @@ from qmedoid.quantum.documents import (
     TrainedCircuitReadoutDict,
     TrainedStepsDict,
 )
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 
 FORMAT = 1

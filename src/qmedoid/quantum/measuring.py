@@ -20,7 +20,7 @@ from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 MOST_RECORDS = 100_000
