@@ -290,7 +290,7 @@ class TestTask:
         path.write_bytes(two.model.read_bytes())
         stale = replace(task, model=str(path), settings=ScoreSettings())
         cli.ok("fit", two.file, "--target", "y", "-o", path, "--method", "evidence", "--refine", "never")
-        monkeypatch.setattr(shared, "_models", shared.Kept(8))
+        monkeypatch.setattr(shared, "_models", {})
         with pytest.raises(ModelError, match="not the one that was meant"):
             score_part(stale)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import row_slices
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.shared import cached_model, load_cached
+from qmedoid.large.shared import cached_model
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.issues import Issues
@@ -78,7 +78,7 @@ def arrow_scorer(
             raise ParameterError(
                 f"The {name!r} parameter of arrow_scorer must be a list of names. Got the text {texts!r} instead."
             )
-    model = load_cached(path)
+    model = cached_model(path)
     settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
     ResultColumns(model.model, settings).nothing(pa.schema([(name, pa.string()) for name in columns]))
     return ArrowScorer(str(Path(path).absolute()), model.sha256, settings)

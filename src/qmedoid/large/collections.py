@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import cloudpickle
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -18,8 +19,7 @@ from dask.delayed import Delayed, delayed
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import Pass, Summary, table_digest
 from qmedoid.large.runner import OnRows, Results, Runner, TableFacts
-from qmedoid.large.shared import Shared
-from qmedoid.large.workers import results_by
+from qmedoid.large.workers import packed, results_by
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
 from qmedoid.tables.binary_files import MemoryFile
@@ -124,7 +124,7 @@ def lazy_values(
         return lazy_frame(rows, owner, partial(_framed_values, values=values, names=names), ())
     # With a column for every class, or without columns.
     shape = {"chunks": (rows.chunks[0], (nothing.shape[1],))} if nothing.ndim > 1 else {"drop_axis": 1}
-    return rows.map_blocks(_with_owner, _node(owner), values, {}, meta=nothing, **shape)
+    return rows.map_blocks(_of_owner, _node(owner), values, {}, meta=nothing, **shape)
 
 
 def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Sequence[str], **how: Any) -> Any:
@@ -136,7 +136,7 @@ def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Seque
     if isinstance(rows, da.Array):
         rows = dd.from_dask_array(rows, columns=list(names))
     empty = function(owner, nothing_of(rows), **how)
-    return rows.map_partitions(_with_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
+    return rows.map_partitions(_of_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
 
 
 # Partitions are not aligned with what they are given beside them, and results keep their types.
@@ -144,12 +144,12 @@ _AS_IT_IS: dict[str, Any] = {"enforce_metadata": False, "align_dataframes": Fals
 
 
 def _node(owner: Any) -> Any:
-    packed = Shared.of(owner)
-    return delayed(Shared, pure=True)(packed.sha256, packed.data, dask_key_name=packed.key)
+    data, key = packed(owner)
+    return delayed(cloudpickle.loads, pure=True)(data, dask_key_name=key)
 
 
-def _with_owner(part: Any, shared: Shared, function: Callable[..., Any], how: Mapping[str, Any]) -> Any:
-    return function(shared.value(), part, **how)
+def _of_owner(part: Any, owner: Any, function: Callable[..., Any], how: Mapping[str, Any]) -> Any:
+    return function(owner, part, **how)
 
 
 def _values(owner: Any, part: Any, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
