@@ -119,10 +119,10 @@ class TestFolder:
         cli.ok("fit", two.file, "--target", "y", "-o", model, "--method", "evidence", "--refine", "never")
         for word, asked in {
             "--resume": (two.model, inputs),
-            "the cut": (two.model, inputs, "--resume", "--threshold", "0.3"),
-            "the prevalence": (two.model, inputs, "--resume", "--prevalence", "0.3"),
-            "--columns, the types of carried columns": (two.model, inputs, "--resume", "--columns", "id"),
-            "the model": (model, inputs, "--resume"),
+            "made with another model, other options": (two.model, inputs, "--resume", "--threshold", "0.3"),
+            "made with another model, other": (two.model, inputs, "--resume", "--prevalence", "0.3"),
+            "made with another model,": (two.model, inputs, "--resume", "--columns", "id"),
+            "made with another model": (model, inputs, "--resume"),
             "their input is not among": (two.model, few, "--resume"),
         }.items():
             outcome = cli("score", *asked[:2], "-o", f"{out}/", *asked[2:])
