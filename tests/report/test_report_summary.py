@@ -18,8 +18,8 @@ from qmedoid.model.training_summary import DayCounts
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.report.summary import MOST_BYTES, ReportSettings, summarize
 from qmedoid.report.verdict import directions
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import labeled_report
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 
 

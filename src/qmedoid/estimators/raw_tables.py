@@ -38,12 +38,9 @@ from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import encode_batch, training_summary
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
-from qmedoid.tables.row_hashes import remember_rows
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.difference import Issues, compare_columns
+from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_missing, check_roles
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:

@@ -67,8 +67,7 @@ from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, in_roles
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.roles import Role, check_missing, in_roles
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.
@@ -96,7 +95,7 @@ def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.
     """Raw rows in the types that their cells have in common."""
     table = raw
     if facts.reading.as_text:
-        from qmedoid.tables.text_types import infer_types
+        from qmedoid.tables.text_kinds import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)

@@ -26,8 +26,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables.binary_files import BinaryFile
-from qmedoid.tables.detect import Bytes
-from qmedoid.tables.source import TableSource, find_files, open_table
+from qmedoid.tables.source import Bytes, TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
 """Rows of a Parquet file that are one partition, about: whole row groups until there are so many."""

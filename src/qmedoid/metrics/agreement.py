@@ -1,8 +1,6 @@
-"""Agreement between fits: groups of columns, medoids and decisions."""
+"""Agreement between fits: groups of columns and decisions."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -43,21 +41,6 @@ def group_agreement(groups: Groups, others: Groups) -> float:
     if not groups and not others:
         return 1.0
     return float(np.concatenate([best_matches(groups, others), best_matches(others, groups)]).mean())
-
-
-def mean_agreement(group_sets: Sequence[Groups]) -> float:
-    """Mean `group_agreement` of all pairs of sets; 1 where there are fewer than two."""
-    pairs = [group_agreement(*pair) for pair in combinations(group_sets, 2)]
-    return float(np.mean(pairs)) if pairs else 1.0
-
-
-def pair_frequencies(group_sets: Sequence[Groups]) -> dict[tuple[int, int], float]:
-    """In which share of the sets two columns stand in one group, the most frequent pairs first; others have 0."""
-    counts: Counter[tuple[int, int]] = Counter()
-    for groups in group_sets:
-        counts.update({pair for group in groups for pair in combinations(sorted(group), 2)})
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return {pair: count / len(group_sets) for pair, count in ranked}
 
 
 def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
@@ -105,20 +88,6 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:
     drawn = np.array(list(values), dtype=np.float64)
     error = None if len(drawn) < 2 else float(drawn.std(ddof=1) / np.sqrt(len(drawn)))
     return float(drawn.mean()), error
-
-
-def nearest_distance(point: Array, rows: Array) -> float:
-    """Euclidean distance from a point of shape (M,) to the nearest of rows of shape (n, M); ∞ where there is none."""
-    return float(np.sqrt(((rows - point) ** 2).sum(axis=1)).min()) if len(rows) else float("inf")
-
-
-def typical_distance(rows: Array, rng: np.random.Generator, n_pairs: int = 2000) -> float:
-    """Median distance between two different rows, over `n_pairs` random pairs; 0 where there is one row."""
-    if len(rows) < 2:
-        return 0.0
-    first = rng.integers(len(rows), size=n_pairs)
-    second = (first + rng.integers(1, len(rows), size=n_pairs)) % len(rows)
-    return float(np.median(np.sqrt(((rows[first] - rows[second]) ** 2).sum(axis=1))))
 
 
 def _memberships(groups: Groups, place: dict[int, int]) -> Array:

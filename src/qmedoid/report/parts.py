@@ -25,8 +25,8 @@ from qmedoid.report.documents import (
 from qmedoid.report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.targets import MISSING
 
 MOST_MEDOIDS = 64
