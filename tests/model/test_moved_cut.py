@@ -6,9 +6,8 @@ import pytest
 from qmedoid import EvidenceClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.metrics.thresholds import counts_at
-from qmedoid.model.cut import curve_counts, curve_rows, cut_on_curve
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary, curve_counts, curve_rows, cut_on_curve
 from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 
 POINTS = [None, 0.3, "f1", "macro_f1", {"alert_rate": 0.1}, {"min_precision": 0.9}, {"min_recall": 0.9}, {"cost": 4}]

@@ -8,9 +8,9 @@ from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDi
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
 from qmedoid.cli.output import note, plain_console, print_budgets, print_json
 from qmedoid.model.contract import Levels
-from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
+from qmedoid.model.operating_point import budget_dict
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.report.verdict import verdict

@@ -13,8 +13,8 @@ from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.metrics.classification import pr_auc, roc_auc
-from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Model
+from qmedoid.model.operating_point import curve_rows
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.cells import cell_ranks

@@ -33,7 +33,7 @@ from qmedoid.estimators.stability_report import (
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import row_groups
 from qmedoid.methods.part import Part
-from qmedoid.metrics.agreement import nearest_distance, typical_distance
+from qmedoid.metrics.agreement import typical_distance
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.targets import meant_labels
 
@@ -311,7 +311,8 @@ class _Medoids:
             row = self._rows[place]
             code = int(self._classes[row])
             alike = self._numbers[chosen[self._classes[chosen] == code]]
-            self._moved[place] += self._relative(nearest_distance(self._numbers[row], alike), code)
+            nearest = np.linalg.norm(alike - self._numbers[row], axis=1).min(initial=np.inf)
+            self._moved[place] += self._relative(float(nearest), code)
 
     def result(self) -> MedoidStabilityDict | None:
         """How often medoids are chosen again, and how far the nearest one is if not, all of them and each."""

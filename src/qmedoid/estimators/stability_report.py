@@ -21,7 +21,6 @@ from qmedoid.metrics.agreement import (
     best_matches,
     flip_rates,
     group_agreement,
-    mean_agreement,
     mean_and_error,
     pair_frequencies,
     rates_by_margin,
@@ -114,7 +113,7 @@ def group_stability(
     own = {pair for group in groups for pair in combinations(sorted(group), 2)}
     return {
         "with_full_fit": float(np.mean([group_agreement(full, others) for others in refits])),
-        "between_refits": mean_agreement(refits),
+        "between_refits": float(np.mean([group_agreement(*pair) for pair in combinations(refits, 2)] or [1.0])),
         "pairs_kept": float(np.mean([pairs.get(pair, 0.0) for pair in own])) if own else None,
         "pairs_by_chance": sum(pairs.values()) / comb(len(columns), 2),
         "groups": [

@@ -27,8 +27,8 @@ def best_matches(groups: Groups, others: Groups) -> Array:
     """For each group the largest Jaccard index |g ∩ h| / |g ∪ h| with any of the others, shape (G,); 0 without any."""
     if not groups or not others:
         return np.zeros(len(groups))
-    place = {column: number for number, column in enumerate(sorted(frozenset().union(*groups, *others)))}
-    first, second = _memberships(groups, place), _memberships(others, place)
+    columns = np.array(sorted(frozenset().union(*groups, *others)))
+    first, second = (np.array([np.isin(columns, list(one)) for one in of], dtype=float) for of in (groups, others))
     shared = first @ second.T
     union = first.sum(axis=1)[:, None] + second.sum(axis=1)[None, :] - shared
     best: Array = (shared / union).max(axis=1)
@@ -43,12 +43,6 @@ def group_agreement(groups: Groups, others: Groups) -> float:
     if not groups and not others:
         return 1.0
     return float(np.concatenate([best_matches(groups, others), best_matches(others, groups)]).mean())
-
-
-def mean_agreement(group_sets: Sequence[Groups]) -> float:
-    """Mean `group_agreement` of all pairs of sets; 1 where there are fewer than two."""
-    pairs = [group_agreement(*pair) for pair in combinations(group_sets, 2)]
-    return float(np.mean(pairs)) if pairs else 1.0
 
 
 def pair_frequencies(group_sets: Sequence[Groups]) -> dict[tuple[int, int], float]:
@@ -107,11 +101,6 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:
     return float(drawn.mean()), error
 
 
-def nearest_distance(point: Array, rows: Array) -> float:
-    """Euclidean distance from a point of shape (M,) to the nearest of rows of shape (n, M); ∞ where there is none."""
-    return float(np.sqrt(((rows - point) ** 2).sum(axis=1)).min()) if len(rows) else float("inf")
-
-
 def typical_distance(rows: Array, rng: np.random.Generator, n_pairs: int = 2000) -> float:
     """Median distance between two different rows, over `n_pairs` random pairs; 0 where there is one row."""
     if len(rows) < 2:
@@ -119,10 +108,3 @@ def typical_distance(rows: Array, rng: np.random.Generator, n_pairs: int = 2000)
     first = rng.integers(len(rows), size=n_pairs)
     second = (first + rng.integers(1, len(rows), size=n_pairs)) % len(rows)
     return float(np.median(np.sqrt(((rows[first] - rows[second]) ** 2).sum(axis=1))))
-
-
-def _memberships(groups: Groups, place: dict[int, int]) -> Array:
-    members = np.zeros((len(groups), len(place)))
-    for number, group in enumerate(groups):
-        members[number, [place[column] for column in group]] = 1.0
-    return members

@@ -12,16 +12,25 @@ from typing import Annotated, Any
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ModelError, ParameterError, warn
+from qmedoid.exceptions import DataError, ModelError, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest_of_rows, merged
-from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
-from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
-from qmedoid.metrics.thresholds import counts_at
+from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_priors, log_odds_histogram, prevalence_of
+from qmedoid.metrics.thresholds import cost_matrix, counts_at, fit_class_biases
 from qmedoid.model.contract import Label
-from qmedoid.model.cut import budgets_on_curve, chosen_cut, copies, curve_counts, cut_on_curve
-from qmedoid.model.operating_point import ASKED, Counts, OperatingSummary, asked_rule, probability
+from qmedoid.model.operating_point import (
+    ASKED,
+    Counts,
+    OperatingSummary,
+    asked_rule,
+    budgets_on_rows,
+    chosen_cut,
+    curve_counts,
+    curve_rows,
+    cut_on_curve,
+    probability,
+)
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
 from qmedoid.spelling import did_you_mean
@@ -45,13 +54,6 @@ class PriorShift:
     def to(cls, training: Array, priors: Array) -> "PriorShift":
         """The shift from the training priors to others."""
         return cls(priors, np.log(priors) - np.log(training))
-
-    @staticmethod
-    def estimated(training: Array, scores: Array) -> PrevalenceEstimate:
-        """The most likely priors of records by their class scores at the training priors."""
-        if len(training) == 2:
-            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(training[1]))
-        return estimate_priors(log_softmax(scores), training)
 
     @property
     def prevalence(self) -> float:
@@ -110,7 +112,7 @@ class Decision:
         its weight; rows that have weights have no curve.
         """
         rule, asked = asked_rule(operating_point, classes)
-        again = slice(None) if weights is None else copies(weights)
+        again = slice(None) if weights is None else _copies(weights)
         if len(classes) > 2:
             biases = None
             if rule != "likeliest" and not len(scores):
@@ -292,7 +294,10 @@ class Decision:
     def budgets(self, budgets: Iterable[Any], curve: HeldOutCurve | None) -> list[tuple[str, OperatingSummary]]:
         """Budgets of alerts as texts, with what each means on the held-out rows of a fit, at the expected priors."""
         self.check_cuttable()
-        return [(text, self.expected_at(plain, curve)) for text, plain in budgets_on_curve(budgets, curve)]
+        if curve is None:
+            raise DataError("This model holds no curve of held-out rows to spend a budget on: give labeled rows.")
+        spent = budgets_on_rows(budgets, *curve_rows(curve), curve)
+        return [(text, self.expected_at(plain, curve)) for text, plain in spent]
 
     def _at(self, plain: OperatingSummary, curve: HeldOutCurve | None) -> "Decision":
         operating = self.expected_at(plain, curve)
@@ -311,7 +316,10 @@ class Decision:
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
         at_training = scores if self.shift is None else scores - self.shift.log_ratios
-        return PriorShift.estimated(self.known_priors(), at_training)
+        training = self.known_priors()
+        if len(training) == 2:
+            return prevalence_of(log_odds_histogram(at_training[:, 1] - at_training[:, 0]), float(training[1]))
+        return estimate_priors(log_softmax(at_training), training)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""
@@ -325,6 +333,17 @@ class Decision:
                 "another prevalence: fit and save it again."
             )
         return self.priors
+
+
+# Copies of a row of mean weight where held-out rows are repeated in proportion to their weights, and rows in all.
+_COPIES, _MOST_ROWS = 20, 2_000_000
+
+
+def _copies(weights: Array) -> Codes:
+    """Indices of rows, repeated in proportion to their weights: a row of weight 1 about 20 times."""
+    total = max(len(weights), min(_COPIES * len(weights), _MOST_ROWS))
+    ends = np.round(np.cumsum(weights) * (total / weights.sum())).astype(np.intp)
+    return np.repeat(np.arange(len(weights)), np.diff(ends, prepend=0))
 
 
 def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
