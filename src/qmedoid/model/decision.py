@@ -5,7 +5,6 @@ The only place where scores become decisions: estimators, saved models and servi
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from numbers import Real
 from typing import Annotated, Any
 
@@ -20,7 +19,6 @@ from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_priors, log_
 from qmedoid.metrics.thresholds import cost_matrix, counts_at, fit_class_biases
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import (
-    ASKED,
     Counts,
     OperatingSummary,
     asked_rule,
@@ -32,7 +30,7 @@ from qmedoid.model.operating_point import (
     probability,
 )
 from qmedoid.model.training_summary import HeldOutCurve
-from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
+from qmedoid.schema import MODERATE, Values
 from qmedoid.spelling import did_you_mean
 
 
@@ -131,51 +129,6 @@ class Decision:
             share = draws_per_row(groups, weights)
         operating = OperatingSummary(rule, asked, cut, counts, draws_per_row=share)
         return cls(tuple(classes), None if rule == "likeliest" else cut, operating=operating), curve
-
-    def validate(self) -> None:
-        """Refuse a stored decision whose parts do not fit together."""
-        self._validate_classes()
-        if self.priors is not None and not self.probabilistic:
-            raise RefusedError("priors belong to probabilities, and there are none")
-        for name, priors in (
-            ("priors", self.priors),
-            ("shift.priors", None if self.shift is None else self.shift.priors),
-        ):
-            if priors is not None and abs(priors.sum() - 1.0) > 1e-9 * len(priors):
-                raise RefusedError(f"{name} must add up to 1, and adds up to {priors.sum():g}")
-        if self.shift is not None:
-            expected = None if self.priors is None else PriorShift.to(self.priors, self.shift.priors).log_ratios
-            if expected is None or not np.allclose(self.shift.log_ratios, expected, rtol=1e-12):
-                raise RefusedError("shift.log_ratios must be those from priors to shift.priors")
-        if self.biases is not None and (len(self.classes) == 2 or not self.probabilistic):
-            raise RefusedError("biases belong to probabilities of three or more classes")
-        if self.operating is not None:
-            self._validate_operating(self.operating)
-
-    def _validate_classes(self) -> None:
-        labels = self.classes
-        kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in labels}
-        if len(labels) < 2 or len(kinds) > 1:
-            raise RefusedError("classes must be at least 2 labels, all texts, all numbers or all truth values")
-        # Numbers are sorted, because different ones can be made to collide in a set.
-        ranked = sorted(labels, key=str if str in kinds else None)
-        if any(a == b for a, b in pairwise(ranked)):
-            raise RefusedError("classes has a label twice")
-        if self.cut is not None and len(labels) != 2:
-            raise RefusedError(f"cut belongs to two classes, and there are {len(labels)}")
-
-    def _validate_operating(self, operating: OperatingSummary) -> None:
-        rule, asked, counts = operating.rule, operating.asked, operating.counts
-        if len(self.classes) != 2 or not self.probabilistic:
-            raise RefusedError("operating belongs to probabilities of two classes")
-        if (rule == "likeliest") != (self.cut is None) or operating.log_odds != (self.cut or 0.0):
-            raise RefusedError(f"operating has rule {rule!r} and log_odds {operating.log_odds}, and cut is {self.cut}")
-        if operating.prevalence != (None if self.shift is None else self.shift.prevalence):
-            raise RefusedError("operating.prevalence and the last of shift.priors are not the same")
-        if (asked is not None) != (rule in ASKED) or not 0 < (asked or 1.0) <= (np.inf if rule == "cost" else 1.0):
-            raise RefusedError(f"operating.asked is {asked}, which is no number that {rule!r} asks for")
-        if counts is not None and not 0 < sum(counts) < MOST_ROWS:
-            raise RefusedError("operating.counts must not all be 0, nor too large")
 
     @property
     def expected_priors(self) -> Array | None:
