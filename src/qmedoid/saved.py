@@ -30,11 +30,9 @@ from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.view import model_view
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
 from qmedoid.tables.writing import OnBadRow
@@ -421,7 +419,7 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        shots: int | str = 4096,
+        shots: int = 4096,
         circuit: str = "interference",
         register: str = "column",
         refine: str = "device",
@@ -440,8 +438,8 @@ class SavedModel:
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
         on_mismatch : {"error", "warn"}
-        shots : int or "auto"
-            Measurements of each circuit; ``"auto"`` spends them where margins are small, `budget` on average.
+        shots : int
+            Measurements of each circuit.
         circuit : {"interference", "compact_swap"}
             The circuit of a test.
         register : {"column", "group", "paper"}

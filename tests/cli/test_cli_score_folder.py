@@ -18,7 +18,7 @@ from qmedoid.large import score_files, shared
 from qmedoid.large.score_files import PartTotals, ScoreTask, score_part
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.score_settings import Cut, ScoreSettings
+from qmedoid.tables.results import Cut, ScoreSettings
 
 N_FILES = 7
 

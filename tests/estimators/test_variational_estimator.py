@@ -24,7 +24,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.kernels.backend import compiled
 from qmedoid.methods.variational import model as variational_model
 from qmedoid.methods.variational import selection as variational_selection

@@ -10,7 +10,7 @@ from qmedoid.exceptions import ModelError, QMedoidWarning
 from qmedoid.explain.explaining import N_SHOWN, NearestRows, explain_record
 from qmedoid.model.contract import Contract
 from qmedoid.saved import SavedModel, load
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 
 
 def place(outside, record):

@@ -22,7 +22,7 @@ from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterEr
 from qmedoid.large import arrow_scorer as module
 from qmedoid.large import shared
 from qmedoid.tables.arrow import BATCH_ROWS
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 
 ADDED = ("probabilities", "row", "reasons", "novelty", "source")
 

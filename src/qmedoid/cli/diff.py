@@ -14,7 +14,7 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.

@@ -30,7 +30,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, decide_batch
 
 

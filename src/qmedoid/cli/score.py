@@ -35,7 +35,7 @@ from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 

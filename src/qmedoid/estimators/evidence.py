@@ -5,10 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Codes
-from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
+from qmedoid.estimators.recipes import MethodClassifier
 from qmedoid.estimators.time_limit import Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -85,6 +84,7 @@ class EvidenceClassifier(MethodClassifier):
 
     method_name = "evidence"
     carries_factors = True
+    least_rows = 0
 
     def __init__(
         self,
@@ -122,11 +122,6 @@ class EvidenceClassifier(MethodClassifier):
         "n_triples": whole(0),
         "n_terms": whole(1) | AUTO,
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` may choose this method: always."""
-        return True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

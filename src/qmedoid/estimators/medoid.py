@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import plain_parameters
-from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.inputs import check_target, column_names, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
@@ -23,7 +22,8 @@ from qmedoid.estimators.raw_tables import (
     number_places,
     read_table,
 )
-from qmedoid.estimators.recipes import RECIPES, recipe_class
+from qmedoid.estimators.recipes import RECIPES, Recipe, recipe_class
+from qmedoid.estimators.refining import fit_model, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
@@ -46,8 +46,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     Takes data frames, Arrow tables, dicts of columns or arrays: numbers, categories, truth values, dates and missing
     cells. Finds out what the columns are, leaves row numbers and empty columns out, and encodes the others. A method
     then scores each class by statements about training rows, and its out-of-fold scores are calibrated. A variational
-    circuit on contrastive deltas refines the scores of some records if that is asked for, or, for rare events and the
-    nearest medoid, if it makes held-out rows likelier.
+    circuit on contrastive deltas refines the scores of all or some records if `refine` says so.
 
     Parameters
     ----------
@@ -63,10 +62,8 @@ class MedoidClassifier(ProbabilisticClassifier):
         How circuits are built and trained; None takes the defaults.
     refine : {"auto", "always", "never"} or float, default="auto"
         Which records the circuit decides. A number is the share of the records, those of the smallest margin over the
-        training rows. ``"auto"`` is ``"never"`` for evidence and sums. For rare events it is the 0.5 % likeliest to be
-        one, if that makes held-out rows likelier by more than a standard error. For the nearest medoid it is
-        ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables of at least
-        1,000 rows 0.1 under the same condition; else ``"never"``.
+        training rows. ``"auto"`` is the rule of the paper: ``"always"`` for the nearest medoid on tables of at least
+        10,000 rows whose rarest class has at most 5 %, and ``"never"`` otherwise.
     residual : bool or "auto", default="auto"
         Whether the circuit corrects the log-odds of the method instead of replacing them. ``"auto"`` corrects
         evidence, sums and rare events, and replaces the nearest medoid.

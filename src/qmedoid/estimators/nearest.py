@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
 from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
 from qmedoid.estimators.number_columns import fit_numbers, read_numbers
+from qmedoid.estimators.recipes import Recipe
+from qmedoid.estimators.time_limit import FitReport
 from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
@@ -32,9 +32,6 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
 from qmedoid.optimize.sweep import Sweep
-
-ENOUGH = 1_000
-"""Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
 
 
 class NearestMedoidClassifier(Recipe, FittedClassifier):
@@ -137,6 +134,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False
+    refines = True
 
     def __init__(
         self,
@@ -258,13 +256,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         self.keep(model, fits)
         report.end()
         return self
-
-    @classmethod
-    def auto_refine(cls, counts: Codes) -> Refine:
-        """What ``refine="auto"`` means: always for large tables with a rare class, never for small ones."""
-        if is_large_and_rare(counts):
-            return "always"
-        return "auto" if counts.sum() >= ENOUGH else "never"
 
     def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:
         """What a circuit reads: deltas, with those of the angle if the score has it."""

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Codes
-from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
+from qmedoid.estimators.recipes import MethodClassifier
 from qmedoid.estimators.time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -96,7 +95,6 @@ class RareEventClassifier(MethodClassifier):
     carries_factors = True
     separates_rare = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
-    refined_share = 0.005
 
     def __init__(
         self,
@@ -139,16 +137,6 @@ class RareEventClassifier(MethodClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:
-        """Whether ``method="auto"`` may choose this method: for large tables where one of two classes is rare."""
-        return len(counts) == 2 and is_large_and_rare(counts)
-
-    @classmethod
-    def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
-        """What ``refine="auto"`` means: held-out rows decide."""
-        return "auto"
 
     def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:  # noqa: ARG002
         """What a circuit reads: features of the prototypes."""

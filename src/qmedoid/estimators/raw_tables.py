@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._methods import Fit
 from qmedoid.estimators.encoding import Encoded, fit_encodings
 from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
 from qmedoid.estimators.inputs import (
@@ -23,10 +22,10 @@ from qmedoid.estimators.inputs import (
     column_names,
     dense,
 )
+from qmedoid.estimators.recipes import Fit
 from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
-from qmedoid.geometry.row_order import row_order
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import medoid_part
 from qmedoid.model.contract import Contract, Encoding
@@ -39,12 +38,9 @@ from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import encode_batch, training_summary
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
-from qmedoid.tables.row_hashes import remember_rows
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.difference import Issues, compare_columns
+from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_missing, check_roles
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:

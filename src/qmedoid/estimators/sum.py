@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint
 from qmedoid.estimators.time_limit import Progress, is_time_for, part_in_time
-from qmedoid.geometry.column_worth import MOST_COLUMNS
+from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.comparisons.fit import fit_comparisons
@@ -23,8 +23,6 @@ from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
 from qmedoid.methods.part import FittedParts, Part, Scored
 from qmedoid.methods.weights import fit_sum
 
-LEAST_ROWS = 300
-"""Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 # Of a wide table, more than evidence is limited.
@@ -108,6 +106,7 @@ class SumClassifier(EvidenceClassifier):
     """
 
     method_name = "sum"
+    least_rows = 300  # with fewer, trees have little to learn from
 
     def __init__(
         self,
@@ -136,11 +135,6 @@ class SumClassifier(EvidenceClassifier):
         **EvidenceClassifier._constraints,
         "comparisons": FLAG,
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:
-        """Whether ``method="auto"`` may choose this method: trees need some hundred rows."""
-        return bool(counts.sum() >= LEAST_ROWS)
 
     @property
     def weights_(self) -> dict[str, float]:

@@ -87,7 +87,7 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
     last = None if refinement is None else refinement.recalibration
     # In units of the last scores: a calibration after the circuit stretches all that comes before it.
     stretch = 1.0 if last is None else last.slope
-    shares = model.contributions(row, winner, other).times(model.slope)
+    shares = model.contributions(row, winner, other, unit=model.slope)
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.

@@ -17,7 +17,7 @@ from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 

@@ -18,8 +18,8 @@ from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
 

@@ -11,10 +11,8 @@ from qmedoid.arrays import row_slices
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.large.shared import cached_model, load_cached
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 from qmedoid.tables.scoring import decide_rows
 from qmedoid.tables.writing import OnBadRow
 

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import Bits, mixed
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables.numbers import comma_numbers
-from qmedoid.tables.row_hashes import Bits, mixed
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, label_codes
 

@@ -69,7 +69,7 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.

@@ -15,7 +15,7 @@ from qmedoid.large.split import TRAIN, RowSplit, read_cells
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.kinds import Inferred
 from qmedoid.tables.roles import Role, in_roles
 from qmedoid.tables.scoring import decide_batch
@@ -40,7 +40,7 @@ def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.
     """Raw rows in the types that their cells have in common."""
     table = raw
     if facts.reading.as_text:
-        from qmedoid.tables.text_types import infer_types
+        from qmedoid.tables.text_kinds import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)

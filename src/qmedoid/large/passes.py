@@ -22,9 +22,9 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
 from qmedoid.tables import cells
+from qmedoid.tables.difference import Issues
+from qmedoid.tables.encode import keyed_hashes
 from qmedoid.tables.evaluating import labeled_report
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.row_hashes import keyed_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, label_spelling

@@ -26,8 +26,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables.binary_files import BinaryFile
-from qmedoid.tables.detect import Bytes
-from qmedoid.tables.source import TableSource, find_files, open_table
+from qmedoid.tables.source import Bytes, TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
 """Rows of a Parquet file that are one partition, about: whole row groups until there are so many."""
@@ -98,8 +97,6 @@ class TableFacts:
         Columns that are said to be categories.
     partitions : tuple of FilePartition
         In order; of files.
-    first_row : str
-        Where the first row is, in words.
     n_bytes : int
         Of all files.
     """
@@ -110,7 +107,6 @@ class TableFacts:
     given_decimal: str | None = None
     categories: frozenset[str] = frozenset()
     partitions: tuple[FilePartition, ...] = ()
-    first_row: str = "the first row"
     n_bytes: int = 0
 
     @property
@@ -136,7 +132,7 @@ def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             with whole.open() as opened:
                 parts.append(replace(whole, n_rows=opened.n_rows))
         reading, categories = RawReading(source.is_text, source.decimal), source.declared_categories
-        more = tuple(parts), source.first_row, source.n_bytes or 0
+        more = tuple(parts), source.n_bytes or 0
         return TableFacts(source.description, source.schema, reading, decimal, categories, *more)
 
 

@@ -24,11 +24,10 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
-from qmedoid.tables.detect import SUFFIXES
 from qmedoid.tables.documents import ResultFilesDict
-from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import OnProgress, ScoredFile, score_file
-from qmedoid.tables.source import find_files, open_table
+from qmedoid.tables.source import SUFFIXES, find_files, open_table
 
 FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""

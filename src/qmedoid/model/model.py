@@ -284,14 +284,14 @@ class Model:
 
     # --- contributions ----------------------------------------------------------------------------------------------
 
-    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' sums, for one encoded row of shape (1, M)."""
+    def contributions(self, row: Array, winner: int, other: int, *, unit: float = 1.0) -> Contributions:
+        """Contributions to `unit` times the difference of two classes' sums, for one encoded row of shape (1, M)."""
         parts = zip(self.parts, self.weights.tolist(), strict=True)
-        first, *rest = [part.contributions(row, winner, other).times(weight) for part, weight in parts]
+        first, *rest = [part.contributions(row, winner, other).times(unit * weight) for part, weight in parts]
         for one in rest:
             first = first.plus(one)
         if self.biases.any():
-            bias = float(self.biases[winner] - self.biases[other])
+            bias = unit * float(self.biases[winner] - self.biases[other])
             first = replace(first, terms={**first.terms, "intercept": first.terms.get("intercept", 0.0) + bias})
         return first
 
@@ -301,15 +301,6 @@ class Model:
         for part, weight in zip(self.parts, self.weights, strict=True):
             total += weight * part.column_contributions(X, winners, others)
         return total
-
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """Columns of each of the groups of all parts, and what it adds for many rows, shape (n, G)."""
-        groups, added = list[tuple[int, ...]](), list[Array]()
-        for part, weight in zip(self.parts, self.weights.tolist(), strict=True):
-            columns, amounts = part.group_contributions(X, winners, others)
-            groups += columns
-            added.append(weight * amounts)
-        return tuple(groups), np.hstack(added)
 
     # --- other calibrations and cuts --------------------------------------------------------------------------------
 

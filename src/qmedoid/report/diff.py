@@ -30,8 +30,8 @@ from qmedoid.report.documents import (
     ModelDiffDict,
     MovedPartDict,
 )
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 
 Item = TypeVar("Item")
