@@ -104,7 +104,6 @@ def make_groups(
     target: Array | Codes | None,
     names: Any = None,
     *,
-    weights: Array | None = None,
     quiet: bool = False,
 ) -> Groups:
     """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
@@ -130,11 +129,11 @@ def make_groups(
     association = None
     if target is not None and estimator.anchor_order != "columns":
         if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
-            association = correlation_ratio(X, target.astype(np.intp), weights=weights)
+            association = correlation_ratio(X, target.astype(np.intp))
         else:
-            association = correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+            association = correlation_with_numbers(X, target.astype(np.float64))
     return build_groups(
-        correlation_matrix(X, weights=weights),
+        correlation_matrix(X),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
         association=association,
         usable=~constant,
