@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +26,12 @@ from qmedoid.tables.roles import (
     with_missing_values,
 )
 
-if TYPE_CHECKING:
-    from qmedoid.tables.text_kinds import Hints
-
 EXACT = 2**53
 """Whole numbers from which on different ones can be one and the same float."""
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 DateOrder = Literal["day-first", "month-first"]
+Hints: TypeAlias = tuple[str | None, DateOrder | None]
+"""The decimal sign, and the order of day and month, of columns that do not show theirs."""
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
 _NEARLY = 0.95
@@ -103,8 +102,8 @@ def infer_columns(
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
-    win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without, the other
-    columns decide, and a `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
+    win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without them a
+    `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
     those of the table are a sample. `missing` are values that stand for missing cells, by column.
     """
     if missing:
@@ -112,15 +111,8 @@ def infer_columns(
         return _with_missing_values(table, missing, how)
     columns, left_out, notes = [], {}, {}
     roles = roles or {}
-    # Categories by role show neither decimal signs nor the order of dates.
-    unread = {*skip, *(name for name, role in roles.items() if role in ("ignore", "category"))}
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
-    hints = None
-    if any(cells.is_text(kind) for kind in {*table.schema.types}):  # Arrow's functions on texts are slow to import
-        from qmedoid.tables.text_kinds import Hints
-
-        hints = Hints(table, decimal, date_order, unread)
     grouped = grouped_columns(table)
     # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
     guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
@@ -134,13 +126,13 @@ def infer_columns(
         if role == "ignore":
             left_out[name] = "it was to be ignored"
             continue
-        found = _look_at(name, cells.one_chunk(table.column(name)), hints, role, n_rows)
+        found = _look_at(name, cells.one_chunk(table.column(name)), (decimal, date_order), role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
         column, note = found
         columns.append(column)
-        if name in grouped and column.kind == "number" and (hints.decimal if hints else decimal) != ".":
+        if name in grouped and column.kind == "number" and decimal != ".":
             note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes[name] = note
@@ -256,7 +248,7 @@ def _plain_columns(table: pa.Table, names: Sequence[str]) -> dict[str, Column]:
 
 
 def _look_at(
-    name: str, array: pa.Array, hints: "Hints | None", role: Role | None, n_rows: int | None
+    name: str, array: pa.Array, hints: Hints, role: Role | None, n_rows: int | None
 ) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
@@ -277,23 +269,23 @@ def _look_at(
         return _number_column(
             name, kind, cells.read(array, kind), array, keep=is_kept, settled=is_settled, n_rows=n_rows
         )
-    if hints is None or not cells.is_text(array.type):
+    if not cells.is_text(array.type):
         return _category_column(name, array, keep=role == "keep")
     return _text_column(name, array, hints, keep=role == "keep")
 
 
 def _in_role(
-    name: str, array: pa.Array, kind: Kind, role: Literal["number", "date"], hints: "Hints | None"
+    name: str, array: pa.Array, kind: Kind, role: Literal["number", "date"], hints: Hints
 ) -> tuple[Column, str | None] | str:
     """Numbers or dates as the user says; a column without a single cell that can be read so is refused."""
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
         return EMPTY
     spelling, read, note = "", cells.read(array, role), None
-    if hints is not None and cells.is_text(array.type):
+    if cells.is_text(array.type):
         from qmedoid.tables.text_kinds import read_text
 
-        found = read_text(name, array, hints)
+        found = read_text(name, array, *hints)
         if found.kind == role and found.read is not None:
             spelling, read, note = found.spelling, found.read, found.note
     if role == "date" and np.isnat(read.values).all():
@@ -315,13 +307,13 @@ def _in_role(
     return column, "; ".join(part for part in (note, other) if part) or None
 
 
-def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> tuple[Column, str | None] | str:
+def _text_column(name: str, array: pa.Array, hints: Hints, *, keep: bool) -> tuple[Column, str | None] | str:
     from qmedoid.tables.text_kinds import read_text
 
     text = cells.texts(array)
     if text.null_count == len(text):
         return EMPTY
-    kind, spelling, read, note = read_text(name, text, hints)
+    kind, spelling, read, note = read_text(name, text, *hints)
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
         # A guess that the user can overrule keeps its words.
