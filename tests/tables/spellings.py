@@ -253,7 +253,7 @@ OTHERS: list[Spelling] = [
     Spelling("parquet", ".parquet", lambda path: pq.write_table(typed(), path)),
     Spelling("parquet of texts", ".parquet", lambda path: pq.write_table(_texts(Text()), path)),
     Spelling("parquet of german texts", ".parquet", lambda to: pq.write_table(_texts(_PERCENT), to), "read", _COMMA),
-    Spelling("feather of english texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), str(to)), "read", _POINT),
+    Spelling("feather of texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), to), "read", _POINT),
 ]  # fmt: skip
 WORKBOOKS: list[Spelling] = [
     Spelling("workbook", ".xlsx", _workbook),
