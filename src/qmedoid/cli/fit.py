@@ -48,8 +48,8 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.evaluating import report_notes
+from qmedoid.tables.kinds import IDENTIFIERS
 from qmedoid.tables.novelty import NoveltyReport
-from qmedoid.tables.roles import IDENTIFIERS
 
 if TYPE_CHECKING:
     from qmedoid.estimators.comparison import Comparison

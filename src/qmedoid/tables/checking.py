@@ -23,8 +23,8 @@ from qmedoid.tables.documents import (
     CheckedTableDict,
     CheckFindingDict,
 )
-from qmedoid.tables.kinds import Inferred, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, Sentinels, check_missing, check_roles, in_roles, quoted
+from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.roles import Role, Sentinels, check_missing, check_roles, in_roles, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
 Codes = npt.NDArray[np.int32]
@@ -226,7 +226,8 @@ class _Check:
         if not shown["used"] and shown["role"] != "ignore":
             is_guess = why in IDENTIFIERS
             way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
-            code = "identifier" if is_guess else getattr(why, "code", "not_read")
+            code = "identifier" if is_guess else "constant" if why.startswith(CONSTANT) else "not_read"
+            code = "empty" if why.startswith(EMPTY) else code
             self.add(code, f"column {name!r} is left out: {why}{way_out}", name)
         if sentinels is not None:
             self.add("sentinel", sentinels.message(name), name)
