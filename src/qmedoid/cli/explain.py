@@ -27,7 +27,7 @@ from qmedoid.cli.output import grid, note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.sentences import change_texts, term_text, toward_text
+from qmedoid.explain.sentences import flip_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
@@ -142,11 +142,7 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         "",
     ]
     lines += [one["sentence"] for one in made["similar"]]
-    tables, flips = [_columns(made)], []
-    for flip in made["flips"]:
-        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
-        flips.append((", ".join(changes), cell_text(flip["prediction"]), chance))
+    tables, flips = [_columns(made)], [flip_texts(one) for one in made["flips"]]
     if flips:
         grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
         tables.append(("Smallest changes that turn the decision", grid_of_flips))

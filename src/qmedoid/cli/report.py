@@ -150,13 +150,13 @@ def _fits(model: Model, looked: Looked, stability: int | None, *, baselines: boo
         asked = "--baselines" if baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: this one has none that the model knows.")
     if baselines:
-        from qmedoid.estimators.report_fits import baselines_beside
+        from qmedoid.estimators.comparison import baselines_beside
 
         found["baselines"], notes = baselines_beside(model, looked.sample, looked.rows)
         for one in notes:
             note(one)
     if stability is not None:
-        from qmedoid.estimators.report_fits import stability_beside
+        from qmedoid.estimators.stability import stability_beside
 
         found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, stability)
     return found
@@ -170,7 +170,7 @@ def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "C
         looked = look_at_data(loaded.model, held_out, target=options.target, on_mismatch="warn")
         table = f"held-out rows of {Path(options.table).name}"
     if comparison is not None:
-        from qmedoid.estimators.report_fits import comparison_table
+        from qmedoid.estimators.comparison import comparison_table
 
         about = f"Fits of the same training rows, on the {comparison.n_rows:,} rows that were held out."
         baselines = comparison_table(comparison, about)

@@ -195,25 +195,6 @@ def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_num
     return splits
 
 
-def sampled_rows(
-    strata: Codes, rng: np.random.Generator, *, with_replacement: bool, groups: Codes | None = None
-) -> Codes:
-    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up.
-
-    Where rows belong together, whole groups are drawn.
-    """
-    if groups is not None:
-        chosen = sampled_rows(group_classes(groups, strata), rng, with_replacement=with_replacement)
-        times = np.bincount(chosen, minlength=groups.max() + 1)
-        return np.repeat(np.arange(len(groups)), times[groups])
-    drawn = []
-    for stratum in np.unique(strata):
-        rows = np.flatnonzero(strata == stratum)
-        size = len(rows) if with_replacement else (len(rows) + 1) // 2
-        drawn.append(rng.choice(rows, size=size, replace=with_replacement))
-    return np.sort(np.concatenate(drawn))
-
-
 def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
     """`cv` for a part of a table: splits that name rows of the table name them by their place in the part."""
     if isinstance(cv, int | np.integer) or hasattr(cv, "split") or len(rows) == n_rows:

@@ -98,14 +98,10 @@ class ExplainRestDict(TypedDict):
     rows: Annotated[RestDict | None, "Training rows."]
 
 
-class CellChangeDict(TypedDict):
+class FlipDict(TypedDict):
     column: Annotated[str, "Column of the table."]
     cell: Annotated[Cell, "Its cell."]
     to: Annotated[Cell, "The cell that turns the decision."]
-
-
-class FlipDict(TypedDict):
-    changes: Annotated[list[CellChangeDict], "Cells that are changed."]
     prediction: Annotated[Label, "Class that would win."]
     margin: Annotated[float, "By how much."]
     probability: Annotated[float | None, "Its probability."]

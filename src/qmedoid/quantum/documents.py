@@ -159,11 +159,13 @@ class ExpectedErrorsDict(TypedDict):
     undecided_rows: Annotated[list[int], "The first of them, counted from 0."]
 
 
-class PlanSummaryDict(TypedDict):
+class CircuitPlanDict(TypedDict):
+    """What a measurement on a quantum device takes, and how sure it will be."""
+
     records: Annotated[int, "Records that are measured."]
     circuit: Annotated[Literal["interference", "compact_swap"], "Circuit of a test."]
     register: Annotated[Literal["column", "group", "paper"], "What a test is of."]
-    shots: Annotated[int | str, "Shots of each circuit; auto: chosen by margins."]
+    shots: Annotated[int, "Shots of each circuit."]
     calibrate: Annotated[bool, "Whether known pairs run in every job."]
     tests_asked: Annotated[int, "Tests that the records ask for."]
     tests: Annotated[int, "Distinct ones among them, which run."]
@@ -178,11 +180,6 @@ class PlanSummaryDict(TypedDict):
         TrainedPlanDict | None, "Of the trained circuit, counted above as well; null where none runs."
     ]
     device: Annotated[DeviceDict, "Where circuits run."]
-
-
-class CircuitPlanDict(PlanSummaryDict):
-    """What a measurement on a quantum device takes, and how sure it will be."""
-
     expected: Annotated[ExpectedErrorsDict, "What is to be expected."]
 
 

@@ -12,12 +12,12 @@ from qmedoid.quantum.measurement.recorder import Decided
 def known_of(X, Y, register):
     """Tests of a measurement, and the circuits of its known pairs."""
 
-    def decide(swap_test, rows):
-        scores = swap_test(X[rows], Y).overlap
+    def decide(swap_test):
+        scores = swap_test(X, Y).overlap
         return Decided(scores.argmax(axis=1), scores, scores.max(axis=1), None)
 
     settings = MeasurementSettings(register=register, shots=64, circuits_per_job=50, calibration_circuits=16)
-    plan = make_plan(decide, len(X), Device(n_qubits=12), settings)
+    plan = make_plan(decide, Device(n_qubits=12), settings)
     parts = [batch for job in plan.jobs for batch in job.batches if batch.known is not None]
     assert parts
     return plan.tests, parts

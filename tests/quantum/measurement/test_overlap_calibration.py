@@ -18,8 +18,7 @@ def read(rng, form, overlaps, positions, lines, shots, excess=0.0):
     scatter = excess * rng.standard_normal(len(overlaps))
     expected = intercepts[positions] + slopes[positions] * overlaps + scatter
     ones = rng.binomial(shots, np.clip(form.chance(expected), 0.0, 1.0))
-    counted = np.full(len(overlaps), float(shots))
-    return Readings(form.overlap(ones / shots), counted, positions, form.slope, form.at_zero)
+    return Readings(form.overlap(ones / shots), float(shots), positions, form.slope, form.at_zero)
 
 
 def known_pairs(rng, n_positions, n_circuits):
@@ -58,7 +57,7 @@ def test_shots_have_the_variance_that_is_stated(form, overlap):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_no_ones_and_all_ones_have_an_error_above_zero(form):
     overlaps = form.overlap([0.0, 1.0])
-    readings = Readings(overlaps, np.full(2, 100.0), np.zeros(2, dtype=np.intp), form.slope, form.at_zero)
+    readings = Readings(overlaps, 100.0, np.zeros(2, dtype=np.intp), form.slope, form.at_zero)
     least = form.slope**2 * 0.4 / 100**2
     assert (readings.variances > least).all()
     assert (readings.variances < 2 * least).all()

@@ -81,7 +81,7 @@ def test_errors_of_sums_are_honest_where_similar_pairs_are_off_alike():
         ones = rng.binomial(shots, 0.05 + 0.8 * overlaps + off)
         place = np.zeros(n, dtype=np.intp)
         known, tests = (
-            Readings(ones[part] / shots, np.full(n, float(shots)), place, 1.0, 0.0, directions=directions[:, part])
+            Readings(ones[part] / shots, float(shots), place, 1.0, 0.0, directions=directions[:, part])
             for part in (slice(None, n), slice(n, None))
         )
         estimates = estimated(tests, fit_lines(known, overlaps[:n], 1))

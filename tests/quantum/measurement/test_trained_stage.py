@@ -56,7 +56,7 @@ def test_packed_circuits_decide_as_the_simulator_does(kind, n_qubits):
     inputs = plan.inputs_by(values)
     np.testing.assert_allclose(inputs, plan.trained.inputs, atol=1e-6)
     measured = chances(plan, plan.trained.jobs_at(inputs))
-    decided, simulated = plan.decided_by(values, lambda places, _: measured[places]), plan.decided_by(values)
+    decided, simulated = plan.decided_by(values, lambda _: measured), plan.decided_by(values)
     np.testing.assert_allclose(decided.margins, simulated.margins, rtol=0, atol=1e-12)
     np.testing.assert_allclose(decided.scores, simulated.scores, rtol=0, atol=1e-12)
     closed = model.decide(rows)
@@ -70,10 +70,10 @@ def test_packed_circuits_decide_as_the_simulator_does(kind, n_qubits):
 def test_a_circuit_alone_is_all_that_runs(n_classes, readout, n_qubits):
     model, rows = alone(n_classes, readout, n_qubits)
     plan = model.measurement_plan(rows, n_qubits=6, shots=4096, seed=1)
-    assert plan.tests == plan.jobs == plan.blocks[0][2] == ()
+    assert plan.tests == plan.jobs == plan.calls == ()
     assert plan.trained.circuit.rows.tolist() == list(range(len(rows)))
     measured, closed = chances(plan, plan.trained.jobs), model.decide(rows)
-    decided = plan.decided_by(np.zeros(0), lambda places, _: measured[places])
+    decided = plan.decided_by(np.zeros(0), lambda _: measured)
     np.testing.assert_allclose(decided.margins, closed.margins, rtol=0, atol=1e-12)
     result = plan.run()
     assert (result.kept | result.undecided).all()
@@ -90,8 +90,7 @@ def test_saved_circuits_alone_are_measured_by_backends():
     np.testing.assert_array_equal(plan.trained.inputs, model.measurement_plan(rows, shots=10).trained.inputs)
 
 
-@pytest.mark.parametrize("settings", [{"calibrate": False}, {"circuits_per_job": 2, "calibration_circuits": 6},
-                                      {"shots": "auto", "budget": 300}])  # fmt: skip
+@pytest.mark.parametrize("settings", [{"calibrate": False}, {"circuits_per_job": 2, "calibration_circuits": 6}])
 def test_circuits_jobs_and_shots_are_those_of_the_plan(settings):
     model, rows = hybrid("two classes, some records")
     device = Device(n_qubits=5)
@@ -112,7 +111,7 @@ def test_circuits_jobs_and_shots_are_those_of_the_plan(settings):
     own = summary["trained_circuit"]
     assert own["jobs"] == len(plan.trained.jobs) > 0
     assert own["records"] == model.decide(rows).by_circuit.sum()
-    assert own["circuits"] == -(-own["records"] // own["side_by_side"]) or settings.get("shots") == "auto"
+    assert own["circuits"] == -(-own["records"] // own["side_by_side"])
     assert [job.number for job in plan.all_jobs] == list(range(summary["jobs"]))
     if settings.get("calibrate", True):
         assert all((job.batches[-1].tests < 0).all() for job in plan.trained.jobs)  # known inputs in every job
@@ -178,8 +177,8 @@ def test_values_of_a_record_are_drawn_with_the_correlations_of_their_shots():
     model, rows = alone(n_qubits=2)
     plan = model.measurement_plan(rows[:4], n_qubits=8, shots=400, calibrate=False)
     expected = plan.trained.expected
-    rng, places = np.random.default_rng(0), np.arange(4)
-    drawn = np.array([expected.drawn(rng)(places, expected.inputs) for _ in range(4000)])
+    rng = np.random.default_rng(0)
+    drawn = np.array([expected.drawn(rng)(expected.inputs) for _ in range(4000)])
     p = plan.trained.circuit.probabilities(expected.inputs)
     observables = plan.trained.circuit.observables
     for record in range(4):
@@ -227,7 +226,7 @@ def test_noise_sends_no_other_records_to_the_circuit():
 def test_an_observable_that_hardly_changes_is_shifted_alone():
     rng = np.random.default_rng(3)
     exact = 0.7 + 1e-4 * rng.normal(size=200)
-    readings = Readings(rng.binomial(1000, 0.62, size=200) / 1000, np.full(200, 1000.0), np.arange(200) % 2, 1.0, 0.0)
+    readings = Readings(rng.binomial(1000, 0.62, size=200) / 1000, 1000.0, np.arange(200) % 2, 1.0, 0.0)
     for lines in (fit_line_or_shift(readings, exact, 2), fit_line_or_shift(readings, np.full(200, 0.7), 2),
                   fit_shift(readings, exact, 2)):  # fmt: skip
         assert lines.slopes.tolist() == [1.0, 1.0]

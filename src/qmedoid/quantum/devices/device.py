@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 from qiskit import QuantumCircuit
 from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2, StatevectorSampler
-from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.backends import SamplerExpectations
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
-from qmedoid.quantum.devices.packs import LEVEL, Pack, packed, routed
+from qmedoid.quantum.devices.packs import Pack, packed, routed
 from qmedoid.quantum.devices.quality import LIMITS, Quality, noise_digest
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
@@ -32,7 +30,7 @@ from qmedoid.quantum.devices.sampling import (
     is_simulated_here,
 )
 from qmedoid.quantum.devices.simulators import BlockSampler
-from qmedoid.quantum.documents import DeviceDict
+from qmedoid.quantum.documents import CircuitPlace, DeviceDict
 
 PackKey = tuple[str, int, int]
 """What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
@@ -119,6 +117,15 @@ class Device:
         """Whether jobs run here and now, each from its own seed."""
         return self.sampler is None and not _is_remote(self.backend)
 
+    @property
+    def place(self) -> CircuitPlace:
+        """What circuits run on."""
+        if self.is_simulated:
+            return "exact simulator" if self.backend is None else "simulated device"
+        if self.name.startswith(("fake_", "aer_")):
+            return "simulated device"
+        return "device of a service" if _is_remote(self.backend) else "sampler"
+
     @cached_property
     def noise(self) -> str | None:
         """Hash of the noise that is simulated here; None where there is none, and of devices, which drift.
@@ -190,15 +197,6 @@ class Device:
             return sampler.run(pubs)
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
-
-    def expectations(self, shots: int = 4096) -> SamplerExpectations:
-        """Expectation values of trained circuits on this device, for ``measured_by(expectations=...)``."""
-        manager = None
-        if self.quality is not None:
-            manager = generate_preset_pass_manager(
-                optimization_level=LEVEL, target=self.quality.target, seed_transpiler=self.seed
-            )
-        return SamplerExpectations(shots=shots, sampler=self.make_sampler([0]), pass_manager=manager)
 
     def fetch(self, job_id: str) -> Any:
         """The job of an earlier process, from the service that ran it; None where there is no such service."""

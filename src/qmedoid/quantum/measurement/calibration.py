@@ -44,7 +44,8 @@ class Readings:
     Attributes
     ----------
     overlaps : raw overlaps r, as the circuit's share of ones says, (n,)
-    shots, positions : of each, and which copy of the circuit measured it, (n,)
+    shots : of each circuit
+    positions : which copy of the circuit measured each, (n,)
     slope, at_zero : r = at_zero + slope · share of ones
     more : variances by something else than shots, (n,) or 0
     directions : the vectors that were compared, (2, n, d); None for single numbers, whose line leaves nothing
@@ -52,7 +53,7 @@ class Readings:
     """
 
     overlaps: Array
-    shots: Array
+    shots: float
     positions: Codes
     slope: float
     at_zero: float
@@ -181,7 +182,7 @@ def estimated(readings: Readings, lines: Lines | None) -> Estimates:
 
 def expected_estimates(
     exact: Array,
-    shots: Codes,
+    shots: float,
     positions: Codes,
     ends: tuple[float, float],
     guess: Lines,
