@@ -305,7 +305,7 @@ def _tell(
             "parameters": dict(model.parameters),
             "seconds": seconds,
             "training_rows": model.metrics["training_rows"],
-            "novelty": None if novelty is None else novelty.as_dict(),
+            "novelty": None if novelty is None else novelty.found,
             "time_limit": _tell_limit(limit, model),
             "comparison": None if comparison is None else comparison.to_dict(),
             "cross_validation": None if crossed is None else crossed.to_dict(),

@@ -61,7 +61,7 @@ def run(options: RecalibrateOptions) -> None:
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:
-        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.found}
         print_json(document)
         return
     console = plain_console()
