@@ -23,7 +23,7 @@ from qmedoid import NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.datasets import locate
 from qmedoid.estimators.stability import StabilityReport, stability
-from qmedoid.metrics.agreement import mean_and_error
+from qmedoid.metrics.classification import mean_and_error
 
 PAGE = Path(__file__).parent / "stability.md"
 REFITS = 20

@@ -24,9 +24,8 @@ from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
-from qmedoid.model.cut import budget_dict, budgets_on_rows
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict, budgets_on_rows
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.view import model_view
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
@@ -420,7 +419,7 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        shots: int | str = 4096,
+        shots: int = 4096,
         circuit: str = "interference",
         register: str = "column",
         refine: str = "device",
@@ -439,8 +438,8 @@ class SavedModel:
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
         on_mismatch : {"error", "warn"}
-        shots : int or "auto"
-            Measurements of each circuit; ``"auto"`` spends them where margins are small, `budget` on average.
+        shots : int
+            Measurements of each circuit.
         circuit : {"interference", "compact_swap"}
             The circuit of a test.
         register : {"column", "group", "paper"}

@@ -16,9 +16,8 @@ from qmedoid.cli import main
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.metrics.texts import count_text, figure_text, interval_text
 from qmedoid.metrics.thresholds import counts_at
-from qmedoid.model.cut import curve_rows
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary, curve_rows
 from qmedoid.model.storage.model_file import save_model
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.report.evaluation import ONE_BY_ONE, operating, threshold_text

@@ -28,9 +28,8 @@ from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
 from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.cut import budget_dict
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away

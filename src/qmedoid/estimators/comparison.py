@@ -23,8 +23,7 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.raw_tables import dataset_of, held_out_rows
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import group_folds, group_sums, numbered, row_groups
-from qmedoid.metrics.agreement import mean_and_error
-from qmedoid.metrics.classification import evaluate, pr_auc, roc_auc
+from qmedoid.metrics.classification import evaluate, mean_and_error, pr_auc, roc_auc
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict

@@ -2,8 +2,7 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from qmedoid.metrics.agreement import MarginBinDict
-from qmedoid.metrics.classification import CalibrationErrorDict
+from qmedoid.metrics.classification import CalibrationErrorDict, MarginBinDict
 from qmedoid.metrics.intervals import IntervalDict
 from qmedoid.model.documents import Label, Notes, OperatingDict
 from qmedoid.tables.documents import NoveltyDict

@@ -26,7 +26,7 @@ from qmedoid.estimators.raw_tables import dataset_of, group_codes
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import group_classes, row_groups
 from qmedoid.markup.page import render
-from qmedoid.metrics.agreement import flip_rates, group_agreement, mean_and_error, rates_by_margin
+from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error, rates_by_margin
 from qmedoid.model.model import Model
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.kinds import Inferred

@@ -17,10 +17,9 @@ from qmedoid.metrics.intervals import (
     share_interval,
 )
 from qmedoid.metrics.texts import FIGURE_NAMES, figure_text, interval_text
-from qmedoid.model.cut import curve_counts, curve_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Counts, OperatingSummary, probability
+from qmedoid.model.operating_point import Counts, OperatingSummary, curve_counts, curve_rows, probability
 from qmedoid.model.training_summary import MOST_CUTS, seen_in_words
 from qmedoid.report.documents import (
     CalibrationBinDict,
