@@ -343,8 +343,8 @@ class SavedModel:
         fixed : collection of str
             Columns that cannot change, when the nearest flip is looked for.
         known : data frame, Arrow table, dict of columns or None
-            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
-            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+            Rows to look for similar ones in, such as the training rows, with the target column if their classes are to
+            be shown. The most similar come under ``"known"``, by the columns that decide.
         on_mismatch : {"error", "warn"}
         """
         if not isinstance(row, Integral) or isinstance(row, bool):

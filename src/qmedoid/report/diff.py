@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.explain.decision import explain
-from qmedoid.explain.explaining import by_column
+from qmedoid.explain.explaining import by_column, explain
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.model import Model
