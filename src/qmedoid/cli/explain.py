@@ -1,6 +1,7 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,7 @@ from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import TableReading
+from qmedoid.tables.scoring import TableReading, read_through
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -84,15 +85,22 @@ def run(
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
     settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-    with TableReading(loaded.model, table, settings, all_columns=True) as reading:
+
+    def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
         record = reading.row(row)
-        report = {"row": row, **explain_record(loaded.model, record, reading.issues)}
-        difference = reading.check().deviations()
+        return record, {"row": row, **explain_record(loaded.model, record, reading.issues)}
+
+    (record, report), reading = read_through(loaded.model, table, settings, look, all_columns=True)
+    difference = reading.difference.deviations()
     if known is not None:
         # In the table of the record it would find itself.
         skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None
-        with TableReading(loaded.model, known, settings, all_columns=True) as reading:
-            report |= _nearest(reading, record, report, skip)
+        nearest = partial(_nearest, record=record, report=report, skip=skip)
+        rows, reading = read_through(loaded.model, known, settings, nearest, all_columns=True)
+        report |= rows.found()
+        if (target := loaded.model.contract.target) not in reading.source.names:
+            where = reading.source.description
+            note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
     how: dict[str, Any] = {"top": top, "fixed": listed(fixed), "sha256": loaded.sha256, "difference": difference}
     why = Explanation(report, loaded.model, record, **how)
     for file, content in ((html, why.to_html), (svg, why.to_svg)):
@@ -114,23 +122,14 @@ def _check_output(file: Path | None, start: str) -> None:
         check_target(file, lambda content: f"<title>{start}".encode() in content, "explanation of a decision")
 
 
-def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> dict[str, Any]:
+def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> NearestRows:
     """The rows of another table that are nearest and most similar to the record."""
     target = reading.model.contract.target
     labeled = [] if target is None or target not in reading.source.names else [target]
-    if not labeled:
-        where = reading.source.description
-        note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
-
-    def look() -> NearestRows:
-        nearest = NearestRows(reading.model, record, report, skip=skip)
-        for batch, extra in reading.batches(labeled, as_text=True):
-            nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
-        return nearest
-
-    found: NearestRows = reading.in_kind(look)
-    reading.check()
-    return found.found()
+    nearest = NearestRows(reading.model, record, report, skip=skip)
+    for batch, extra in reading.batches(labeled, as_text=True):
+        nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
+    return nearest
 
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:

@@ -23,6 +23,8 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
+from qmedoid.tables.results import ScoreSettings
+from qmedoid.tables.scoring import TableReading, read_through
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ def run(options: RecalibrateOptions) -> None:
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:
-        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.found}
         print_json(document)
         return
     console = plain_console()
@@ -82,23 +84,22 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
     LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
-    with options.reading(saved.model, options.table) as reading:
+
+    def collect(reading: TableReading) -> LabeledTally:
         if name not in reading.source.names:
             raise ContractError(
                 f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
                 f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
+        tally = LabeledTally(saved.model)
+        for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
+            tally.add(batch, extra.column(name), reading.issues, reading.novelty)
+        return tally
 
-        def collect() -> LabeledTally:
-            tally = LabeledTally(saved.model)
-            for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
-                tally.add(batch, extra.column(name), reading.issues, reading.novelty)
-            return tally
-
-        with reading_bar("scoring") as progress:
-            tally: LabeledTally = reading.in_kind(collect)
-        reading.check()
-        novelty = reading.novelty.report(saved.model)
+    settings = ScoreSettings(on_mismatch=options.on_mismatch, **options.dialect)
+    with reading_bar("scoring") as progress:
+        tally, reading = read_through(saved.model, options.table, settings, collect)
+    novelty = reading.novelty.report(saved.model)
     if not tally.labeled + tally.missing + tally.unknown:
         raise DataError("The table has no rows: there is nothing to calibrate on.")
     return tally, novelty

@@ -22,7 +22,6 @@ from qmedoid.geometry.groups import (
     constant_columns,
     correlation_matrix,
     correlation_ratio,
-    correlation_with_numbers,
 )
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
@@ -132,7 +131,9 @@ def make_groups(
         if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
             association = correlation_ratio(X, target.astype(np.intp), weights=weights)
         else:
-            association = correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+            # With label codes 0, 1, 2, … the printed rule.
+            with_target = np.column_stack([X, target.astype(np.float64)])
+            association = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
     return build_groups(
         correlation_matrix(X, weights=weights),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),

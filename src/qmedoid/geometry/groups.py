@@ -93,13 +93,6 @@ def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -
     return eta
 
 
-def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None = None) -> Array:
-    r"""\|r\| of every column with a numeric target, shape (M,); with label codes 0, 1, 2, … the printed rule."""
-    with_target = np.column_stack([X, target])
-    strength: Array = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
-    return strength
-
-
 def constant_columns(X: Array) -> Flags:
     """Which columns hold one value only, shape (M,)."""
     return np.asarray(X.min(axis=0) == X.max(axis=0))
@@ -113,21 +106,11 @@ Configuration = tuple[Subset, ...]
 
 @dataclass(frozen=True)
 class Groups:
-    """Anchors in order, each with its group of columns.
+    """Anchors in order, each with its group of columns."""
 
-    Attributes
-    ----------
-    anchors : tuple of int
-        Columns that anchor a group, the one most related to the target first.
-    members : tuple of tuple of int
-        For each anchor its group: the anchor, then the columns most correlated with it.
-    correlation : ndarray of shape (M, M)
-        R, whose entry (a, f) is the weight ρ of member f in the group of anchor a.
-    """
-
-    anchors: tuple[int, ...]
-    members: tuple[Subset, ...]
-    correlation: Array
+    anchors: tuple[int, ...]  # columns that anchor a group, the one most related to the target first
+    members: tuple[Subset, ...]  # for each anchor: the anchor, then the columns most correlated with it
+    correlation: Array  # (M, M): entry (a, f) is the weight ρ of member f in the group of anchor a
 
     def first(self, size: int) -> Configuration:
         """The configuration that takes the first `size` members of every group (fewer where a group is smaller)."""
@@ -144,38 +127,21 @@ def build_groups(
 ) -> Groups:
     """Order the anchors and collect the members of each (algorithm 1).
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (M, M)
-        Correlation of the columns on training rows.
-    group_size : int
-        m: the anchor and the m − 1 columns most correlated with it in absolute value.
-    association : ndarray of shape (M,) or None
-        Strength of the relation of each column to the target; anchors come in falling order of it. None keeps the
-        order of the columns.
-    usable : boolean ndarray of shape (M,) or None
-        Columns that may appear at all; constant ones should not.
-    n_anchors : int or None
-        Maximum number of anchors, the first ones. Every usable column may still be a member.
+    A group of size m is the anchor and the m − 1 columns most correlated with it in absolute value, among the `usable`
+    ones. Anchors, at most `n_anchors`, come in falling order of `association`, the strength of the relation of each
+    column to the target, shape (M,); None keeps the order of the columns.
     """
     if group_size < 1:
         raise ParameterError(f"The 'group_size' parameter must be an int >= 1. Got {group_size!r} instead.")
     allowed = np.arange(len(correlation)) if usable is None else np.flatnonzero(usable)
-    order = allowed if association is None else allowed[_falling(association[allowed])]
-    anchors = [int(a) for a in order[:n_anchors]]
-    members = tuple(_members(correlation[a], a, allowed, group_size) for a in anchors)
-    return Groups(tuple(anchors), members, correlation)
-
-
-def _members(row: Array, anchor: int, allowed: Codes, size: int) -> Subset:
-    others = allowed[allowed != anchor]
-    nearest = others[_falling(np.abs(row[others]))][: size - 1]
-    return (anchor, *(int(f) for f in nearest))
-
-
-def _falling(strength: Array) -> Codes:
     # Correlations that differ by rounding alone keep the order of the columns.
-    return stable_order(-strength, 1.0)
+    order = allowed if association is None else allowed[stable_order(-association[allowed], 1.0)]
+    anchors, members = tuple(order[:n_anchors].tolist()), list[Subset]()
+    for anchor in anchors:
+        others = allowed[allowed != anchor]
+        nearest = others[stable_order(-np.abs(correlation[anchor, others]), 1.0)]
+        members.append((anchor, *nearest[: group_size - 1].tolist()))
+    return Groups(anchors, tuple(members), correlation)
 
 
 FeatureKind = Literal["signed", "weighted", "unweighted", "multiplicative"]
@@ -221,14 +187,9 @@ def feature_matrix(X: Array, configuration: Configuration, correlation: Array, k
 
 
 def most_worth(values: Array, targets: Array, most: int, sizes: Array | None = None) -> Codes:
-    """Places of the `most` columns of values (n, M) that are worth most, the best first; of equal ones the first.
+    """Columns of values (n, M), `most` of them, that are worth most for targets (n, K), the best first.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-    targets : ndarray of shape (n, K)
-    sizes : ndarray of shape (n,), optional
-        Number of rows that are equal to each, itself among them; 1 by default.
+    Of equal ones the first are taken. `sizes` (n,) are numbers of rows that are equal to each, itself among them.
     """
     size = float((targets * targets).sum())
     return stable_order(-column_worth(values, targets, sizes), size)[:most]
