@@ -157,9 +157,7 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.rename(columns={"weight": "height"}))
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         fitted.predict(FRAME.drop(columns="age"))
-    with pytest.raises(
-        ValueError, match=r"(?s)in the same order.*Put them in that order: X\[model.feature_names_in_\]"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)in the same order.*Put them in that order: X\[model"):
         fitted.predict(FRAME[NAMES[::-1]])
     with pytest.raises(ValueError, match="X has 3 features, but NearestMedoidClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])

@@ -103,13 +103,3 @@ def test_eta_is_blind_to_the_numbering_of_classes_and_label_codes_are_not():
         label_correlations.append(with_numbers(X, renumbered.astype(float)))
     np.testing.assert_allclose(etas, np.broadcast_to(etas[0], (6, 3)), rtol=0, atol=1e-14)
     assert np.ptp(np.array(label_correlations)[:, 0]) > 0.3
-
-
-@pytest.mark.parametrize("n", [BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
-def test_block_that_counts_for_nothing_changes_nothing(n):
-    X = np.vstack([table(n, 3), table(BLOCK_ROWS, 3, seed=1)])
-    weights = (np.arange(len(X)) < n).astype(float)
-    for order in (slice(None), slice(None, None, -1)):
-        np.testing.assert_allclose(
-            correlation_matrix(X[order], weights=weights[order]), np.corrcoef(X[:n].T), rtol=0, atol=1e-12
-        )

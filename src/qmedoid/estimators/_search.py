@@ -130,13 +130,9 @@ def make_groups(
         if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
             association = correlation_ratio(X, target.astype(np.intp))
         else:
-<<<<<<< HEAD
-            association = correlation_with_numbers(X, target.astype(np.float64))
-=======
             # With label codes 0, 1, 2, … the printed rule.
             with_target = np.column_stack([X, target.astype(np.float64)])
-            association = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
->>>>>>> main
+            association = np.abs(correlation_matrix(with_target)[:-1, -1])
     return build_groups(
         correlation_matrix(X),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),

@@ -88,16 +88,6 @@ def correlation_ratio(X: Array, codes: Codes) -> Array:
     return eta
 
 
-<<<<<<< HEAD
-def correlation_with_numbers(X: Array, target: Array) -> Array:
-    r"""\|r\| of every column with a numeric target, shape (M,); with label codes 0, 1, 2, … the printed rule."""
-    with_target = np.column_stack([X, target])
-    strength: Array = np.abs(correlation_matrix(with_target)[:-1, -1])
-    return strength
-
-
-=======
->>>>>>> main
 def constant_columns(X: Array) -> Flags:
     """Which columns hold one value only, shape (M,)."""
     return np.asarray(X.min(axis=0) == X.max(axis=0))
