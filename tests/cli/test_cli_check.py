@@ -82,10 +82,7 @@ def planted(n=300):
         "rare": np.where(rng.random(n) < 0.7, np.nan, rng.normal(size=n)),
         "town": rng.choice(["Bern", "bern", "Basel ", "Basel"], n),
         "inf": np.where(np.arange(n) == 3, np.inf, rng.normal(size=n)),
-        "mixed": np.where(rng.random(n) < 0.4, "low", rng.integers(0, 9, n).astype(str)),
-        "year": 1700 + np.arange(n) // 2,
     }  # fmt: skip
-    table["twin"] = table["whole"].astype(float)
     return table | {"y": y}
 
 
@@ -94,8 +91,8 @@ def test_what_is_planted_is_found():
     report = qmedoid.check_table(data, "y")
     assert codes(report) >= {
         ("constant", "same"), ("empty", "void"), ("gives_away", "leak"), ("target_copy", "copy"),
-        ("missing_by_class", "after"), ("mostly_missing", "rare"), ("spellings", "town"), ("blanks", "town"),
-        ("reading", "inf"), ("mixed", "mixed"), ("time", "year"), ("equal_columns", "whole", "twin"),
+        ("missing_by_class", "after"), ("mostly_missing", "rare"), ("spellings", "town"),
+        ("reading", "inf"),
     }  # fmt: skip
     # And nothing is said of what is in order.
     assert not [finding for finding in report["findings"] if finding["columns"] in (["x"], ["whole"])]
@@ -135,7 +132,7 @@ def test_equal_rows_are_counted_and_rows_that_contradict_each_other(copies):
     table = pa.table({name: data[name] for name in ("x", "town", "whole", "y")})
     doubled = pa.concat_tables([table, *([table.slice(0, 20)] * copies)])
     found = qmedoid.check_table(doubled, "y")["duplicates"]
-    assert found == {"rows": 20 * copies, "contrary_rows": 0, "columns": []}
+    assert found == {"rows": 20 * copies, "contrary_rows": 0}
     turned = table.slice(0, 5).set_column(3, "y", pa.array(1 - np.asarray(data["y"][:5])))
     found = qmedoid.check_table(pa.concat_tables([doubled, turned]), "y")["duplicates"]
     assert (found["rows"], found["contrary_rows"]) == (20 * copies + 5, 5 * (copies + 2))
@@ -232,20 +229,3 @@ def test_time_column_has_no_other_role(cli, two, tmp_path):
     cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--date", "day",
            "--refine", "never")  # fmt: skip
     assert qmedoid.load(tmp_path / "m").model.contract.left_out["day"] == "it orders the rows in time"
-
-
-def test_line_of_units_is_named_by_check_and_refused_by_fit(cli, tmp_path):
-    rows = [f"{20 + row},{50 + row % 17},{'yes' if row % 2 else 'no'}" for row in range(60)]
-    file = tmp_path / "t.csv"
-    file.write_text("\n".join(["age,weight,label", "years,kg,class", *rows]) + "\n")
-    report = check(cli, file, "--target", "label")
-    (found,) = [one for one in report["findings"] if one["code"] == "units"]
-    assert (found["severity"], found["columns"]) == ("problem", ["age", "weight"])
-    assert f"line 2 of {file} looks like units" in found["message"]
-    refused = cli("fit", file, "--target", "label", "-o", tmp_path / "m.qmedoid")
-    assert refused.code == 3
-    assert f"Line 2 of {file} looks like units" in refused.err
-    assert not (tmp_path / "m.qmedoid").exists()
-    # What is said to do helps.
-    file.write_text("\n".join(["age,weight,label", *rows]) + "\n")
-    assert "units" not in {code for code, *_ in codes(check(cli, file, "--target", "label"))}

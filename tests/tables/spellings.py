@@ -124,7 +124,6 @@ TEXTS: dict[str, Text] = {
     "comma decimals in quotes": Text(",", ","),
     "german": GERMAN,
     "german, all quoted": replace(GERMAN, quote=True),
-    "german in a comma file": replace(GERMAN, delimiter=","),
     "german, tab": replace(GERMAN, delimiter="\t"),
     "german dates": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}"),
     "german export": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}", percent=" %", encoding="cp1252", money="{} €"),
@@ -170,8 +169,6 @@ TEXTS: dict[str, Text] = {
     "date with T": Text(date=lambda day: f"{day}T00:00:00"),
     "date with Z": Text(date=lambda day: f"{day}T00:00:00Z"),
     "byte order mark": Text(encoding="utf-8-sig"),
-    "utf-16": Text("\t", encoding="utf-16"),
-    "utf-16 without a mark": Text(";", ",", encoding="utf-16-le"),
     "latin": Text(encoding="latin-1"),
     "sep line": Text(";", ",", before="sep=;\n"),
     "sep line, windows": Text("|", before='"sep=|"\r\n', newline="\r\n"),
@@ -211,15 +208,6 @@ def _records() -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in zip(*base().values(), strict=True)]
 
 
-def _json_lines(path: Path) -> None:
-    path.write_text("".join(json.dumps(record, default=str) + "\n" for record in _records()))
-
-
-def _json_texts(path: Path) -> None:
-    rows = [{name: cell or None for name, cell in zip(NAMES, row, strict=True)} for row in GERMAN.cells()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def _texts(text: Text) -> pa.Table:
     columns = zip(*text.cells(), strict=True)
     return pa.table({name: [cell or None for cell in cells] for name, cells in zip(NAMES, columns, strict=True)})
@@ -243,7 +231,8 @@ def _indented() -> str:
     return json.dumps({"rows": _records()}, default=str, indent=1)
 
 
-_COMMA, _PERCENT, _OLD_WORKBOOK = {"decimal": ","}, replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
+_POINT, _COMMA = {"decimal": "."}, {"decimal": ","}
+_PERCENT, _OLD_WORKBOOK = replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
 OTHERS: list[Spelling] = [
     Spelling("year of two digits", ".csv", Text(date=lambda day: f"{day:%d.%m.%y}").write, "note"),
     Spelling("two spellings in a column", ".csv", _mixed, "note"),
@@ -253,22 +242,23 @@ OTHERS: list[Spelling] = [
     Spelling("thousands alone", ".csv", lambda path: path.write_text(_thousands_alone()), "refuse"),
     Spelling("thousands alone, said", ".csv", lambda path: path.write_text(_thousands_alone()), "note", _COMMA),
     Spelling("packed", ".csv.gz", lambda path: path.write_bytes(gzip.compress(_bytes_of(GERMAN, path)))),
-    Spelling("JSON lines", ".jsonl", _json_lines),
-    Spelling("JSON lines of texts", ".jsonl", _json_texts),
+    Spelling("UTF-16", ".csv", Text("\t", encoding="utf-16").write, "refuse"),
+    Spelling("UTF-16 without a mark", ".csv", Text(encoding="utf-16-le").write, "refuse"),
     Spelling("JSON", ".json", lambda path: path.write_text(json.dumps(_records(), default=str)), "refuse"),
     Spelling("JSON, indented", ".json", lambda path: path.write_text(_indented()), "refuse"),
     Spelling("old workbook", ".xls", lambda path: path.write_bytes(_OLD_WORKBOOK), "refuse"),
     Spelling("first feather", ".feather", lambda path: path.write_bytes(b"FEA1" + bytes(60)), "refuse"),
     Spelling("web page", ".xls", lambda path: path.write_text("<html><table><td>1</td></table></html>"), "refuse"),
+    Spelling("german in a comma file", ".csv", replace(GERMAN, delimiter=",").write, "read", _COMMA),
     Spelling("parquet", ".parquet", lambda path: pq.write_table(typed(), path)),
     Spelling("parquet of texts", ".parquet", lambda path: pq.write_table(_texts(Text()), path)),
-    Spelling("parquet of german texts", ".parquet", lambda path: pq.write_table(_texts(_PERCENT), path)),
-    Spelling("feather of english texts", ".feather", lambda path: feather.write_feather(_texts(ENGLISH), str(path))),
+    Spelling("parquet of german texts", ".parquet", lambda to: pq.write_table(_texts(_PERCENT), to), "read", _COMMA),
+    Spelling("feather of texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), to), "read", _POINT),
 ]  # fmt: skip
 WORKBOOKS: list[Spelling] = [
     Spelling("workbook", ".xlsx", _workbook),
     Spelling("workbook with percentages", ".xlsx", lambda path: _workbook(path, percent=True)),
-    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN)),
+    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN), "read", _COMMA),
 ]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import typer
-
 from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
 from qmedoid.cli.options import (
     DEVICE,
@@ -41,6 +39,7 @@ from qmedoid.cli.output import (
     tell,
 )
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.markup.charts import label
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import printable
@@ -78,8 +77,8 @@ def export(
     decimal: Decimal = None,
     row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None,
     format: Annotated[
-        Literal["qpy", "qasm", "qasm2", "text"],
-        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing)."),
+        Literal["qpy", "qasm", "text"],
+        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3) or text (a drawing)."),
     ] = "text",
     which: Annotated[
         Literal["auto", "variational", "swap-test", "interference"],
@@ -100,9 +99,9 @@ def export(
 
     What is written says how its outcomes become a probability or a distance.
     """
-    from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm2_text, qasm_text, qpy_bytes
-    from qmedoid.tables.score_settings import ScoreSettings
-    from qmedoid.tables.scoring import TableReading
+    from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
+    from qmedoid.tables.results import ScoreSettings
+    from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -113,13 +112,15 @@ def export(
         circuit = export_circuit(loaded.model, **asked)
     else:
         settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-        with TableReading(loaded.model, table, settings, all_columns=True) as reading:
-            circuit = circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
-            reading.check()
+
+        def look(reading: TableReading) -> Any:
+            return circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
+
+        circuit, _ = read_through(loaded.model, table, settings, look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
-        text = {"qasm": qasm_text, "qasm2": qasm2_text, "text": drawing}[format](circuit)
+        text = qasm_text(circuit) if format == "qasm" else drawing(circuit)
         content = (text.rstrip("\n") + "\n").encode()
     if output != "-":
         if not force:
@@ -134,16 +135,6 @@ def export(
     elif output == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-
-
-def shot_count(text: str) -> int | str:
-    """A number of shots, or ``auto``: the parser of the option."""
-    # A default is parsed, too, and may be a number.
-    if str(text) == "auto":
-        return "auto"
-    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
-        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
-    return int(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,12 +166,7 @@ class MeasureOptions(ReadingOptions):
             "Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
         ),
     ] = "simulator"
-    shots: Annotated[
-        Any, option(DEVICE, "N|auto", "Shots of each circuit; auto takes more for small margins.", parser=shot_count)
-    ] = 4096
-    budget: Annotated[
-        int | None, option(DEVICE, "SHOTS", "Mean shots of a circuit that --shots auto keeps to. Default: 4096.", min=1)
-    ] = None
+    shots: Annotated[int, option(DEVICE, "N", "Shots of each circuit.", min=1)] = 4096
     circuit: Annotated[
         Literal["interference", "compact_swap"],
         option(DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap."),
@@ -256,10 +242,8 @@ def _asked(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measurem
     """A model, the records that are measured, and how."""
     from qmedoid.quantum import MeasurementSettings, read_records
 
-    if options.budget is not None and options.shots != "auto":
-        raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
-    given = {one.name: getattr(options, one.name, None) for one in fields(MeasurementSettings)}
-    settings = MeasurementSettings(**{name: value for name, value in given.items() if value is not None})
+    names = {one.name for one in fields(MeasurementSettings)} & {one.name for one in fields(options)}
+    settings = MeasurementSettings(**{name: getattr(options, name) for name in names})
     keep_pandas_away()
     loaded = load_file(options.model)
     with reading_bar("reading") as progress:
@@ -286,11 +270,9 @@ def _measure(
 
 
 def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
-    from qmedoid.quantum.runs.page import planned, where
-
     for one in made.notes:
         note(one)
-    document: CircuitPlanCommandDict = {"where": where(made.device), "plan": planned(made)}
+    document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
     if options.json:
         nothing = dict.fromkeys(("output", "started", "finished", "result"))
         print_json({**document, **nothing, "finished_before": False, "files": {}} if for_run else document)
@@ -316,8 +298,6 @@ def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
-    from qmedoid.quantum.runs.page import duration
-
     found = document["plan"]
     expected, trained = found["expected"], found["trained_circuit"]
     yield _headline(document)
@@ -334,7 +314,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         f"circuits of known pairs{'' if trained is None else ' and inputs'}": f"{found['calibration_circuits']:,}",
         "jobs": f"{found['jobs']:,}",
         "shots in all": f"{found['total_shots']:,}",
-        "time on a device, about": duration(found["device_seconds"]),
+        "time on a device, about": _duration(found["device_seconds"]),
         "expected rms error of s": _figure(expected["overlap_rms_error"]) if found["shapes"] else None,
         "expected rms error of the trained circuit's values": _figure(expected["value_rms_error"]),
         "expected rms error of margins": _figure(expected["margin_rms_error"]),
@@ -348,6 +328,12 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         yield "The trained circuit:"
         of_it = ("records", "circuits", "of known", "jobs", "side by side", "qubits", "two-qubit gates", "depth")
         yield grid(of_it, [_cells(trained, _TRAINED)], left=())
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that it is read in."""
+    unit, size = ("s", 1) if seconds < 120 else ("min", 60) if seconds < 7200 else ("h", 3600)
+    return f"{label(seconds / size)} {unit}"
 
 
 def _cells(one: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
@@ -406,7 +392,7 @@ def _calibrations(what: str, known: str, calibration: Sequence[Mapping[str, Any]
 
 def _headline(document: Mapping[str, Any]) -> str:
     found = document["plan"]
-    shots = "shots by margins" if found["shots"] == "auto" else f"{found['shots']:,} shots of each circuit"
+    shots = f"{found['shots']:,} shots of each circuit"
     how = f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}"
     if found["trained_circuit"] is not None:
         how = f"{how}, then the trained circuit" if found["shapes"] else "the trained circuit alone"

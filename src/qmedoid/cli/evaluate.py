@@ -18,7 +18,7 @@ from qmedoid.cli.output import (
 )
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
+from qmedoid.model.operating_point import budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.spelling import printable
@@ -118,7 +118,7 @@ def run(options: EvaluateOptions) -> None:
             "bad_rows_file": options.bad_rows,
             "operating": None if operating is None else operating.as_dict(),
             "budgets": [budget_dict(*one) for one in spent or ()],
-            "novelty": novelty.as_dict(),
+            "novelty": novelty.found,
         }
         if spent is None:
             del document["budgets"]

@@ -2,12 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from qmedoid._version import __version__
 from qmedoid.cli.fitting import fit_dataset, notes_of_fit, share_or_file, with_time_limit
@@ -17,7 +15,6 @@ from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.model_file import model_bytes, read_model
 from qmedoid.tables.dataset import Dataset, check_group_type, check_names
-from qmedoid.tables.roles import Role
 from qmedoid.tables.source import TableSource
 
 if TYPE_CHECKING:
@@ -57,8 +54,7 @@ def _is_small_text(source: TableSource) -> bool:
 
 @contextmanager
 def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterator[Passes | None]:
-    from qmedoid.large.fit import fit_in_passes
-    from qmedoid.large.fit_sample import dataset_digest
+    from qmedoid.large.fit import dataset_digest, fit_in_passes
     from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import SummaryFolder, file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
@@ -93,7 +89,10 @@ def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterato
             yield None
             return
         how: dict[str, Any] = {"test": _test_share(options), "is_asked": options.test != type(options).test}
-        check_first_rows(source, counted.notes, settings.all_roles)
+        for one in counted.notes[:_MOST_NOTES]:
+            note(one)
+        if len(counted.notes) > _MOST_NOTES:
+            note(f"{len(counted.notes) - _MOST_NOTES:,} more such notes about the files are left out.")
         asked = {name: value for name, value in vars(options).items() if name not in _CHANGES_NO_MODEL}
 
         def fit(classifier: Any, limit: TimeLimit) -> "InPasses":
@@ -117,21 +116,6 @@ def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterato
         yield fit
         if folder is not None:
             folder.remove()
-
-
-def check_first_rows(source: TableSource, notes: Sequence[str], roles: Mapping[str, Role]) -> None:
-    """Say how the files are read, and refuse rows of units below the header, as a fit in memory does."""
-    from qmedoid.tables.roles import refuse_units
-
-    for one in notes[:_MOST_NOTES]:
-        note(one)
-    if len(notes) > _MOST_NOTES:
-        note(f"{len(notes) - _MOST_NOTES:,} more such notes about the files are left out.")
-    first = next(iter(source.batches(types=dict.fromkeys(source.names, pa.string()))), None) if source.is_text else None
-    if first is not None:
-        from qmedoid.tables.text_types import infer_types
-
-        refuse_units(infer_types(pa.table(first), source.decimal, ()), roles, source.first_row)
 
 
 def _test_share(options: "FitOptions") -> float:

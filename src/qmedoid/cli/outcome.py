@@ -9,9 +9,8 @@ from qmedoid.arrays import Codes
 from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
-from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import OperatingSummary, cut_in_words
+from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
 from qmedoid.spelling import printable
 

@@ -28,15 +28,14 @@ from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
 from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.cut import budget_dict
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
@@ -291,7 +290,7 @@ def _say_scored(
             "operating": None if decision.operating is None else decision.operating.as_dict(),
             "top": None if expected is None else budget_dict(*expected),
             "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
-            "novelty": novelty.as_dict(),
+            "novelty": novelty.found,
             "output": options.output,
             "difference": scored.difference.as_dict(),
         }
@@ -308,7 +307,7 @@ def _say_scored(
         return
     if files is None or files["scored"]:
         _tell_scored(model, scored, drift, estimate)
-        if novelty.status == "too few" and scored.rows:
+        if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
             tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)

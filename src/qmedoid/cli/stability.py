@@ -2,25 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from qmedoid.cli.fitting import asked_method
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, option
 from qmedoid.cli.output import facts, grid, plain_console, print_json, progress_bar, with_error
 from qmedoid.cli.training_rows import open_source, read_dataset
-from qmedoid.estimators.documents import (
-    DecisionStabilityDict,
-    GroupStabilityDict,
-    MedoidStabilityDict,
-    UnstableRowDict,
-)
-from qmedoid.estimators.stability_report import StabilityReport
+from qmedoid.estimators.documents import DecisionStabilityDict, UnstableRowDict
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset
 
-# Groups, and medoids, that are printed one by one.
-_LISTED = 12
+if TYPE_CHECKING:
+    from qmedoid.estimators.stability import StabilityReport
+
 _FIFTHS = ("smallest", "small", "middle", "large", "largest")
 
 
@@ -53,11 +48,21 @@ def run(options: StabilityOptions) -> None:
         return
     console = plain_console()
     console.print(f"{report.n_rows:,} rows, fitted again on {report.n_bootstraps} bootstrap samples of them")
-    for part in (*_decisions(report.decisions), *_groups(report.groups), *_medoids(report.medoids), *report.notes):
+    for part in _decisions(report.decisions):
         console.print(part)
+    groups, medoids = report.groups, report.medoids
+    if groups is not None:
+        kept, agreement = f"{groups['kept']:.3f}", f"{groups['agreement']:.3f}"
+        console.print(f"\nGroups of columns: {groups['groups']:,} (1: the same groups; 0: no column in common).")
+        console.print(facts({"found again by a refit": kept, "agreement with the fit of all rows": agreement}))
+    if medoids is not None:
+        console.print(f"\nMedoids: {medoids['medoids']:,}.")
+        console.print(facts({"chosen again, if the sample has the row": f"{_nan(medoids['kept']):.3f}"}))
+    for note in report.notes:
+        console.print(note)
 
 
-def _stability(options: StabilityOptions, method: Any, data: Dataset) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, data: Dataset) -> "StabilityReport":
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
 
@@ -78,7 +83,6 @@ def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
     figures = {
         "decisions that change": with_error(_nan(found["flip_rate"]), found["flip_error"]),
         "rows that every refit decides alike": f"{_nan(found['never_flipped']):.3f}",
-        "spread of the probability (mean standard deviation)": _known(found["mean_spread"]) or None,
     }
     yield facts(figures)
     if found["by_margin"]:
@@ -101,58 +105,9 @@ def _unstable(one: UnstableRowDict) -> tuple[str, ...]:
     return f"{one['row']}", *labels, f"{one['flip_rate']:.2f}", f"{one['n_votes']}", margin
 
 
-def _groups(found: GroupStabilityDict | None) -> Iterator[Any]:
-    if found is None:
-        return
-    yield "\nGroups of columns (1: the same groups; 0: no column in common)."
-    figures = {
-        "agreement of a refit with the fit of all rows": found["with_full_fit"],
-        "agreement of two refits": found["between_refits"],
-        "pairs of one group that stay together": found["pairs_kept"],
-        "the same by chance": found["pairs_by_chance"],
-    }
-    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
-    best = sorted(found["groups"], key=lambda one: -one["best_match"])
-    rows = [
-        (printable(", ".join(one["columns"])), f"{one['kept']:.2f}", f"{one['best_match']:.2f}")
-        for one in best[:_LISTED]
-    ]
-    yield grid(("group", "found again", "best match"), rows)
-    if len(best) > _LISTED:
-        yield f"{len(best) - _LISTED:,} more groups are less alike."
-
-
-def _medoids(found: MedoidStabilityDict | None) -> Iterator[Any]:
-    if found is None:
-        return
-    yield f"\nMedoids: {found['medoids']:,} (a distance of 1 is that between two rows of the class)."
-    figures = {
-        "chosen again, if the sample has the row": found["kept"],
-        "if not, distance to the nearest new medoid": found["moved"],
-        "the same if medoids were drawn at random": found["by_chance"],
-    }
-    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
-    each = sorted(found.get("each", []), key=lambda one: -1.0 if one["kept"] is None else one["kept"], reverse=True)
-    rows = [
-        (
-            f"{one['row']}",
-            printable(one["class"]),
-            f"{one['present']}",
-            _known(one["kept"], 2),
-            _known(one["moved"]),
-            f"{one['by_chance']:.3f}",
-        )
-        for one in each[:_LISTED]
-    ]
-    if rows:
-        yield grid(("row", "class", "in samples", "chosen again", "distance if not", "at random"), rows)
-    if len(each) > _LISTED:
-        yield f"{len(each) - _LISTED:,} more medoids are chosen again less often."
-
-
 def _nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _known(value: float | None, digits: int = 3) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _known(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -9,8 +9,7 @@ from qmedoid.cli.options import TableOptions
 from qmedoid.cli.output import note
 from qmedoid.exceptions import ParameterError
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.roles import ROLES, Role, check_roles, read_roles_file
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
 from qmedoid.tables.source import TableSource, open_table
 
 MOST_ROWS = 5_000_000

@@ -13,7 +13,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.exceptions import ParameterError
-from qmedoid.kernels.knots import knot_places, knots_of
+from qmedoid.kernels.evidence import knot_places
 from qmedoid.schema import MODERATE, Values, part_bounds
 
 ScalingKind = Literal["standard", "minmax", "none"]
@@ -82,12 +82,8 @@ def column_powers(X: Array) -> Array:
 class RankScaling:
     """A piecewise-linear, increasing map for each of M columns; values beyond the outer knots stay at their scores.
 
-    Attributes
-    ----------
-    offsets : ndarray of shape (M + 1,)
-        Knots of column f are at ``offsets[f]`` up to, and without, ``offsets[f + 1]``.
-    values, scores : ndarray
-        Where the knots lie, ascending within a column, and what they are mapped to.
+    Knots of column f are at ``offsets[f]`` up to, and without, ``offsets[f + 1]``: their values, and what these are
+    mapped to.
     """
 
     offsets: Annotated[Codes, part_bounds("M", "V")]
@@ -96,7 +92,9 @@ class RankScaling:
 
     def take(self, columns: Codes) -> "RankScaling":
         """The scaling of some columns, in their order."""
-        every, offsets = knots_of(columns, self.offsets)
+        sizes = np.diff(self.offsets)[columns]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        every = np.repeat(self.offsets[columns] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return RankScaling(offsets, self.values[every], self.scores[every])
 
     def apply(self, X: Array) -> Array:
@@ -111,13 +109,9 @@ class RankScaling:
             scaled[:, column] = np.interp(X[:, column], self.values[knots], self.scores[knots])
         return scaled
 
-    def knots(self, column: int) -> Array:
-        """Where the knots of a column lie."""
-        return self.values[self.offsets[column] : self.offsets[column + 1]]
-
     def _applied_at_once(self, X: Array, offsets: Codes) -> Array:
         """The same, bit by bit, for several columns: of few rows a call for each column is most of the time."""
-        place = knot_places(X, offsets, self.values)
+        place = knot_places(X, offsets[:-1], offsets[1:] - 1, self.values)
         scaled = np.where(np.isnan(X), np.nan, self.scores[place])
         between = np.nonzero((self.values[place] < X) & (place + 1 < offsets[1:]))
         left, x = place[between], X[between]
@@ -128,15 +122,7 @@ class RankScaling:
 
 @dataclass(frozen=True, eq=False)
 class SignedLog:
-    """A fitted scale.
-
-    Attributes
-    ----------
-    outer : Scaling of shape (M,)
-        Of the raw columns.
-    inner : Scaling of shape (M,) or None
-        Of their signed logarithms; None leaves the columns standardized.
-    """
+    """A fitted scale: of the raw columns, then of their signed logarithms; without these, columns are standardized."""
 
     outer: Scaling
     inner: Scaling | None

@@ -8,19 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import MissingExtraError
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.html import shortened
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.contract import Column
 from qmedoid.model.importance import class_contributions, column_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
 from qmedoid.report.documents import (
     AboutModelDict,
-    PairDict,
-    ReportCircuitDict,
     ReportColumnDict,
     ReportMedoidDict,
     ReportMedoidsDict,
@@ -28,8 +25,8 @@ from qmedoid.report.documents import (
 from qmedoid.report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.targets import MISSING
 
 MOST_MEDOIDS = 64
@@ -66,9 +63,7 @@ def describe(model: Model, looked: Sample | None, *, with_rows: bool) -> tuple[A
             {"name": name, "reason": reason[:MOST_COLUMNS]} for name, reason in list(left_out.items())[:MOST_COLUMNS]
         ],
         "effects": [] if rows is None or importance is None else effects(model, rows, importance),
-        "pairs": together(model, rows),
         "medoids": medoid_rows(model) if with_rows else None,
-        "circuit": _circuit(model),
         "start_record": start_record(model, with_rows=with_rows),
     }, importance
 
@@ -128,29 +123,12 @@ def plain_cells(model: Model, records: Sequence[Record]) -> list[dict[str, Any]]
 
 
 def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
-    """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
-    medoids = model.medoids
-    names = {place: model.contract.names[place] for place in model.layout.used}
+    """The record that the what-if panel begins with: a medoid of the positive class; without rows all are missing."""
+    medoids, names, record = model.medoids, model.contract.names, dict[str, Any]()
     if with_rows and medoids is not None and model.records:
-        code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(medoids.classes == code))
+        first = int(np.argmax(medoids.classes == int(len(model.decision.classes) == 2)))
         (record,) = plain_cells(model, model.records[first : first + 1])
-        return {name: record.get(name) for name in names.values()}
-    return {name: _fill(model, place) for place, name in names.items()}
-
-
-def _fill(model: Model, place: int) -> Any:
-    encoding: Encoding = model.encodings[place]
-    if isinstance(encoding, Levels):
-        counts = () if model.training is None else model.training.levels[place]
-        frequent = int(np.argmax(counts)) if len(counts) else 0
-        return encoding.levels[frequent] if encoding.levels else None
-    if isinstance(encoding, Dates):
-        days = dict(zip(encoding.parts, encoding.fills.tolist(), strict=True)).get("days", float("nan"))
-        return None if not np.isfinite(days) else str(np.datetime64(int(np.floor(days)), "D"))
-    if not np.isfinite(encoding.fill):
-        return 0.0
-    return bool(encoding.fill >= 0.5) if model.contract.columns[place].kind == "boolean" else encoding.fill
+    return {names[place]: record.get(names[place]) for place in model.layout.used}
 
 
 def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
@@ -181,9 +159,8 @@ N_EFFECTS = 12
 """Columns whose shape is shown: the most important ones."""
 N_BINS, ROWS_IN_BIN = 20, 10
 """Bins of numbers and dates at most, of about equally many rows, and rows of a bin at least."""
-MOST_ROWS, GROUP_ROWS = 2_000, 200
-"""Rows that contributions of columns and of groups are computed of, at most; fewer with more classes."""
-MOST_PAIRS = 20
+MOST_ROWS = 2_000
+"""Rows that contributions of columns are computed of, at most; fewer with more classes."""
 _LEAST_ROWS = 200
 
 
@@ -207,58 +184,3 @@ def effects(model: Model, rows: Sample, importance: Array) -> list[ColumnEffectD
     added = class_contributions(model, np.column_stack(few.encoded).astype(np.float64), code)
     n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
     return column_effects(model, few.table, added, wanted, code, n_bins)
-
-
-def together(model: Model, rows: Sample | None) -> list[PairDict]:
-    """The sets of two and three columns that count together and contribute most.
-
-    Groups of evidence and paths of trees that look at the same columns count together.
-    """
-    if rows is None or model.medoids is None or not len(rows.table):
-        return []
-    few, names = rows.first(GROUP_ROWS), model.contract.names
-    decided = model.decide(few.encoded)
-    others = model.decision.runners_up(decided.scores, decided.codes)
-    X = np.column_stack(few.encoded).astype(np.float64)
-    groups, added = model.group_contributions(X, decided.codes, others)
-    slope = model.slope
-    sums: dict[tuple[int, ...], Array] = {}
-    for place, columns in enumerate(groups):
-        found = tuple(sorted(set(model.source[list(columns)].tolist())))
-        if len(found) in (2, 3):
-            sums[found] = sums.get(found, 0.0) + slope * added[:, place]
-    listed = sorted((-float(np.abs(amount).mean()), found) for found, amount in sums.items())
-    return [
-        {"columns": [names[place] for place in found], "importance": -less}
-        for less, found in listed[:MOST_PAIRS]
-        if less
-    ]
-
-
-MOST_STEPS = 500
-"""Steps of the loss that are shown at most, evenly spread."""
-
-
-def _circuit(model: Model) -> ReportCircuitDict | None:
-    """The circuit of the best model; None where it has none."""
-    circuit = model.circuit
-    if circuit is None:
-        return None
-    ansatz = circuit.network.ansatz
-    decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
-    about = [
-        f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        decides.get(model.policy, "It takes part in decisions."),
-    ]
-    drawn, loss, kept = None, None, model.metrics.get("loss_curve")
-    try:
-        from qmedoid.quantum import drawing
-        from qmedoid.quantum import trained_circuit as in_qiskit
-
-        drawn = drawing(in_qiskit(circuit))
-    except MissingExtraError:
-        about.append("To see it drawn, install the extra 'quantum'.")
-    if isinstance(kept, list | tuple) and kept:
-        loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]
-    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
-    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}

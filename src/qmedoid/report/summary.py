@@ -1,6 +1,5 @@
 """What a report says, as plain values, and the page of it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,10 +17,10 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
 from qmedoid.report.evaluation import evaluated, held_out_rows
-from qmedoid.report.findings import evaluate_findings
+from qmedoid.report.findings import check_codes, evaluate_findings
 from qmedoid.report.parts import MOST_MEDOIDS, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows, table_facts
+from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows
 from qmedoid.report.verdict import opening
 from qmedoid.tables.evaluating import without_seen
 
@@ -29,8 +28,6 @@ FORMAT = 2
 """Of the summary."""
 MOST_BYTES = 3_000_000
 """Size of a page at most, with its live model."""
-PAGE_BYTES = 100_000
-"""What the page takes besides its summary at least: styles and scripts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +56,9 @@ class ReportSettings:
     max_bytes: int = MOST_BYTES
     ignore: tuple[str, ...] = ()
     all_rows: bool = False
+
+    def __post_init__(self) -> None:
+        check_codes(self.ignore)
 
 
 def summarize(
@@ -122,9 +122,9 @@ def summarize(
         "expected": expected,
     }
     made: dict[str, Any] = {**summary}
-    made["findings"] = evaluate_findings({**made, **table_facts(model, looked, importance)}, settings.ignore)
+    made["findings"] = evaluate_findings(made, model, sample, importance, settings.ignore)
     made["opening"] = opening(made)
-    made["live"] = _live(model, names.get("sha256"), settings, made)
+    made["live"] = _live(model, names.get("sha256"), settings)
     return made
 
 
@@ -172,8 +172,8 @@ def _holds(model: Model, settings: ReportSettings) -> str:
     return f"{said} Whoever can read the page can read them."
 
 
-def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
+def _live(model: Model, sha256: str | None, settings: ReportSettings) -> dict[str, Any]:
+    """The document of the model, or why there is none."""
     if not settings.live:
         return {"absent": "The live model was left out (--no-live)."}
     if not settings.rows:
@@ -187,21 +187,13 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: M
         document["medoids"]["records"] = None
     elif document["medoids"]["records"]:
         document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
-    size = len(json.dumps(document)) + len(json.dumps(dict(summary))) + PAGE_BYTES
-    return _too_large(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
-
-
-def _too_large(size: int, most: int) -> dict[str, Any]:
-    return {
-        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
-        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
-    }
+    return {"document": document}
 
 
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
 """Files of the page's script, in the order in which they run."""
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
-_LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
+_LONG = {"card": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
 _SENTENCES = ("why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences")
 _LENGTHS = {**dict.fromkeys(_SENTENCES, 1_000), **_LONG}
@@ -245,7 +237,7 @@ def render(summary: Mapping[str, Any]) -> str:
     data: dict[str, Any] = {
         "operating": parts["operating"] and {**parts["operating"], "curves": None},
         # Cells are put into the what-if panel as they are.
-        "squares": drawn and {**drawn, "tenths": None, "cells": summary["squares"]["cells"]},
+        "squares": drawn and {**drawn, "cells": summary["squares"]["cells"]},
         "whatIf": document and {"start": start, "order": [one["name"] for one in ranked], "positive": positive},
     }
     return page.render(
@@ -276,7 +268,10 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
     output, shown = check_output(path), dict(summary)
     content = render(shown).encode()
     if len(content) > max_bytes and "document" in shown["live"]:
-        shown["live"] = _too_large(len(content), max_bytes)
+        shown["live"] = {
+            "absent": f"The live model was left out: with it the page would have {len(content) / 1e6:.1f} MB, and "
+            f"{max_bytes / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+        }
         content = render(shown).encode()
     with atomic_file(output) as file:
         file.write(content)

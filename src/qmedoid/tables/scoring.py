@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,15 +20,12 @@ from qmedoid.metrics.prevalence import (
     log_odds_histogram,
     prevalence_of,
 )
-from qmedoid.model.contract import Numbers
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.arrow import CellTypeError, without_missing
-from qmedoid.tables.difference import Difference, compare_columns
-from qmedoid.tables.encode import HALFWAY, encode_batch, note_grouped
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Difference, Issues, compare_columns
+from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.novelty import NoveltyTally
-from qmedoid.tables.results import DecidedRows, ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import DecidedRows, ResultColumns, ScoreSettings
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink
 
@@ -41,7 +38,7 @@ _LONG = 100_000
 T = TypeVar("T")
 
 
-class TableReading:
+class TableReading(AbstractContextManager["TableReading"]):
     """The batches of a table as a model reads it; a context manager.
 
     Cells of a text file are read as the kinds of the contract. Where one cannot be, all is read again and `lenient`:
@@ -71,9 +68,6 @@ class TableReading:
         names, columns = set(self.source.names), model.contract.columns
         self._here = {columns[place].name: columns[place] for place in places if columns[place].name in names}
         self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
-
-    def __enter__(self) -> "TableReading":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.source.close()
@@ -178,28 +172,28 @@ class TableReading:
 
     def row(self, number: int) -> pa.Table:
         """The row of that number, counted from 0, as a table."""
-
-        def find() -> pa.Table:
-            passed = 0
-            for batch, _ in self.batches():
-                if number < passed + len(batch):
-                    return pa.Table.from_batches([batch.slice(number - passed, 1)])
-                passed += len(batch)
-            raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
-
-        return self.in_kind(find)
+        passed = 0
+        for batch, _ in self.batches():
+            if number < passed + len(batch):
+                return pa.Table.from_batches([batch.slice(number - passed, 1)])
+            passed += len(batch)
+        raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
-        if self.source.is_text:
-            # What may be parted is read as 1.000 at the least: of columns of small numbers no text is looked at.
-            fills = zip(self.model.contract.columns, self.model.encodings, strict=True)
-            large = {column.name for column, one in fills if isinstance(one, Numbers) and abs(one.fill) > HALFWAY}
-            if found := large.intersection(self._plain):
-                note_grouped(self.issues, self.model, self.source.first_grouped(sorted(found)))
         self.difference = replace(self._difference, issues=self.issues)
         self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
+
+
+def read_through(
+    model: Model, where: str, settings: ScoreSettings, look: Callable[[TableReading], T], *, all_columns: bool = False
+) -> tuple[T, TableReading]:
+    """What is made of a table, and its reading, once it was checked; `look` goes through the batches, maybe twice."""
+    with TableReading(model, where, settings, all_columns=all_columns) as reading:
+        found = reading.in_kind(lambda: look(reading))
+        reading.check()
+        return found, reading
 
 
 def _where_and_why(bad: pa.Array, source: TableSource) -> str:

@@ -199,7 +199,8 @@ class EvidencePart(Part):
 
     def landmarks(self, column: int) -> Array:
         """The knots of the scaling by rank."""
-        return self.rank_scaling.knots(column)
+        offsets = self.rank_scaling.offsets
+        return self.rank_scaling.values[offsets[column] : offsets[column + 1]]
 
     @cached_property
     def plan(self) -> evidence.EvidencePlan:
@@ -337,12 +338,6 @@ class EvidencePart(Part):
         from qmedoid.methods.evidence.contributions import column_contributions
 
         return column_contributions(self, X, winners, others)
-
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """The `groups` of `contributions` for many rows: their columns, and what each adds, shape (n, G)."""
-        from qmedoid.methods.evidence.contributions import group_contributions
-
-        return group_contributions(self, X, winners, others)
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

@@ -21,8 +21,7 @@ from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.backend import row_block
-from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
-from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.kernels.nearest import LEAST_IN_CELL, MOST_NEAREST, CellSearch, nearest_squared
 from qmedoid.methods.contributions import Contributions, largest_first
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored, measured_nearest, rows_kept
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
@@ -110,7 +109,8 @@ class NeighborsPart(Part):
 
     def landmarks(self, column: int) -> Array:
         """The knots of the scaling by rank."""
-        return self.rank_scaling.knots(column)
+        offsets = self.rank_scaling.offsets
+        return self.rank_scaling.values[offsets[column] : offsets[column + 1]]
 
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
         """Score records by the votes of the nearest rows."""
