@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.sql.dialects import SqlDialect, joined
-from qmedoid.export.sql.stages import RECORD, Stages
+from qmedoid.export.sql.dialects import RECORD, SqlDialect, Stages, joined
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, DatePart, Dates, Encoding, Levels, Numbers
 

@@ -8,8 +8,7 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.sql.cells import read_columns
-from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
-from qmedoid.export.sql.stages import RECORD, STAGE, Stages
+from qmedoid.export.sql.dialects import RECORD, STAGE, SqlDialect, Stages, curve, dialect_of, largest, times, total
 from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
 from qmedoid.methods.calibration_curve import Calibration
