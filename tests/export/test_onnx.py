@@ -13,8 +13,7 @@ from engines import in_onnxruntime, onnx_session
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import SavedModel, __version__
 from qmedoid.exceptions import MissingExtraError, ModelError
-from qmedoid.export.onnx.cells import MISSING_MOMENT
-from qmedoid.export.onnx.model import onnx_file
+from qmedoid.export.onnx.model import MISSING_MOMENT, onnx_file
 from qmedoid.methods.neighbors.part import RowCells
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'qmedoid[onnx]'")

@@ -8,12 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.graph import (
     Graph,
     as_column,
     by_rank,
-    first_nearest,
     k_nearest,
     piecewise,
     scaled,
@@ -21,13 +19,14 @@ from qmedoid.export.onnx.graph import (
     side_by_side,
     squared_distances,
 )
+from qmedoid.export.onnx.model import CellNodes
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.evidence import EvidencePlan
 from qmedoid.kernels.nearest import N_VISITS
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import CLIP, EvidencePart
-from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
+from qmedoid.methods.neighbors.part import NeighborsPart
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP
@@ -117,8 +116,9 @@ def _nearest(graph: Graph, squared: str, plan: EvidencePlan) -> str:
     """Places of the nearest medoids, class by class, (rows, C)."""
     bounds, found = plan.class_offsets.tolist(), list[str]()
     for start, stop in pairwise(bounds):
-        place = first_nearest(graph, squared, np.arange(start, stop))
-        found.append(as_column(graph, graph.add("Gather", graph.whole(plan.medoid_indices), place, axis=0)))
+        among = graph.add("ArgMin", graph.columns(squared, np.arange(start, stop)), axis=1, keepdims=0)
+        medoids = graph.whole(plan.medoid_indices[start:stop])
+        found.append(as_column(graph, graph.add("Gather", medoids, among, axis=0)))
     return side_by_side(graph, found)
 
 
@@ -257,20 +257,16 @@ def neighbors(graph: Graph, cells: CellNodes, model: NeighborsPart) -> tuple[str
     rows = model.points(model.records)
     squared = squared_distances(graph, x, rows)
     if model.cells is not None and len(used):
-        squared = _in_cells(graph, x, squared, model.cells, rows[model.cells.centers])
+        # To rows outside of the cells with the nearest centers the distance is infinite.
+        to_centers = squared_distances(graph, x, rows[model.cells.centers])
+        _, visits = k_nearest(graph, to_centers, min(N_VISITS, len(model.cells.centers)))
+        nowhere = graph.add("Less", to_centers, graph.constant(-1.0))
+        visited = graph.add("GreaterOrEqual", visits, graph.whole(0))
+        is_visited = graph.columns(graph.add("ScatterElements", nowhere, visits, visited, axis=1), model.cells.members)
+        squared = graph.add("Where", is_visited, squared, graph.constant(np.inf))
     found, places = k_nearest(graph, squared, min(model.n_nearest, len(rows)))
     distances = graph.add("Sqrt", found)
     closer = graph.add("Sub", graph.columns(distances, [0]), distances)
     weights = graph.add("Exp", graph.add("Div", closer, graph.constant(model.length)))
     shares = graph.add("Div", weights, as_column(graph, graph.total(weights, 1)))
     return graph.add("Neg", weighted(graph, shares, places, model.votes)), None
-
-
-def _in_cells(graph: Graph, x: str, squared: str, cells: RowCells, centers: Array) -> str:
-    """Squared distances to the rows of the cells with the nearest centers; to all others infinity."""
-    to_centers = squared_distances(graph, x, centers)
-    _, visits = k_nearest(graph, to_centers, min(N_VISITS, len(centers)))
-    nowhere = graph.add("Less", to_centers, graph.constant(-1.0))
-    visited = graph.add("GreaterOrEqual", visits, graph.whole(0))
-    is_visited = graph.add("ScatterElements", nowhere, visits, visited, axis=1)
-    return graph.add("Where", graph.columns(is_visited, cells.members), squared, graph.constant(np.inf))

@@ -92,13 +92,14 @@ class SqlDialect:
         return f"EXP({exponent})"
 
     def least(self, *values: str) -> str:
-        """The smallest of a few values."""
-        return values[0] if len(values) == 1 else f"{'MIN' if self.name == 'sqlite' else 'LEAST'}({','.join(values)})"
+        """The smallest of values."""
+        word = "MIN" if self.name == "sqlite" else "LEAST"
+        return in_parts(values, lambda some: some[0] if len(some) == 1 else f"{word}({','.join(some)})")
 
     def greatest(self, *values: str) -> str:
-        """The largest of a few values."""
+        """The largest of values."""
         word = "MAX" if self.name == "sqlite" else "GREATEST"
-        return values[0] if len(values) == 1 else f"{word}({','.join(values)})"
+        return in_parts(values, lambda some: some[0] if len(some) == 1 else f"{word}({','.join(some)})")
 
 
 _DIALECTS = {
@@ -134,16 +135,6 @@ def total(terms: Sequence[str], zero: str) -> str:
 def joined(texts: Sequence[str]) -> str:
     """Texts end to end."""
     return in_parts(texts, lambda some: f"({'||'.join(some)})")
-
-
-def smallest(dialect: SqlDialect, values: Sequence[str]) -> str:
-    """The smallest of many values."""
-    return in_parts(values, lambda some: dialect.least(*some))
-
-
-def largest(dialect: SqlDialect, values: Sequence[str]) -> str:
-    """The largest of many values."""
-    return in_parts(values, lambda some: dialect.greatest(*some))
 
 
 def choice(x: str, cuts: Sequence[str], results: Sequence[str]) -> str:

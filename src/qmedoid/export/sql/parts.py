@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from qmedoid.exceptions import ModelError
-from qmedoid.export.sql.dialects import Stages, curve, smallest, times, total
+from qmedoid.export.sql.dialects import Stages, curve, times, total
 from qmedoid.kernels.trees import N_NODES
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart
@@ -24,22 +24,8 @@ _Terms = list[tuple[float | None, list[float]]]
 _Pair = tuple[tuple[tuple[int, float], ...], _Terms]
 
 
-def evidence(model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> Written:
-    """Names of the K outputs, if they count, and of the training rows of the nearest medoids."""
-    made = _EvidenceStages(model, stages, encoded, counts)
-    return made.outputs, made.nearest
-
-
 class _EvidenceStages:
-    """The outputs of an evidence model, and the training row of the nearest medoid of each class.
-
-    Attributes
-    ----------
-    outputs : list of str
-        Names of the K outputs; empty where they count nothing.
-    nearest : list of str
-        Names of the training rows, class by class.
-    """
+    """The outputs of an evidence model, and the training row of the nearest medoid of each class, by names."""
 
     def __init__(self, model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> None:
         if model.neighbors is not None:
@@ -151,7 +137,7 @@ class _EvidenceStages:
         self._sum([(terms, f"SQRT({name})") for (_, terms), name in zip(pairs, found, strict=True) if terms])
         rows = model.medoid_rows[plan.medoid_indices].tolist()
         parts = [slice(*plan.class_offsets[c : c + 2].tolist()) for c in range(model.n_classes)]
-        least = [stages.add("l", smallest(self._dialect, found[part])) for part in parts]
+        least = [stages.add("l", self._dialect.least(*found[part])) for part in parts]
         stages.next()
         return [self._first(found[part], name, rows[part]) for part, name in zip(parts, least, strict=True)]
 
@@ -190,6 +176,12 @@ class _EvidenceStages:
             added = [times(self._dialect, weights[k], value) for value, weights in values if weights[k]]
             self.outputs[k] = stages.add("o", total([self.outputs[k], *added], ""))
         stages.next()
+
+
+def evidence(model: EvidencePart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> Written:
+    """Names of the K outputs, if they count, and of the training rows of the nearest medoids."""
+    made = _EvidenceStages(model, stages, encoded, counts)
+    return made.outputs, made.nearest
 
 
 def comparisons(model: ComparisonsPart, stages: Stages, encoded: Mapping[int, str], counts: bool) -> Written:
