@@ -33,7 +33,7 @@ from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.scoring import Candidates, FoldSearch
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
