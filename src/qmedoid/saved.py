@@ -339,8 +339,8 @@ class SavedModel:
         fixed : collection of str
             Columns that cannot change, when the nearest flip is looked for.
         known : data frame, Arrow table, dict of columns or None
-            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
-            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+            Rows to look for similar ones in, such as the training rows, with the target column if their classes are to
+            be shown. The most similar come under ``"known"``, by the columns that decide.
         on_mismatch : {"error", "warn"}
         """
         with self._read(data, on_mismatch) as (table, issues):
@@ -611,4 +611,4 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
                 parts = [table.slice(rows.start, rows.stop - rows.start) for table in (of_old, of_new)]
                 tally.add(parts, [old_issues, new_issues])
         decisions = tally.report()
-    return compare_models(old.model, new.model, decisions, sha256=old.sha256, versions=(old.versions, new.versions))
+    return compare_models(old.model, new.model, decisions, sha256=old.sha256)

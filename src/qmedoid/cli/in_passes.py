@@ -54,8 +54,7 @@ def _is_small_text(source: TableSource) -> bool:
 
 @contextmanager
 def _passes(options: "FitOptions", output: Path, source: TableSource) -> Iterator[Passes | None]:
-    from qmedoid.large.fit import fit_in_passes
-    from qmedoid.large.fit_sample import dataset_digest
+    from qmedoid.large.fit import dataset_digest, fit_in_passes
     from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import SummaryFolder, file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of

@@ -61,18 +61,10 @@ TINY = 1e-60
 
 
 def medoid(X: Array, *, weights: Array | None = None) -> int:
-    """Return the row i of X that minimizes sum_j w_j |x_j - x_i|.
+    """The row i of X (n, d), of one row at least, that minimizes sum_j w_j |x_j - x_i|.
 
-    Parameters
-    ----------
-    X : C-contiguous array of shape (n, d), n >= 1
-    weights : array of shape (n,), non-negative with a positive entry; None for all ones
-        A row of weight k counts as k equal rows; a row of weight 0 is absent, hence never the medoid.
-
-    Returns
-    -------
-    int
-        The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total.
+    The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total. Weights are non-negative, with a
+    positive one; a row of weight k counts as k equal rows, and a row of weight 0 is never the medoid.
     """
     if weights is None:
         return _medoid(X, np.ones(len(X)))
@@ -84,7 +76,7 @@ def medoid(X: Array, *, weights: Array | None = None) -> int:
 
 
 def _medoid(X: Array, w: Array) -> int:
-    """Return the medoid of rows that all have a positive weight."""
+    """The medoid of rows that all have a positive weight."""
     n, d = X.shape
     if d == 0:
         return 0
@@ -201,7 +193,7 @@ def _product_totals(X: Array, w: Array, out: Array) -> Array:
 
 
 def candidates(kernel: ModuleType, X: Array, w: Array) -> Codes | None:
-    """Return ascending rows of X (n, d) among which the medoid is, or None when summing all pairs is quicker.
+    """Ascending rows of X (n, d) among which the medoid is, or None when summing all pairs is quicker.
 
     Every row whose total is within ``TIE_TOLERANCE`` of the smallest is among them, or is equal to a row of lower index
     that is. Weights w are positive.
@@ -219,7 +211,7 @@ def candidates(kernel: ModuleType, X: Array, w: Array) -> Codes | None:
 
 
 def on_a_line(x: Array, w: Array) -> Codes:
-    """Return the rows of a single column that can be the medoid: prefix sums give every total up to rounding."""
+    """The rows of a single column that can be the medoid: prefix sums give every total up to rounding."""
     order = np.argsort(x, kind="stable")
     mass = np.cumsum(w[order])
     y = x[order] - x[order[np.searchsorted(mass, mass[-1] / 2)]]
@@ -244,7 +236,7 @@ class Search:
         self.Z, self.norms, self.moments = np.empty((n, d)), np.empty(n), np.empty(3 + 2 * d + d * d)
 
     def run(self) -> Codes:
-        """Return the rows that no bound rules out, ascending, one of each set of equal rows."""
+        """The rows that no bound rules out, ascending, one of each set of equal rows."""
         everything = np.arange(len(self.X), dtype=np.intp)
         open_sets = deque([self.scan(everything, geometric_median(self.X, self.w))])
         kept: list[Codes] = []
@@ -259,7 +251,7 @@ class Search:
         return np.sort(np.concatenate(kept))
 
     def scan(self, rows: Codes, pivot: Array) -> Codes:
-        """Return those of ``rows`` that bounds around ``pivot`` do not rule out."""
+        """Those of ``rows`` that bounds around ``pivot`` do not rule out."""
         self.kernel.centre(self.X, pivot, self.Z, self.norms)
         at_pivot = float((self.w * self.norms).sum()) * (1.0 + self.rounding)
         order = rows[np.argsort(self.norms[rows], kind="stable")]
@@ -287,7 +279,7 @@ class Search:
         return np.concatenate(kept)
 
     def drop(self, shell: Codes, r0: float, slack: float) -> Codes:
-        """Return the rows of a shell whose bound, lowered by ``slack``, does not exceed the limit."""
+        """The rows of a shell whose bound, lowered by ``slack``, does not exceed the limit."""
         lower = np.empty(len(shell))
         self.kernel.bounds(self.Z, self.norms, shell, self.moments, r0, lower)
         alive = lower - slack <= self.limit
@@ -297,7 +289,7 @@ class Search:
         return shell[alive]
 
     def sphere_bound(self, radius: float, r0: float) -> float:
-        """Return the smallest bound that any direction can have on the sphere of a radius within the shell."""
+        """The smallest bound that any direction can have on the sphere of a radius within the shell."""
         d = self.X.shape[1]
         zeroth, first, last = self.moments[:3]
         along = float(np.linalg.norm(self.moments[3 : 3 + d]))
@@ -320,14 +312,9 @@ class Search:
         self.limit = min(self.limit, float(totals.min()) * (1.0 + 2.0 * TIE_TOLERANCE))
 
 
-def sample(rows: Codes) -> Codes:
-    """Return at most SAMPLE of the rows, evenly spread over them."""
-    return rows[:: -(-len(rows) // SAMPLE)]
-
-
 def geometric_median(X: Array, w: Array) -> Array:
-    """Return a point with about the smallest sum of distances to a sample of the rows (Weiszfeld's iteration)."""
-    some = sample(np.arange(len(X), dtype=np.intp))
+    """A point with about the smallest sum of distances to a sample of the rows (Weiszfeld's iteration)."""
+    some = slice(None, None, -(-len(X) // SAMPLE))  # evenly spread rows
     S, v = X[some], w[some]
     y: Array = np.median(S, axis=0)
     for _ in range(8):
@@ -339,7 +326,7 @@ def geometric_median(X: Array, w: Array) -> Array:
 
 def halves(X: Array, rows: Codes) -> list[tuple[Codes, Array]]:
     """Split rows in two by a few steps of 2-means on a sample; each half comes with its mean. [] if that fails."""
-    S = X[sample(rows)]
+    S = X[rows[:: -(-len(rows) // SAMPLE)]]
     a = S[np.argmax(np.square(S - S[0]).sum(axis=1))]
     b = S[np.argmax(np.square(S - a).sum(axis=1))]
     for _ in range(4):
@@ -352,13 +339,13 @@ def halves(X: Array, rows: Codes) -> list[tuple[Codes, Array]]:
 
 
 def nearer(Y: Array, a: Array, b: Array) -> Flags:
-    """Return which rows of Y are nearer to a than to b."""
+    """Which rows of Y are nearer to a than to b."""
     side: Array = np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a)
     return side < 0.0
 
 
 def first_of_equal(X: Array, rows: Codes) -> Codes:
-    """Return ascending ``rows`` without (nearly all of) those that equal an earlier one.
+    """Ascending ``rows`` without (nearly all of) those that equal an earlier one.
 
     Equal rows have equal keys, which are quicker to sort than rows. Of several rows that share a key only those equal
     to the first are left out: a duplicate too many costs time, never a wrong answer.

@@ -144,11 +144,9 @@ class TrainedPlanDict(TypedDict):
 class DeviceDict(TypedDict):
     name: Annotated[str, "Name of the device."]
     qubits_of_the_device: Annotated[int | None, "Qubits that it has, where it says."]
+    qubits_usable: Annotated[int | None, "Qubits within the limits on error rates, where it has such rates."]
     qubits_at_most: Annotated[int, "Qubits that are used at most."]
     seed: Annotated[int, "Of transpilation and of simulated measurements."]
-    qubits_usable: NotRequired[Annotated[int, "Qubits within the limits on error rates."]]
-    median_readout_error: NotRequired[Annotated[float | None, "Of the usable qubits."]]
-    median_coupler_error: NotRequired[Annotated[float | None, "Of the usable couplers."]]
 
 
 class ExpectedErrorsDict(TypedDict):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
-from qmedoid.geometry.overlap import pair_overlaps
 from qmedoid.quantum import Device, MeasurementSettings, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
 
@@ -48,14 +47,3 @@ def test_tests_of_one_overlap_are_helped_as_well():
     x, _ = pairs(1)
     _, parts = known_of(np.tile(x, (40, 1)) * np.arange(1.0, 41.0)[:, None], -x, "group")
     assert all(part.known.std() > 0.05 for part in parts)
-
-
-@pytest.mark.parametrize("n_records", [1, 10])
-def test_directions_are_those_of_the_known_overlaps(n_records):
-    """Vectors of equal lengths have the overlap (1 − cos) / 2."""
-    rng = np.random.default_rng(2)
-    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in rng.standard_normal((2, n_records, 4))]
-    _, parts = known_of(unit[0], np.concatenate([unit[1], unit[0][:1]]), "group")
-    for part in parts:
-        found = pair_overlaps(*part.directions)
-        np.testing.assert_allclose(found, part.known.ravel(), atol=1e-12)

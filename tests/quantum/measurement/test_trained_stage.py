@@ -15,7 +15,7 @@ from trained_models import HYBRIDS, alone, hybrid
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum import Device, StatevectorExpectations
-from qmedoid.quantum.measurement.calibration import Readings, fit_line_or_shift, fit_shift
+from qmedoid.quantum.measurement.calibration import Readings, estimated, fit_lines
 from qmedoid.quantum.measurement.result import joined
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 
@@ -57,8 +57,7 @@ def test_packed_circuits_decide_as_the_simulator_does(kind, n_qubits):
     np.testing.assert_allclose(inputs, plan.trained.inputs, atol=1e-6)
     measured = chances(plan, plan.trained.jobs_at(inputs))
     decided, simulated = plan.decided_by(values, lambda _: measured), plan.decided_by(values)
-    np.testing.assert_allclose(decided.margins, simulated.margins, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(decided.scores, simulated.scores, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(decided.scores, simulated.scores, rtol=0, atol=1e-6)  # inputs have nine decimals
     closed = model.decide(rows)
     np.testing.assert_array_equal(decided.codes, closed.codes)
     np.testing.assert_allclose(plan.exact.margins, closed.margins, rtol=0, atol=1e-9)
@@ -223,18 +222,17 @@ def test_noise_sends_no_other_records_to_the_circuit():
         np.testing.assert_array_equal(result.by_circuit, model.decide(rows).by_circuit)
 
 
-def test_an_observable_that_hardly_changes_is_shifted_alone():
+@pytest.mark.parametrize("spread", [0.0, 1e-4])
+def test_an_observable_that_hardly_changes_is_shifted_alone(spread):
     rng = np.random.default_rng(3)
-    exact = 0.7 + 1e-4 * rng.normal(size=200)
+    exact = 0.7 + spread * rng.normal(size=200)
     readings = Readings(rng.binomial(1000, 0.62, size=200) / 1000, 1000.0, np.arange(200) % 2, 1.0, 0.0)
-    for lines in (fit_line_or_shift(readings, exact, 2), fit_line_or_shift(readings, np.full(200, 0.7), 2),
-                  fit_shift(readings, exact, 2)):  # fmt: skip
-        assert lines.slopes.tolist() == [1.0, 1.0]
-        assert lines.used
-        assert abs(lines.intercepts[0] + 0.08) < 4 * np.sqrt(lines.covariances[0, 0, 0])
-    wide = np.linspace(0.0, 1.0, 200)
-    told = fit_line_or_shift(replace(readings, overlaps=0.1 + 0.8 * wide), wide, 1)
-    assert told.slopes[0] == pytest.approx(0.8)
+    lines = fit_lines(readings, exact, 2)
+    assert lines.used
+    np.testing.assert_allclose(lines.slopes, 1.0, atol=0.05)
+    estimates = estimated(readings, lines)
+    assert abs(estimates.overlaps.mean() - 0.7) < 0.005
+    assert 1.0 < rms(estimates.errors) / np.sqrt(0.62 * 0.38 / 1000) < 1.25
 
 
 def test_what_cannot_run_is_refused_with_advice():

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -108,21 +110,22 @@ def test_damaged_counts_of_the_trained_circuit_are_run_again(tmp_path):
     assert counts(path) == before
 
 
-def test_inputs_that_another_machine_rounds_otherwise_are_those_of_the_first(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("change", "again"), [(1e-15, False), (1e-3, True)])
+def test_inputs_that_another_machine_rounds_otherwise_are_those_of_the_first(undisturbed, tmp_path, change, again):
     path = tmp_path / "run"
-    result, _ = run(path)
-    before, plan = counts(path), type(result.plan)
-    exact = plan.inputs_by
-    for change, again in ((1e-13, False), (1e-3, True)):
-        with monkeypatch.context() as patched:
-            patched.setattr(plan, "inputs_by", lambda self, values, change=change: exact(self, values) + change)
-            sent = run(path)[1]
-        assert bool(sent) == again
-    kept = path / "jobs" / "trained.inputs"
-    kept.write_bytes(kept.read_bytes()[:-3])
-    with pytest.warns(QMedoidWarning, match="inputs .* cannot be used .* computed again"):
-        assert run(path)[1] == []
-    assert counts(path).items() >= before.items()
+    shutil.copytree(undisturbed[0], path)
+
+    def decide(swap_test, expectations=None):
+        def changed(ansatz, rotations, inputs, observables, /):
+            return expectations(ansatz, rotations, inputs + change, observables)
+
+        return plan.decide(swap_test, changed)
+
+    with RunFolder(path) as folder:
+        device, sent = counted(folder.device(Device(n_qubits=4)))
+        plan = made(device)
+        folder.run(replace(plan, decide=decide))
+    assert bool(sent) == again
 
 
 def test_run_at_a_service_sends_every_job_once(tmp_path):

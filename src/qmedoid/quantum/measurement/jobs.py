@@ -19,9 +19,7 @@ from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import CircuitBatch, Counts, counts_of, has_failed, runs_here, says_how_it_is
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
-    FitLines,
     Readings,
-    directions_of,
     estimated,
     fit_drift,
     fit_lines,
@@ -105,8 +103,8 @@ class MeasurementSettings:
         return form_named("compact_swap" if self.register == "paper" else self.circuit)
 
 
-Known = tuple[Array, Array, Array | None]
-"""Known pairs for all copies of some circuits: angles (n, n_angles), what they are known to be, and their vectors."""
+Known = tuple[Array, Array]
+"""Known pairs for all copies of some circuits: angles (n, n_angles), and what they are known to be."""
 Shape = tuple[Pack, Array, Callable[[int, np.random.Generator], Known]]
 """Tests of one packed circuit: the circuit, angles (tests, n_angles), and known pairs for all copies of a number of
 circuits."""
@@ -172,10 +170,9 @@ def make_jobs(shapes: Sequence[Shape], settings: MeasurementSettings, *, after: 
             pack, _, known_pairs = shapes[shape]
             n_jobs = sum(shape in one for one in present)
             count = max(_LEAST_KNOWN, -(-settings.calibration_circuits // n_jobs))
-            angles, exact, directions = known_pairs(count, rng)
+            angles, exact = known_pairs(count, rng)
             tests = np.full((count, pack.n_copies), -1, dtype=np.intp)
-            angles = angles.reshape(count, -1)
-            batches.append(CircuitBatch(pack, angles, settings.shots, shape, tests, exact, directions))
+            batches.append(CircuitBatch(pack, angles.reshape(count, -1), settings.shots, shape, tests, exact))
         jobs.append(Job(number, tuple(batches)))
     return tuple(jobs)
 
@@ -192,20 +189,15 @@ def known_pairs(tests: Tests, n_copies: int, form: CircuitForm, count: int, rng:
     But noise shrinks those of several columns less than other pairs, so that tests alone tell the better line if there
     are many of them, with different overlaps.
     """
-    size = count * n_copies
-    of_test = rng.integers(len(tests), size=size)
+    of_test = rng.integers(len(tests), size=count * n_copies)
     angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
-    directions = None if tests.directions is None else tests.directions[:, of_test]
-    if directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
+    if tests.directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
         turn = in_turn(count, n_copies) % 4
         for kind, sign in ((0, 1.0), (2, -1.0)):
-            own = turn == kind
-            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(own))]
-            angles[own], overlaps[own] = form.angles(left, sign * left), (1.0 - sign) / 2.0
-            toward = directions_of(left, sign * left)
-            if directions is not None and toward is not None:
-                directions[:, own] = toward
-    return angles, overlaps, directions
+            chosen = turn == kind
+            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(chosen))]
+            angles[chosen], overlaps[chosen] = form.angles(left, sign * left), (1.0 - sign) / 2.0
+    return angles, overlaps
 
 
 def in_turn(count: int, n_copies: int) -> Codes:
@@ -257,7 +249,6 @@ def read_tests(
     at_zero: float,
     *,
     directions: Array | None = None,
-    fit: FitLines = fit_lines,
 ) -> Estimates:
     """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any."""
     readings, tests, jobs = _gathered([part for part in parts if part[3] is None], slope, at_zero)
@@ -269,14 +260,14 @@ def read_tests(
     if not of_known:
         return estimated(readings, None)
     known, exact, of_job = _gathered(of_known, slope, at_zero)
-    lines, numbers = fit(known, exact, n_positions), np.unique(of_job)
+    lines, numbers = fit_lines(known, exact, n_positions), np.unique(of_job)
     drift = fit_drift(known, exact, lines, np.searchsorted(numbers, of_job))
     if drift is not None:
         # What the jobs shift looked like scatter about the common lines, and is none.
         shifts, covariances = drift
         of_pair = shifts[np.searchsorted(numbers, of_job)]
         change = of_pair[:, 0] + of_pair[:, 1] * exact
-        lines = fit(replace(known, overlaps=known.overlaps - change), exact, n_positions)
+        lines = fit_lines(replace(known, overlaps=known.overlaps - change), exact, n_positions)
         readings = without_drift(readings, lines, shifts, covariances, np.searchsorted(numbers, jobs))
         largest = float(np.abs([shifts[:, 0], shifts.sum(axis=1)]).max())
     return replace(estimated(readings, lines), raw=raw, by_shots=by_shots, drift=largest)
@@ -291,9 +282,7 @@ def _gathered(parts: Sequence[Part], slope: float, at_zero: float) -> tuple[Read
         found.append((what, ones[used], copy, np.full(len(copy), job)))
     what, counted, positions, jobs = (np.concatenate(one) for one in zip(*found, strict=True))
     shots = float(parts[0][1].shots)
-    toward = [batch.directions for _, batch, _, _ in parts if batch.directions is not None]
-    directions = np.concatenate(toward, axis=1) if toward else None
-    return Readings(at_zero + slope * counted / shots, shots, positions, slope, at_zero, 0.0, directions), what, jobs
+    return Readings(at_zero + slope * counted / shots, shots, positions, slope, at_zero), what, jobs
 
 
 def run_jobs(
@@ -398,7 +387,7 @@ def _started(job: Job, device: Device, store: "JobFiles | None") -> Any:
         return device.submit(job.batches, seed=[job.number])
     job_id, key = store.submitted(job), job.key(device)
     if job_id is not None:
-        handle = device.fetch(job_id) if job_id else device.find(key)
+        handle = device.find(job_id, key)
         if handle is not None:
             return handle
     store.keep_submitted(job, "")

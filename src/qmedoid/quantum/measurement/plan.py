@@ -51,6 +51,8 @@ from qmedoid.quantum.measurement.trained import (
 if TYPE_CHECKING:
     from qmedoid.quantum.runs.files import JobFiles
 
+# Decimals of the inputs of a trained circuit.
+_DECIMALS = 9
 # Undecided rows that a summary lists.
 _LISTED = 20
 
@@ -181,15 +183,14 @@ class MeasurementPlan:
 
         counts = run_some(self.jobs, 0)
         if self.trained is not None:
-            counts += run_some(self.trained_jobs(counts, store), len(self.jobs))
+            counts += run_some(self.trained_jobs(counts), len(self.jobs))
         return self.read_out(counts)
 
-    def trained_jobs(self, counts: Sequence[Sequence[Counts]], store: "JobFiles | None" = None) -> tuple[Job, ...]:
+    def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
         if self.trained is None:
             return ()
-        inputs = self.inputs_by(joined([one.overlaps for one in self.read_overlaps(counts)]))
-        return self.trained.jobs_at(inputs if store is None else store.inputs(inputs))
+        return self.trained.jobs_at(self.inputs_by(joined([one.overlaps for one in self.read_overlaps(counts)])))
 
     def read_overlaps(self, counts: Sequence[Sequence[Counts]]) -> tuple[Estimates, ...]:
         """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
@@ -233,10 +234,15 @@ class MeasurementPlan:
         return self.decide(answers, trained.backend(circuit or trained.exact))
 
     def inputs_by(self, values: Array) -> Array:
-        """Inputs of the trained circuit from the values of all tests, shape (n, m)."""
+        """Inputs of the trained circuit from the values of all tests, shape (n, m).
+
+        A job is found by all bits of its angles, and another processor or version may round the last ones otherwise.
+        """
         if self.trained is None:
             return np.zeros((0, 0))
-        return self.trained.circuit.inputs_of(self.decide, Answers(self.calls, np.append(values, 0.5)))[1]
+        inputs = self.trained.circuit.inputs_of(self.decide, Answers(self.calls, np.append(values, 0.5)))[1]
+        rounded: Array = np.round(inputs, _DECIMALS) + 0.0  # one zero, not two
+        return rounded
 
     def errors_of(
         self, decided: Decided, estimates: Sequence[Estimates], trained: TrainedReading | None = None

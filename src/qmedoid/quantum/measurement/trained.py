@@ -24,8 +24,6 @@ from qmedoid.quantum.documents import TrainedPlanDict
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
     expected_estimates,
-    expected_line_or_shift,
-    fit_line_or_shift,
     guessed_lines,
 )
 from qmedoid.quantum.measurement.jobs import (
@@ -246,7 +244,7 @@ class TrainedStage:
                 for job, batch, of_states in found
             ]
             ends = float(span), float(least)
-            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends, fit=fit_line_or_shift))
+            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends))
         # A part of a count for every state, so that no outcome is taken as impossible.
         probabilities = (states + 1.0 / states.shape[1]) / (states.sum(axis=1, keepdims=True) + 1.0)
         return TrainedReading(circuit, inputs, tuple(estimates), common_roots(probabilities, masks, estimates))
@@ -266,7 +264,7 @@ class TrainedStage:
             known = known_of(self.jobs, 0, *ends)
             of_one = None if known is None else (known[0], known[1][:, number])
             shown = exact[:, number], self.shots, positions
-            estimates.append(expected_estimates(*shown, ends, lines, of_one, expect=expected_line_or_shift))
+            estimates.append(expected_estimates(*shown, ends, lines, of_one))
         left = shrink[positions][:, None]
         mixed = left * probabilities + (1.0 - left) / probabilities.shape[1]
         return TrainedReading(circuit, self.inputs, tuple(estimates), common_roots(mixed, circuit.masks, estimates))
@@ -312,4 +310,4 @@ def _known_inputs(
     at_ends = in_turn(count, n_copies) % 2 == 1
     which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
     chosen[at_ends] = far[tuple(which)]
-    return chosen, circuit.exact(chosen), None
+    return chosen, circuit.exact(chosen)
