@@ -644,4 +644,4 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
 
         old._checked(data, on_mismatch, compare)
         decisions = tally.report()
-    return compare_models(old.model, new.model, decisions, sha256=old.sha256, versions=(old.versions, new.versions))
+    return compare_models(old.model, new.model, decisions, sha256=old.sha256)

@@ -103,7 +103,6 @@ def make_groups(
     target: Array | Codes | None,
     names: Any = None,
     *,
-    weights: Array | None = None,
     quiet: bool = False,
 ) -> Groups:
     """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
@@ -129,13 +128,13 @@ def make_groups(
     association = None
     if target is not None and estimator.anchor_order != "columns":
         if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
-            association = correlation_ratio(X, target.astype(np.intp), weights=weights)
+            association = correlation_ratio(X, target.astype(np.intp))
         else:
             # With label codes 0, 1, 2, … the printed rule.
             with_target = np.column_stack([X, target.astype(np.float64)])
-            association = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
+            association = np.abs(correlation_matrix(with_target)[:-1, -1])
     return build_groups(
-        correlation_matrix(X, weights=weights),
+        correlation_matrix(X),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
         association=association,
         usable=~constant,
