@@ -153,26 +153,25 @@ def test_nearest_rows_of_a_known_table_are_shown(cli, two):
     assert report["known"]["rows"] == 90
     assert 7 not in [one["row"] for one in nearest]  # the record itself
     assert [one["class"] for one in nearest] == [labels[one["row"]] for one in nearest]
-    assert [one["distance"] for one in nearest] == sorted(one["distance"] for one in nearest)
+    assert [one["difference"] for one in nearest] == sorted(one["difference"] for one in nearest)
     text = flat(cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file).out)
     of_class = [one["class"] for one in nearest].count(report["prediction"])
-    assert f"Of the 5 nearest of 90 known rows {of_class} are y = {report['prediction']}." in text
+    assert f"Of the 5 most similar of 90 known rows {of_class} are y = {report['prediction']}." in text
     for one in report["similar"]:
         assert f"Most similar known y = {one['class']}: row {one['row']} — " in text
     verbose = flat(cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file, "--verbose").out)
-    shown = verbose[verbose.index("The nearest of 90 known rows") :]
+    shown = verbose[verbose.index("The most similar of 90 known rows") :]
     assert [int(row) for row in re.findall(r"row (\d+)", shown)[:5]] == [one["row"] for one in nearest]
     # As a table, or where that is too wide, as a line.
-    classes = shown[shown.index("class") : shown.index("distance", shown.index("class"))]
+    classes = shown[shown.index("class") : shown.index("difference", shown.index("class"))]
     assert re.findall(r"\b(?:yes|no)\b", classes) == [one["class"] for one in nearest]
-    assert shown.startswith("The nearest of 90 known rows, by the distance over all columns")
 
 
 def test_known_rows_without_classes_are_shown_with_a_note(cli, two, tmp_path):
     file = write(two.table.drop_columns(["y"]), tmp_path / "t.parquet")
     outcome = cli.ok("explain", two.model, two.file, "--row", "7", "--known", file)
     assert "no column with the classes" in outcome.err
-    assert "Of the 5 nearest of 90 known rows the classes are not known." in flat(outcome.out)
+    assert "Of the 5 most similar of 90 known rows the classes are not known." in flat(outcome.out)
     assert "Most similar row of no known class: row " in flat(outcome.out)
 
 

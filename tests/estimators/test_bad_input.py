@@ -157,7 +157,7 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.rename(columns={"weight": "height"}))
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         fitted.predict(FRAME.drop(columns="age"))
-    with pytest.raises(ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"):
+    with pytest.raises(ValueError, match=r"(?s)in the same order.*Put them in that order: X\[model"):
         fitted.predict(FRAME[NAMES[::-1]])
     with pytest.raises(ValueError, match="X has 3 features, but NearestMedoidClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])
@@ -350,8 +350,6 @@ def test_validation_rows_and_labels_go_together(given):
 def test_bad_validation_rows_are_named_as_such():
     with pytest.raises(DataError, match=r"y_val holds classes that y does not: \[2\]\..*classes \[0, 1\]"):
         quick().fit(X, Y, X_val=X, y_val=Y + 1)
-    with pytest.raises(DataError, match=r"y_val holds classes that y does not: \['0', '1'\]"):
-        quick().fit(X, Y, X_val=X, y_val=Y.astype(str))
     with pytest.raises(DataError, match="X_val has 60 rows and y_val has 59"):
         quick().fit(X, Y, X_val=X, y_val=Y[1:])
     with pytest.raises(DataError, match="Input X_val contains infinity in column 3, first at row 2"):
@@ -490,7 +488,7 @@ def test_wrong_score_weights_name_the_class(weights, message):
 )
 def test_wrong_sample_weights(weights, message):
     with pytest.raises(DataError, match=message):
-        CorrelationGroups().fit(X, Y, sample_weight=weights)
+        quick().fit(X, Y, sample_weight=weights)
 
 
 @BOTH

@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from qmedoid import CorrelationGroups
-from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.groups import FEATURE_KINDS, correlation_matrix, correlation_ratio, feature_matrix
 
 WINE = load_wine()
@@ -113,30 +112,7 @@ def test_without_a_target_the_columns_keep_their_order():
     assert CorrelationGroups(anchor_order="columns").fit(X, Y).groups_.anchors == expected
 
 
-# --- weights and order ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", [None, Y, X[:, 2]], ids=["none", "classes", "numbers"])
-def test_weight_of_k_is_k_copies_of_the_row(target):
-    repeats = np.random.default_rng(0).integers(0, 4, len(X))
-    rows = np.repeat(np.arange(len(X)), repeats)
-    weighted = CorrelationGroups().fit(X, target, sample_weight=repeats)
-    copied = CorrelationGroups().fit(X[rows], None if target is None else target[rows])
-    assert weighted.groups_.members == copied.groups_.members
-    np.testing.assert_allclose(weighted.transform(X), copied.transform(X), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
-def test_row_of_weight_zero_is_not_there(input_scaling):
-    outlier = np.vstack([X, np.full(13, 1e6)])
-    outlier[:-1, 4] = 7.0  # constant but for the row that does not count
-    weights = np.append(np.ones(len(X)), 0.0)
-    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
-        weighted = CorrelationGroups(input_scaling=input_scaling).fit(outlier, np.append(Y, 9), sample_weight=weights)
-    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
-        without = CorrelationGroups(input_scaling=input_scaling).fit(outlier[:-1], Y)
-    assert weighted.groups_.members == without.groups_.members
-    np.testing.assert_allclose(weighted.transform(X), without.transform(X), rtol=0, atol=1e-9)
+# --- order ----------------------------------------------------------------------------------------------------
 
 
 def test_rows_and_units_do_not_matter():

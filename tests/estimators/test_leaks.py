@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier

@@ -124,7 +124,6 @@ TEXTS: dict[str, Text] = {
     "comma decimals in quotes": Text(",", ","),
     "german": GERMAN,
     "german, all quoted": replace(GERMAN, quote=True),
-    "german in a comma file": replace(GERMAN, delimiter=","),
     "german, tab": replace(GERMAN, delimiter="\t"),
     "german dates": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}"),
     "german export": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}", percent=" %", encoding="cp1252", money="{} €"),
@@ -232,7 +231,8 @@ def _indented() -> str:
     return json.dumps({"rows": _records()}, default=str, indent=1)
 
 
-_COMMA, _PERCENT, _OLD_WORKBOOK = {"decimal": ","}, replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
+_POINT, _COMMA = {"decimal": "."}, {"decimal": ","}
+_PERCENT, _OLD_WORKBOOK = replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
 OTHERS: list[Spelling] = [
     Spelling("year of two digits", ".csv", Text(date=lambda day: f"{day:%d.%m.%y}").write, "note"),
     Spelling("two spellings in a column", ".csv", _mixed, "note"),
@@ -249,15 +249,16 @@ OTHERS: list[Spelling] = [
     Spelling("old workbook", ".xls", lambda path: path.write_bytes(_OLD_WORKBOOK), "refuse"),
     Spelling("first feather", ".feather", lambda path: path.write_bytes(b"FEA1" + bytes(60)), "refuse"),
     Spelling("web page", ".xls", lambda path: path.write_text("<html><table><td>1</td></table></html>"), "refuse"),
+    Spelling("german in a comma file", ".csv", replace(GERMAN, delimiter=",").write, "read", _COMMA),
     Spelling("parquet", ".parquet", lambda path: pq.write_table(typed(), path)),
     Spelling("parquet of texts", ".parquet", lambda path: pq.write_table(_texts(Text()), path)),
-    Spelling("parquet of german texts", ".parquet", lambda path: pq.write_table(_texts(_PERCENT), path)),
-    Spelling("feather of english texts", ".feather", lambda path: feather.write_feather(_texts(ENGLISH), str(path))),
+    Spelling("parquet of german texts", ".parquet", lambda to: pq.write_table(_texts(_PERCENT), to), "read", _COMMA),
+    Spelling("feather of texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), to), "read", _POINT),
 ]  # fmt: skip
 WORKBOOKS: list[Spelling] = [
     Spelling("workbook", ".xlsx", _workbook),
     Spelling("workbook with percentages", ".xlsx", lambda path: _workbook(path, percent=True)),
-    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN)),
+    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN), "read", _COMMA),
 ]
 
 

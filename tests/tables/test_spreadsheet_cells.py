@@ -107,9 +107,6 @@ def test_points_between_thousands_are_not_decimal_points():
         only(texts)
     assert only(texts, decimal=",")[0].spelling == "1.234"
     assert only(texts, decimal=".")[0].spelling == "1234.5"
-    # Another column shows that the comma is the decimal sign.
-    table = pa.table({"a": texts, "b": ["1,5", "2,25", "3,1", "4,0"]})
-    assert [column.spelling for column in infer_columns(table).columns] == ["1.234", "1234,5"]
     # Any other number of digits, or a zero in front, shows decimals.
     assert only([*texts, "1.5"])[0].spelling == only([*texts, "0.275"])[0].spelling == ""
 
@@ -157,8 +154,6 @@ def test_dates_that_do_not_show_their_order_are_asked_for():
         only(texts)
     assert only(texts, date_order="day-first")[0].spelling == "d/m/y"
     assert only(texts, date_order="month-first")[0].spelling == "m/d/y"
-    table = pa.table({"a": texts, "b": ["01/31/2024", "02/01/2024", "02/02/2024"]})
-    assert infer_columns(table).columns[0].spelling == "m/d/y"
     with pytest.raises(DataError, match="--date-order"):
         MedoidClassifier().fit(pa.table({"a": texts * 10}), ["u", "v", "u"] * 10)
 

@@ -101,7 +101,7 @@ def export(
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
     from qmedoid.tables.results import ScoreSettings
-    from qmedoid.tables.scoring import TableReading
+    from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -112,9 +112,11 @@ def export(
         circuit = export_circuit(loaded.model, **asked)
     else:
         settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-        with TableReading(loaded.model, table, settings, all_columns=True) as reading:
-            circuit = circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
-            reading.check()
+
+        def look(reading: TableReading) -> Any:
+            return circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
+
+        circuit, _ = read_through(loaded.model, table, settings, look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:

@@ -118,7 +118,7 @@ def run(options: EvaluateOptions) -> None:
             "bad_rows_file": options.bad_rows,
             "operating": None if operating is None else operating.as_dict(),
             "budgets": [budget_dict(*one) for one in spent or ()],
-            "novelty": novelty.as_dict(),
+            "novelty": novelty.found,
         }
         if spent is None:
             del document["budgets"]

@@ -1,6 +1,7 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,7 @@ from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import TableReading
+from qmedoid.tables.scoring import TableReading, read_through
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -84,15 +85,22 @@ def run(
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
     settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-    with TableReading(loaded.model, table, settings, all_columns=True) as reading:
+
+    def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
         record = reading.row(row)
-        report = {"row": row, **explain_record(loaded.model, record, reading.issues)}
-        difference = reading.check().deviations()
+        return record, {"row": row, **explain_record(loaded.model, record, reading.issues)}
+
+    (record, report), reading = read_through(loaded.model, table, settings, look, all_columns=True)
+    difference = reading.difference.deviations()
     if known is not None:
         # In the table of the record it would find itself.
         skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None
-        with TableReading(loaded.model, known, settings, all_columns=True) as reading:
-            report |= _nearest(reading, record, report, skip)
+        nearest = partial(_nearest, record=record, report=report, skip=skip)
+        rows, reading = read_through(loaded.model, known, settings, nearest, all_columns=True)
+        report |= rows.found()
+        if (target := loaded.model.contract.target) not in reading.source.names:
+            where = reading.source.description
+            note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
     how: dict[str, Any] = {"top": top, "fixed": listed(fixed), "sha256": loaded.sha256, "difference": difference}
     why = Explanation(report, loaded.model, record, **how)
     for file, content in ((html, why.to_html), (svg, why.to_svg)):
@@ -114,23 +122,14 @@ def _check_output(file: Path | None, start: str) -> None:
         check_target(file, lambda content: f"<title>{start}".encode() in content, "explanation of a decision")
 
 
-def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> dict[str, Any]:
+def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> NearestRows:
     """The rows of another table that are nearest and most similar to the record."""
     target = reading.model.contract.target
     labeled = [] if target is None or target not in reading.source.names else [target]
-    if not labeled:
-        where = reading.source.description
-        note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
-
-    def look() -> NearestRows:
-        nearest = NearestRows(reading.model, record, report, skip=skip)
-        for batch, extra in reading.batches(labeled, as_text=True):
-            nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
-        return nearest
-
-    found: NearestRows = reading.in_kind(look)
-    reading.check()
-    return found.found()
+    nearest = NearestRows(reading.model, record, report, skip=skip)
+    for batch, extra in reading.batches(labeled, as_text=True):
+        nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
+    return nearest
 
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
@@ -150,18 +149,18 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         title = "The record and the nearest medoid of each class"
         names = [f"row {one['training_row']}: {cell_text(one['class'])}" for one in made["medoids"]]
         angles = [f"{one['angle']:.4g}" for one in made["medoids"]]
-        tables += [_beside(made, title, made["medoids"], names, ("angle", angles)), _sum(made)]
+        tables += [_beside(made, title, made["medoids"], names, "distance", ("angle", angles)), _sum(made)]
     if "known" in made:
         known, nearest = made["known"], made["known"]["nearest"]
         classes = [one["class"] for one in nearest]
         of_class = f"{classes.count(made['prediction'])} are {class_name(made['prediction'], made['target'])}"
         unknown = f", {classes.count(None)} of no known class" if None in classes else ""
         said = f"{of_class}{unknown}." if {*classes} - {None} else "the classes are not known."
-        lines.append(f"Of the {len(classes)} nearest of {known['rows']:,} known rows {said}")
+        lines.append(f"Of the {len(classes)} most similar of {known['rows']:,} known rows {said}")
         if verbose:
-            title = f"The nearest of {known['rows']:,} known rows, by the distance {known['distance']}"
-            labels = ["?" if one is None else cell_text(one) for one in classes]
-            tables.append(_beside(made, title, nearest, [f"row {one['row']}" for one in nearest], ("class", labels)))
+            title = f"The most similar of {known['rows']:,} known rows, by what decides"
+            labels = "class", ["?" if one is None else cell_text(one) for one in classes]
+            tables.append(_beside(made, title, nearest, [f"row {one['row']}" for one in nearest], "difference", labels))
     console.print("\n".join(lines))
     for title, table in tables:
         # A title of a table is broken at the width of the table.
@@ -201,12 +200,13 @@ def _beside(
     title: str,
     rows: Sequence[Mapping[str, Any]],
     names: list[str],
+    measure: str,
     more: tuple[str, list[str]],
 ) -> Titled:
     """The record beside real rows, cell by cell; the columns that contributed most come first."""
     table = grid(("", "this record", *names), ())
     table.add_row(more[0], "", *more[1])
-    table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in rows), end_section=True)
+    table.add_row(measure, "", *(f"{one[measure]:.4g}" for one in rows), end_section=True)
     for column in made["columns"]:
         name = column["name"]
         cells = ["·" if one["record"] is None else cell_text(one["record"].get(name)) for one in rows]
@@ -216,21 +216,19 @@ def _beside(
 
 def _sum(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
-    groups, neighbors, rest = made["groups"], made.get("neighbors", []), made["rest"]["groups"]
-    by_record = bool(neighbors) or any("records" in group for group in groups)
+    groups, rest = made["groups"], made["rest"]["groups"]
     unit = "log-odds" if "probabilities" in made else "score"
     title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
-    table = grid(("part", unit, *(["most of it from"] if by_record else [])), (), left=(0, 2))
+    table = grid(("part", unit), ())
     for group in groups[:_GROUPS]:
-        strongest = [_strongest(group.get("records", []))] if by_record else []
-        table.add_row(_group(group), f"{group['contribution']:+.6f}", *strongest)
+        table.add_row(_group(group), f"{group['contribution']:+.6f}")
     count = len(groups[_GROUPS:]) + rest["count"]
     if count:
         added = sum(group["contribution"] for group in groups[_GROUPS:]) + rest["contribution"]
         table.add_row(f"{count} more groups", f"{added:+.6f}")
     for name, value in made["terms"].items():
         if value:
-            table.add_row(name, f"{value:+.6f}", *([_strongest(neighbors)] if name == "neighbors" else []))
+            table.add_row(name, f"{value:+.6f}")
     table.add_section()
     table.add_row("margin: what is above the threshold", f"{made['margin']:+.6f}")
     return title, table
@@ -243,11 +241,3 @@ def _group(group: Mapping[str, Any]) -> str:
         return (f"{columns[0]}: " if len(columns) == 1 else "") + printable(group["name"])
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
-
-
-def _strongest(records: Sequence[Mapping[str, Any]]) -> str:
-    """The training rows that contribute most to a part."""
-    texts = [
-        f"row {one['training_row']} ({printable(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
-    ]
-    return ", ".join(texts)

@@ -48,8 +48,8 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds
 from qmedoid.tables.evaluating import report_notes
+from qmedoid.tables.kinds import IDENTIFIERS
 from qmedoid.tables.novelty import NoveltyReport
-from qmedoid.tables.roles import IDENTIFIERS
 
 if TYPE_CHECKING:
     from qmedoid.estimators.comparison import Comparison
@@ -305,7 +305,7 @@ def _tell(
             "parameters": dict(model.parameters),
             "seconds": seconds,
             "training_rows": model.metrics["training_rows"],
-            "novelty": None if novelty is None else novelty.as_dict(),
+            "novelty": None if novelty is None else novelty.found,
             "time_limit": _tell_limit(limit, model),
             "comparison": None if comparison is None else comparison.to_dict(),
             "cross_validation": None if crossed is None else crossed.to_dict(),

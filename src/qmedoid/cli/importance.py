@@ -1,6 +1,7 @@
 """``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ from qmedoid.model.storage.model_file import load_model
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import TableReading, decide_batch
+from qmedoid.tables.scoring import TableReading, decide_batch, read_through
 
 
 @command("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv", most_used=("json",))
@@ -55,7 +56,7 @@ def run(
     if table is not None:
         settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
         tally: ImportanceTally = _tallied(
-            TableReading(loaded, table, settings),
+            partial(read_through, loaded, table, settings),
             lambda: ImportanceTally(loaded),
             lambda tally, _, columns, decided: tally.add(columns, decided),
         )
@@ -77,22 +78,20 @@ def run(
     console.print(grid(("column", "importance", "share"), parts))
 
 
-def _tallied(table: TableReading, start: Callable[[], Any], add: Callable[..., None]) -> Any:
+def _tallied(read: Callable[..., Any], start: Callable[[], Any], add: Callable[..., None]) -> Any:
     """A tally of the decisions about a table: `add` counts a batch in, its encoded columns and its decisions."""
-    with table as reading, reading_bar("contributions") as progress:
 
-        def look() -> Any:
-            tally = start()
-            for batch, _ in reading.batches(on_progress=progress):
-                decided, columns = decide_batch(reading.model, batch, reading.issues)
-                add(tally, batch, columns, decided)
-            return tally
-
-        found = reading.in_kind(look)
-        if not found.rows:
+    def look(reading: TableReading) -> Any:
+        tally = start()
+        for batch, _ in reading.batches(on_progress=progress):
+            decided, columns = decide_batch(reading.model, batch, reading.issues)
+            add(tally, batch, columns, decided)
+        if not tally.rows:
             raise DataError("The table has no rows: there is nothing that contributes.")
-        reading.check()
-    return found
+        return tally
+
+    with reading_bar("contributions") as progress:
+        return read(look=look)[0]
 
 
 @command(
@@ -126,7 +125,7 @@ def effect(
     EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
     settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
     tally: EffectTally = _tallied(
-        TableReading(loaded, table, settings, all_columns=True),
+        partial(read_through, loaded, table, settings, all_columns=True),
         lambda: EffectTally(loaded, column, toward),
         lambda tally, batch, columns, _: tally.add(batch, columns),
     )
@@ -152,8 +151,8 @@ def effect(
     )
     rows = []
     for one in (*found.bins, *([found.missing] if found.missing else [])):
-        numbers = [*(odds_text(one.mean) for _ in odds), *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))]
-        rows.append((printable(one.value), f"{one.rows:,}", *numbers))
+        means = [*(odds_text(one["mean"]) for _ in odds), f"{one['mean']:+.4f}"]
+        rows.append((printable(one["value"]), f"{one['rows']:,}", *means, f"{one['p10']:+.4f}", f"{one['p90']:+.4f}"))
     console.print(grid((printable(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")

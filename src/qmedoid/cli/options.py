@@ -13,8 +13,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
 
 if TYPE_CHECKING:
-    from qmedoid.model.model import Model
-    from qmedoid.tables.scoring import TableReading
+    pass
 
 Run = TypeVar("Run", bound=Callable[..., int | None])
 LEARNED = "What is learned from"
@@ -170,13 +169,6 @@ class ReadingOptions(Options):
     def dialect(self) -> dict[str, Any]:
         """How a text file is written, where that is not to be detected."""
         return {"delimiter": self.delimiter, "decimal": self.decimal}
-
-    def reading(self, model: "Model", table: str, **how: Any) -> "TableReading":
-        """A table as a model reads it."""
-        from qmedoid.tables.results import ScoreSettings
-        from qmedoid.tables.scoring import TableReading
-
-        return TableReading(model, table, ScoreSettings(on_mismatch=self.on_mismatch, **self.dialect), **how)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from qmedoid.cli.output import (
     plain_console,
     print_json,
     print_operating,
-    progress_bar,
     reading_bar,
 )
 from qmedoid.estimators.documents import RecalibrateDict
@@ -23,6 +22,8 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
+from qmedoid.tables.results import ScoreSettings
+from qmedoid.tables.scoring import TableReading, read_through
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class RecalibrateOptions(PointOptions, ReadingOptions):
 
 def run(options: RecalibrateOptions) -> None:
     """Score the labeled rows, calibrate, save the new model, and print figures before and after."""
-    from qmedoid.estimators.recalibration import N_FOLDS, SAME, check_point, recalibrated
+    from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
 
     keep_pandas_away()
     asked = asked_point("recalibrate", options)
@@ -53,13 +54,11 @@ def run(options: RecalibrateOptions) -> None:
     check_target(options.output)
     saved = load(options.model)
     tally, novelty = _labeled(saved, options)
-    with progress_bar() as bar:
-        task = bar.add_task("calibrating", total=N_FOLDS + 1)
-        found = recalibrated(saved, tally, point, lambda: bar.advance(task))
+    found = recalibrated(saved, tally, point)
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:
-        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.found}
         print_json(document)
         return
     console = plain_console()
@@ -82,23 +81,22 @@ def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTal
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
     LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
-    with options.reading(saved.model, options.table) as reading:
+
+    def collect(reading: TableReading) -> LabeledTally:
         if name not in reading.source.names:
             raise ContractError(
                 f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
                 f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
+        tally = LabeledTally(saved.model)
+        for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
+            tally.add(batch, extra.column(name), reading.issues, reading.novelty)
+        return tally
 
-        def collect() -> LabeledTally:
-            tally = LabeledTally(saved.model)
-            for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
-                tally.add(batch, extra.column(name), reading.issues, reading.novelty)
-            return tally
-
-        with reading_bar("scoring") as progress:
-            tally: LabeledTally = reading.in_kind(collect)
-        reading.check()
-        novelty = reading.novelty.report(saved.model)
+    settings = ScoreSettings(on_mismatch=options.on_mismatch, **options.dialect)
+    with reading_bar("scoring") as progress:
+        tally, reading = read_through(saved.model, options.table, settings, collect)
+    novelty = reading.novelty.report(saved.model)
     if not tally.labeled + tally.missing + tally.unknown:
         raise DataError("The table has no rows: there is nothing to calibrate on.")
     return tally, novelty

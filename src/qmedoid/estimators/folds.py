@@ -9,8 +9,8 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.inputs import WeightedRows
 from qmedoid.estimators.number_columns import number_columns
-from qmedoid.estimators.weights import WeightedRows
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import (
     equal_rows_note,

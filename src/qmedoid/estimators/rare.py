@@ -45,12 +45,9 @@ class RareEventClassifier(MethodClassifier):
     n_folds : int, default=3
         Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
     class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
-        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
-        The threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
         Other folds in place of `n_folds`.
     refit : bool, default=True
@@ -65,20 +62,13 @@ class RareEventClassifier(MethodClassifier):
     weights_ : dict of str to float
         Weights of the prototypes (``"rare"``) and of the comparisons by their names.
     calibration_ : Calibration
-    threshold_ : float
-        Probability of the second class above which a record is called so.
-    expected_ : OperatingSummary
-        The threshold with precision, recall and alert rate on held-out rows.
+    threshold_, expected_ : float, OperatingSummary
+        The operating point, with precision, recall and alert rate on held-out rows.
     feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
-        which has seen the rows, has the contributions.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------
-    MedoidClassifier : takes raw tables, and this classifier as ``method=``.
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``; says more of common parameters.
 
     Examples
     --------

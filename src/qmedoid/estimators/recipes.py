@@ -14,11 +14,10 @@ from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Codes
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.folds import TrainingTable, in_own_order, ordered_table
-from qmedoid.estimators.inputs import one_blas_thread
+from qmedoid.estimators.inputs import one_blas_thread, refuse_factors
 from qmedoid.estimators.time_limit import FitReport, Progress
-from qmedoid.estimators.weights import refuse_factors
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration

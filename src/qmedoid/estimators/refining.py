@@ -14,7 +14,7 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.folds import Splits, TrainingTable, splits_of_part
-from qmedoid.estimators.inputs import loss_weights
+from qmedoid.estimators.inputs import loss_weights, refuse_factors
 from qmedoid.estimators.recipes import (
     RECIPES,
     Fit,
@@ -26,7 +26,6 @@ from qmedoid.estimators.recipes import (
 )
 from qmedoid.estimators.time_limit import FitReport, is_time_for
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.channels import DeltaKind, class_channels
 from qmedoid.geometry.overlap import compact_swap_test

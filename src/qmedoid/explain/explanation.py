@@ -41,8 +41,6 @@ PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
 DIGITS = 3
 """Decimals of contributions in print."""
 _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-# Rows of a group that are listed.
-_RECORDS = 3
 
 Made = Mapping[str, Any]
 Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
@@ -138,12 +136,6 @@ class Explanation(Mapping[str, Any]):
         most = (self._top if top is None else top) or None
         columns, rest_of_columns = _listed(self._report["columns"], most)
         groups, rest_of_groups = _listed(self._report["groups"], most)
-        if most is not None:  # of every group the rows that contribute most, and the others summed up
-            few = [_listed(one["records"], min(most, _RECORDS)) if "records" in one else None for one in groups]
-            groups = [
-                one if own is None else {**one, "records": own[0], "rest": own[1]}
-                for one, own in zip(groups, few, strict=True)
-            ]
         rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
         names = {one["name"] for one in columns}
         names |= {flip["column"] for flip in self.flips}
@@ -157,7 +149,7 @@ class Explanation(Mapping[str, Any]):
             "record": shown,
             "columns": columns,
             "reasons": reasons(report),
-            "groups": groups,
+            "groups": [{name: value for name, value in one.items() if name != "records"} for one in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "similar": self.similar,

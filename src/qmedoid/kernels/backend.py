@@ -16,22 +16,12 @@ from qmedoid.exceptions import DataError, ParameterError, warn
 
 
 class Measured(NamedTuple):
-    """Measurements of n rows with C classes; of an undecided row all numbers are NaN and the medoids −1.
+    """Measurements of n rows with C classes; of an undecided row all numbers are NaN and the medoids −1."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C) or (n, K)
-        Fusion scores, or the outputs of evidence.
-    nearest : ndarray of shape (n, C)
-        Index of the nearest medoid of each class.
-    distance, angle : ndarray of shape (n, C)
-        To it; empty unless they were asked for.
-    """
-
-    scores: Array
-    nearest: Codes
-    distance: Array
-    angle: Array
+    scores: Array  # (n, C) fusion scores, or (n, K) outputs of evidence
+    nearest: Codes  # (n, C): index of the nearest medoid of each class
+    distance: Array  # (n, C) to it; empty unless wanted
+    angle: Array  # likewise
 
 
 # Numbers of a table in a chunk at most.

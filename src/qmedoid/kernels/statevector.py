@@ -37,16 +37,8 @@ _COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {_FLOAT64: np.dtype(np.complex128
 def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None = None) -> State:
     """Final state of every row, complex of shape (n_rows, 2**n).
 
-    Parameters
-    ----------
-    angles : ndarray of shape (n_rows, n)
-        Encoding angle of every qubit; float64 or float32 decides the precision.
-    weights : ndarray of shape (2·L, n) or (2·L − 1, n)
-        Rotation layers in order, R_y and R_z alternately.
-    reupload : bool
-        Whether the angles enter in every repetition or in the first only.
-    threads : int or None
-        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on.
+    Encoding angles of every qubit (n_rows, n), float64 or float32, decide the precision. Weights are rotation layers in
+    order, R_y and R_z alternately, (2·L, n) or (2·L − 1, n). With `reupload` the angles enter in every repetition.
     """
     angles, weights = _check(angles, weights)
     out: State = np.empty((len(angles), 2 ** angles.shape[1]), dtype=_COMPLEX[angles.dtype])

@@ -39,12 +39,8 @@ def first_largest(values: Any, size: float | None = None) -> int:
 def stable_order(values: Array, size: float | None = None) -> Codes:
     """Places in rising order of the values; those that are equal up to rounding stay in the order of their places.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    size : float or None
-        The size of the numbers that the values were made from, where they are differences; None takes the largest of
-        the values.
+    `size` is that of the numbers that the values were made from, where they are differences; None takes the largest of
+    the values.
     """
     order = np.argsort(values, kind="stable")
     rising = values[order]

@@ -4,6 +4,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -205,7 +206,7 @@ def _check_names(first: TableFile, other: TableFile) -> None:
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
 
 
-class TableSource:
+class TableSource(AbstractContextManager["TableSource"]):
     """A table in one or more files, made by `open_table`; a context manager.
 
     Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
@@ -325,9 +326,6 @@ class TableSource:
         """Close the files."""
         for file in self._files:
             file.close()
-
-    def __enter__(self) -> "TableSource":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -6,9 +6,8 @@ are read with a decimal point, as data of three decimals are far more usual, and
 
 import json
 import re
-from collections.abc import Collection, Iterator
-from functools import cached_property
-from typing import NamedTuple, cast
+from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,51 +53,11 @@ class TextRead(NamedTuple):
     note: str | None = None
 
 
-class Hints:
-    """What decides where a column does not show its decimal sign, or whether day or month comes first.
-
-    What was asked for comes first, then what the other columns of the table show.
-    """
-
-    def __init__(
-        self, table: pa.Table, decimal: str | None, date_order: DateOrder | None, skip: Collection[str] = ()
-    ) -> None:
-        self._table, self.given_decimal, self._date_order, self._skip = table, decimal, date_order, skip
-
-    @cached_property
-    def decimal(self) -> str | None:
-        """The decimal sign, or None where nothing tells."""
-        if self.given_decimal is not None:
-            return self.given_decimal
-        shown = set()
-        for text in self._texts():
-            plain = cells.read(text, "number")
-            if not len(plain.wrong):
-                shown |= {"."} if shows_points(text) else set()
-            elif len(text) - text.null_count - len(plain.wrong) < MOSTLY * len(text):
-                shown |= {find_spelling(text).shows} - {""}
-        return shown.pop() if len(shown) == 1 else None
-
-    def date_order(self, sign: str) -> DateOrder | None:
-        """The order of day and month in dates with this sign between them, or None where nothing tells."""
-        if self._date_order is not None:
-            return self._date_order
-        found = [find_dates(text) for text in self._texts()]
-        orders = {one.spelling[0] for one in found if one is not None and one.spelling and one.spelling[1] == sign}
-        return None if len(orders) != 1 else "day-first" if orders.pop() == "d" else "month-first"
-
-    def _texts(self) -> Iterator[pa.Array]:
-        for name, column in zip(self._table.column_names, self._table.columns, strict=True):
-            if cells.is_text(column.type) and name not in self._skip:
-                text = cells.texts(column)
-                if text.null_count < len(text):
-                    yield text
-
-
-def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
+def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOrder | None) -> TextRead:
     """What a column of trimmed texts is; at least one cell is given.
 
-    A `DataError` says that cells can be numbers or dates in more than one way, and nothing shows in which.
+    `decimal` and `date_order` are taken where the cells do not show theirs. A `DataError` says that cells can be
+    numbers or dates in more than one way, and nothing shows in which.
     """
     plain, given = cells.read(text, "number"), len(text) - text.null_count
     is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
@@ -106,17 +65,17 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, hints) or _plain_number(name, text, plain, hints)
-    spelt = _spelt_numbers(name, text, given, hints)
+        return _thousands_or_fractions(name, text, decimal) or _plain_number(name, text, plain, decimal)
+    spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
         code = _code_among_numbers(text, plain.wrong)
         if code is None:
-            return _plain_number(name, text, plain, hints)
+            return _plain_number(name, text, plain, decimal)
         such = f"cells such as {code!r} look like codes"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
-    return _spelt_dates(name, text, hints) or spelt
+    return _spelt_dates(name, text, date_order) or spelt
 
 
 def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
@@ -138,36 +97,36 @@ def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
     return found
 
 
-def _plain_number(name: str, text: pa.Array, plain: cells.Cells, hints: Hints) -> TextRead:
+def _plain_number(name: str, text: pa.Array, plain: cells.Cells, decimal: str | None) -> TextRead:
     """Plain numbers, with a note where every point may part thousands and nothing shows that it does not."""
     example = grouped_example(text.filter(pa.array(~np.isnan(plain.values))))
-    doubtful = example is not None and hints.decimal != "."
-    return TextRead("number", "", plain, grouped_note(name, example) if doubtful and example is not None else None)
+    note = None if example is None or decimal == "." else grouped_note(name, example)
+    return TextRead("number", "", plain, note)
 
 
-def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+def _thousands_or_fractions(name: str, text: pa.Array, decimal: str | None) -> TextRead | None:
     """Plain numbers whose points may part thousands, by what else is known; None where there is no such doubt."""
-    if hints.given_decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
+    if decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
         return _as_number(name, text, "1234.5" if shows_points(text) else "1.234")
     if not may_be_thousands(text):
         return None
     pointed = text.filter(pc.match_substring(text, "."))[0].as_py()
     short = text.filter(pc.invert(pc.match_substring(text, ".")))[0].as_py()
-    if hints.decimal is None:
+    if decimal is None:
         meant = pointed.replace(".", "")
         raise DataError(
-            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and no "
-            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
+            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and "
+            "nothing shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
             "decimal points (decimal=',' or '.' in Python)."
         )
-    return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
+    return _as_number(name, text, "1.234" if decimal == "," else "1234.5")
 
 
-def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextRead:
+def _spelt_numbers(name: str, text: pa.Array, given: int, decimal: str | None) -> TextRead:
     """Texts as numbers in one spelling, or as a category with what is in the way."""
     found = find_spelling(text)
-    if found.ambiguous and found.spelling is None and hints.decimal is not None:
-        found = find_spelling(text, hints.decimal)
+    if found.ambiguous and found.spelling is None and decimal is not None:
+        found = find_spelling(text, decimal)
     if found.spelling is None and not (found.ambiguous or found.problem):
         return TextRead("category")
     if found.spelling is not None:
@@ -179,7 +138,7 @@ def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextR
     if found.ambiguous:
         example = text.filter(pc.match_substring_regex(text, "[.,]"))[0].as_py()
         raise DataError(
-            f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and no other column shows "
+            f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and nothing shows "
             "which. Say --decimal . or --decimal , (decimal='.' or ',' in Python)."
         )
     return TextRead("category", note=f"column {name!r} is taken as texts, not as numbers: {found.problem}")
@@ -199,19 +158,18 @@ def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
     return TextRead("number", spelling, read, note)
 
 
-def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+def _spelt_dates(name: str, text: pa.Array, date_order: DateOrder | None) -> TextRead | None:
     """Texts as dates in one order, a category with what is in the way, or None where they are no dates."""
     found = find_dates(text)
     if found is None:
         return None
     if found.ambiguous:
-        order = hints.date_order(found.ambiguous)
-        if order is None:
+        if date_order is None:
             raise DataError(
                 f"Column {name!r} holds dates such as {text.drop_null()[0].as_py()!r}, and no cell shows whether day "
                 "or month comes first. Say --date-order day-first or month-first (date_order='day-first' in Python)."
             )
-        found = find_dates(text, order) or found
+        found = find_dates(text, date_order) or found
     if found.spelling is None:
         return TextRead("category", note=f"column {name!r} is taken as texts, not as dates: {found.problem}")
     note = None
@@ -221,11 +179,10 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
     return TextRead("date", found.spelling, cells.read(text, "date", found.spelling), note)
 
 
-def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
+def moments_of_text(column: pa.ChunkedArray, name: str, date_order: DateOrder | None) -> pa.ChunkedArray:
     """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
     text = cells.texts(column)
-    hints = Hints(pa.table({name: text}), None, cast("DateOrder | None", date_order))
-    found = read_text(name, text, hints) if text.null_count < len(text) else None
+    found = read_text(name, text, None, date_order) if text.null_count < len(text) else None
     if found is None or found.kind != "date" or found.read is None or text.null_count:
         why = f" ({found.note.rpartition(': ')[2]})" if found is not None and found.note else ""
         raise DataError(
