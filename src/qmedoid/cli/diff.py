@@ -57,8 +57,7 @@ def run(
     before, after = load(old), load(new)
     settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
     decisions = None if table is None else _decisions(before, after, table, settings)
-    versions = (before.versions, after.versions)
-    found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
+    found = compare_models(before.model, after.model, decisions, sha256=before.sha256)
     if json:
         document: DiffDict = {
             "old": {"path": str(old), "sha256": before.sha256},
@@ -129,8 +128,9 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         pair = one["old"], one["new"]
         was, now = ("used, or not there" if why is None else f"left out ({printable(why)})" for why in pair)
         yield f"~ {printable(one['name'])}: was {was}, is {now}"
-    for title, of in ((f"medoids (by their {found.medoids['matched_by']})", found.medoids), ("groups", found.groups)):
-        yield f"{title}: {of['kept']:,} kept, {len(of['added']):,} added, {len(of['removed']):,} removed"
+    added, removed = (len(found.medoids[what]) for what in ("added", "removed"))
+    kept = f"{found.medoids['kept']:,} kept, {added:,} added, {removed:,} removed"
+    yield f"medoids (by their {found.medoids['matched_by']}): {kept}"
     listed = []
     for one in found.values:
         name = one["name"]

@@ -12,7 +12,6 @@ from qmedoid.cli.output import (
     plain_console,
     print_json,
     print_operating,
-    progress_bar,
     reading_bar,
 )
 from qmedoid.estimators.documents import RecalibrateDict
@@ -46,7 +45,7 @@ class RecalibrateOptions(PointOptions, ReadingOptions):
 
 def run(options: RecalibrateOptions) -> None:
     """Score the labeled rows, calibrate, save the new model, and print figures before and after."""
-    from qmedoid.estimators.recalibration import N_FOLDS, SAME, check_point, recalibrated
+    from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
 
     keep_pandas_away()
     asked = asked_point("recalibrate", options)
@@ -55,9 +54,7 @@ def run(options: RecalibrateOptions) -> None:
     check_target(options.output)
     saved = load(options.model)
     tally, novelty = _labeled(saved, options)
-    with progress_bar() as bar:
-        task = bar.add_task("calibrating", total=N_FOLDS + 1)
-        found = recalibrated(saved, tally, point, lambda: bar.advance(task))
+    found = recalibrated(saved, tally, point)
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:

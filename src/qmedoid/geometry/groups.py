@@ -39,26 +39,22 @@ _BLOCK_NUMBERS = 2**18
 _LEAST_FREE = 1e-9
 
 
-def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
+def correlation_matrix(X: Array) -> Array:
     """Pearson correlation R between the columns of X, shape (M, M), with a diagonal of ones.
 
-    A constant column correlates 0 with every other column. A weight of k counts a row k times.
+    A constant column correlates 0 with every other column.
     """
     scaled = X * column_powers(X)
     scaled -= scaled.mean(axis=0)  # blocks merge by their means, which a large offset must not swallow
-    w, n_columns = np.ones(len(X)) if weights is None else weights, X.shape[1]
+    ones, n_columns = np.ones(len(X)), X.shape[1]
     weight, mean, comoment = 0.0, np.zeros(n_columns), np.zeros((n_columns, n_columns))
     for rows in row_slices(X, BLOCK_ROWS):
-        added = float(w[rows].sum())
-        if added == 0:
-            continue
-        block_mean = w[rows] @ scaled[rows] / added
+        added = len(scaled[rows])
+        block_mean = ones[rows] @ scaled[rows] / added
         centered = scaled[rows] - block_mean
         # Chan's update merges the moments of two sets of rows exactly.
         total, shift = weight + added, block_mean - mean
-        comoment = (
-            comoment + (centered * w[rows, None]).T @ centered + np.outer(shift, shift) * (weight * added / total)
-        )
+        comoment = comoment + centered.T @ centered + np.outer(shift, shift) * (weight * added / total)
         weight, mean = total, mean + shift * (added / total)
     deviation = np.sqrt(np.where(constant_columns(X), 0.0, np.diag(comoment)))
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -68,25 +64,24 @@ def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     return correlation
 
 
-def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -> Array:
+def correlation_ratio(X: Array, codes: Codes) -> Array:
     r"""Correlation ratio of every column with a class label, shape (M,).
 
     .. math:: \eta_f^2 = \frac{\sum_c n_c (\bar x_{fc} - \bar x_f)^2}{\sum_i (x_{if} - \bar x_f)^2}
 
     It does not depend on how classes are numbered, and for two classes it is \|r\|. Constant columns get 0.
     """
-    w = np.ones(len(X)) if weights is None else weights
-    scaled = X * column_powers(X)
-    counts = np.bincount(codes, weights=w)
-    mean = w @ scaled / w.sum()
+    ones, scaled = np.ones(len(X)), X * column_powers(X)
+    counts = np.bincount(codes)
+    mean = ones @ scaled / len(X)
     sums, total = np.zeros((len(counts), X.shape[1])), np.zeros(X.shape[1])
     for rows in row_slices(X, BLOCK_ROWS):
         centered = scaled[rows] - mean
-        membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
+        membership = (codes[rows, None] == np.arange(len(counts))).astype(np.float64)
         sums += membership.T @ centered
-        total += w[rows] @ centered**2
-    drift = sums.sum(axis=0) / w.sum()  # what rounding left of the mean
-    sums, total = sums - counts[:, None] * drift, total - w.sum() * drift**2
+        total += ones[rows] @ centered**2
+    drift = sums.sum(axis=0) / len(X)  # what rounding left of the mean
+    sums, total = sums - counts[:, None] * drift, total - len(X) * drift**2
     between = np.divide(sums**2, counts[:, None], out=np.zeros_like(sums), where=counts[:, None] > 0).sum(axis=0)
     usable = (total > 0) & ~constant_columns(X)
     eta: Array = np.sqrt(np.clip(np.divide(between, total, out=np.zeros_like(total), where=usable), 0.0, 1.0))
