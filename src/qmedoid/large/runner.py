@@ -203,7 +203,6 @@ class Runner:
 
     A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
     of workers nor their death changes a result. Rows that change between the passes of a runner are refused.
-
     """
 
     facts: TableFacts
