@@ -13,7 +13,7 @@ from benchmarks.datasets import Dataset, load_heart
 from benchmarks.studies import cells as study_data
 from benchmarks.studies.cells import digest, load_numbered_heart
 
-from qmedoid.datasets import HOW_TO_GET, read_sample, read_shipped
+from qmedoid.datasets import HOW_TO_GET, read_shipped, table_of
 from qmedoid.exceptions import DataError
 
 
@@ -56,7 +56,7 @@ def test_ordinal_numbers_the_categories_alphabetically():
 
 
 def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
-    table = read_sample()
+    table = table_of("creditcard-sample")
     for name in ("a", "b"):
         study_data.write_sample(table, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -75,4 +75,4 @@ def test_the_sample_is_drawn_again_from_the_whole_table():
     path = Path(os.environ.get("QMEDOID_DATA", "")) / "creditcard.parquet"
     if not path.is_file():
         pytest.skip(f"needs the whole credit-card table. {HOW_TO_GET}")
-    assert study_data.draw_sample(pq.read_table(path)).equals(read_sample())
+    assert study_data.draw_sample(pq.read_table(path)).equals(table_of("creditcard-sample"))

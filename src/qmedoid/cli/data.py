@@ -39,7 +39,7 @@ def list_sets(*, json: Json = False) -> None:
     console.print(grid(names, rows, left=(0, 3, 4, 5)))
     for name, known, word, problem in found:
         hint = f"; to get it: qmedoid data fetch {name}" if word == "absent" else ""
-        console.print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
+        console.print(f"{name}: {known.source}, {known.licence}{hint}", soft_wrap=True)
         if problem:
             note(problem)
 

@@ -37,8 +37,7 @@ from qmedoid.methods.nearest.problem import (
     TrainingRows,
     prepare_folds,
 )
-from qmedoid.optimize.descent import coordinate_descent
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID, coordinate_descent
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 SCORE_WEIGHTS = ("auto", "balanced", "printed")

@@ -38,7 +38,7 @@ from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
-from qmedoid.optimize.sweep import Sweep
+from qmedoid.optimize.descent import Sweep
 from qmedoid.tables.targets import Target
 
 

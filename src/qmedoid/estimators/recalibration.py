@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.documents import RecalibrationDict, RecalibrationFiguresDict, RecalibrationLeftOutDict
@@ -162,16 +161,13 @@ def recalibrate(
     if y is None and name is None:
         raise ParameterError("The model does not know the name of the target column: pass target= or y=.")
     labels = None if y is None else as_table({"y": y}).column("y")
-
-    def collect(table: pa.Table, issues: Any) -> None:
+    with model._read(data, on_mismatch) as (table, issues):
         if labels is None and name not in table.column_names:
             raise DataError(f"There is no column {name!r} with the classes: pass y= or target=.")
         found = table.column(name) if labels is None else labels
         if len(found) != len(table):
             raise DataError(f"The table has {len(table)} rows and y has {len(found)}: pass one class for every row.")
         tally.add(table, found, issues)
-
-    model._checked(data, on_mismatch, collect)
     return recalibrated(model, tally, operating_point)
 
 

@@ -40,8 +40,6 @@ TIE_TOLERANCE = 1e-12
 _SAFE_SPREAD = (2.0**-100, 2.0**100)
 # Rows of a block of distances are chosen so that the block stays in cache.
 BLOCK_NUMBERS = 1 << 16
-# Pairs of rows above which a matrix product is used to find out which totals must be exact.
-PRODUCT_ABOVE = 1 << 21
 # Ratio of the outer to the inner radius of a shell. Wider: fewer passes over the rows, weaker bounds.
 SHELL = 1.12
 # Rows sampled where only the speed of the search depends on it (pivots and splits).
@@ -85,7 +83,7 @@ def _medoid(X: Array, w: Array) -> int:
     rows = None if kernel is None else candidates(kernel, X, w)
     totals = np.empty(n if rows is None else len(rows))
     if kernel is None:
-        all_totals(X, w, totals)
+        _totals(X, w, totals)
     elif rows is None:
         kernel.all_totals(X, w, totals)
     else:
@@ -145,51 +143,11 @@ def distances(X: Array, rows: Codes | None = None) -> Array:
     return out
 
 
-def totals(X: Array, w: Array, rows: Codes, out: Array) -> None:
-    """Write sum_j w_j |x_j - x_r| for the r in ``rows`` to ``out``."""
+def _totals(X: Array, w: Array, out: Array) -> None:
+    """Write sum_j w_j |x_j - x_i| for every row i to ``out``."""
     step = max(1, 16 * BLOCK_NUMBERS // max(1, len(X)))
-    for part in row_slices(rows, step):
-        out[part] = (distances(X, rows[part]) * w).sum(axis=1)
-
-
-def all_totals(X: Array, w: Array, out: Array) -> None:
-    """Write sum_j w_j |x_j - x_i| for every row i to ``out``.
-
-    Large tables take the distances from a matrix product, |a|^2 + |b|^2 - 2 ab, which is quick but not exact. Only the
-    totals that its rounding leaves open as the smallest are then summed exactly; the others keep about 7 digits.
-    """
-    everything = np.arange(len(X), dtype=np.intp)
-    if len(X) ** 2 <= PRODUCT_ABOVE:
-        totals(X, w, everything, out)
-        return
-    error = _product_totals(X, w, out)
-    unsure = everything[out - error <= (out + error).min()]
-    exact = np.empty(len(unsure))
-    totals(X, w, unsure, exact)
-    out[unsure] = exact
-
-
-def _product_totals(X: Array, w: Array, out: Array) -> Array:
-    """Write totals from a matrix product to ``out`` and return a bound of the error of each.
-
-    A squared distance is off by at most g (|a| + |b|)^2, g being a few d roundings, hence a distance by at most the
-    root of that, and a total by sqrt(g) (|a| sum_j w_j + sum_j w_j |b_j|).
-    """
-    n, d = X.shape
-    Z = X - (w @ X) / w.sum()
-    squares = np.einsum("ij,ij->i", Z, Z)
-    step = max(1, 16 * BLOCK_NUMBERS // n)
-    for part in row_slices(Z, step):
-        block = Z[part] @ Z.T
-        block *= -2.0
-        block += squares
-        block += squares[part, None]
-        np.maximum(block, 0.0, out=block)
-        np.sqrt(block, out=block)
-        out[part] = block @ w
-    norms = np.sqrt(squares)
-    error: Array = np.sqrt((4 * d + 32) * 2.0**-52) * (norms * w.sum() + norms @ w) + n * 2.0**-52 * out
-    return error
+    for part in row_slices(X, step):
+        out[part] = (distances(X, np.arange(part.start, part.stop)) * w).sum(axis=1)
 
 
 def candidates(kernel: ModuleType, X: Array, w: Array) -> Codes | None:

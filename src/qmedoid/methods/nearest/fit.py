@@ -16,8 +16,7 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
-from qmedoid.optimize.descent import DescentResult, Record
-from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
+from qmedoid.optimize.descent import DescentResult, Record, Sweep, alpha_sweep, one_se_order
 
 
 @dataclass(frozen=True)

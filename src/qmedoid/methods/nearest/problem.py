@@ -34,7 +34,7 @@ from qmedoid.kernels.scoring import Candidates, FoldSearch
 from qmedoid.kernels.ties import first_smallest_of_rows
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
