@@ -28,7 +28,7 @@ from qmedoid.cli.output import grid, note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.sentences import flip_texts, term_text, toward_text
+from qmedoid.explain.sentences import term_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
@@ -141,7 +141,7 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         "",
     ]
     lines += [one["sentence"] for one in made["similar"]]
-    tables, flips = [_columns(made)], [flip_texts(one) for one in made["flips"]]
+    tables, flips = [_columns(made)], [_flip(one) for one in made["flips"]]
     if flips:
         grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
         tables.append(("Smallest changes that turn the decision", grid_of_flips))
@@ -168,11 +168,18 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         console.print(table)
 
 
+def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
+    chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+    return flip["text"], cell_text(flip["prediction"]), chance
+
+
 def _columns(made: Mapping[str, Any]) -> Titled:
     """What each column does, the largest first, between where every record starts and where this one ends."""
     odds, is_pair = "probabilities" in made, made["threshold"] is not None
     cut = made["terms"].get("operating point", 0.0)
-    title = f"What decides: effects on the {'odds' if odds else 'score'} of {toward_text(made)}"
+    title = (
+        f"What decides: effects on the {'odds' if odds else 'score'} of {class_name(made['toward'], made['target'])}"
+    )
     title += "" if is_pair else f" against {class_name(made['against'], made['target'])}"
     rest = made["rest"]["columns"]
     parts = [(cell_text(one["name"]), cell_text(one["cell"]), one["contribution"]) for one in made["columns"]]
@@ -218,7 +225,8 @@ def _sum(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
     groups, rest = made["groups"], made["rest"]["groups"]
     unit = "log-odds" if "probabilities" in made else "score"
-    title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
+    toward = class_name(made["toward"], made["target"])
+    title = f"The exact sum for {toward}, in {unit}: columns that are measured together, then the rest"
     table = grid(("part", unit), ())
     for group in groups[:_GROUPS]:
         table.add_row(_group(group), f"{group['contribution']:+.6f}")

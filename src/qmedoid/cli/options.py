@@ -109,9 +109,7 @@ def method_name(text: str) -> str:
 Text = str | None
 Number = float | None
 Names = list[str] | None
-Table = Annotated[
-    str, argument("TABLE", "CSV, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
-]
+Table = Annotated[str, argument("TABLE", "CSV, Parquet or Feather: a file, a folder, a pattern, or - for a pipe.")]
 ModelPath = Annotated[Path, argument("MODEL", "File of a saved model.")]
 Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
 Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]

@@ -21,7 +21,7 @@ from qmedoid.exceptions import MajorityAlertWarning, ModelError, warn
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 from qmedoid.methods.part import Backends, Part, medoid_part
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.methods.variational.selection import OutOfFold

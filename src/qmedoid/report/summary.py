@@ -11,7 +11,7 @@ from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.javascript import as_document, engine
 from qmedoid.markup import page
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
