@@ -259,26 +259,14 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any], name:
 
 
 class WeightedRows(NamedTuple):
-    """The rows that a fit goes over, and what each of them counts.
+    """The rows of a table of `n_given` rows that a fit goes over, copies several times, and what each counts.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (m,)
-        Row numbers of the table: those without weight are left out, those that are copies occur several times.
-    factors : ndarray of shape (m,) or None
-        Weights of mean 1; None where every row counts as one.
-    n_given : int
-        Rows of the table.
+    Factors are weights of mean 1; None where every row counts as one.
     """
 
     rows: Codes
     factors: Array | None
     n_given: int
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every row of the table counts as one."""
-        return self.factors is None and np.array_equal(self.rows, np.arange(self.n_given))
 
     @property
     def has_copies(self) -> bool:
