@@ -21,8 +21,7 @@ from qmedoid.estimators.time_limit import FitReport, Progress
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import FittedParts, Scored
+from qmedoid.methods.part import Calibration, FittedParts, Scored
 from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs, Refinement
