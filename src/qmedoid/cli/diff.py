@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli.options import OUTPUT, Decimal, Delimiter, Json, OnMismatch, Text, argument, command, flag
-from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar
+from qmedoid.cli.options import OUTPUT, Json, ReadingOptions, Text, argument, command, flag
+from qmedoid.cli.output import DIFFERENT, OK, grid, print_json, reading_bar, show
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.documents import DiffDecisionsDict, DiffDict
@@ -14,8 +14,6 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.score_settings import ScoreSettings
-from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
 _VALUES, _NAMED = 40, 3
@@ -39,10 +37,8 @@ def run(
     new: Annotated[Path, argument("NEW", "File of the model that came after it.")],
     table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     exit_code: Annotated[
         bool, flag(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code")
     ] = False,
@@ -55,8 +51,7 @@ def run(
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-    decisions = None if table is None else _decisions(before, after, table, settings)
+    decisions = None if table is None else _decisions(before, after, table, reading)
     versions = (before.versions, after.versions)
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
     if json:
@@ -67,19 +62,17 @@ def run(
         }
         print_json(document)
     else:
-        console = plain_console()
-        for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
-            console.print(line, soft_wrap=isinstance(line, str))
+        show(*_lines(found, old.name, new.name, "" if table is None else Path(table).name))
     return DIFFERENT if exit_code and found.differs else OK
 
 
-def _decisions(old: SavedModel, new: SavedModel, table: str, settings: ScoreSettings) -> DiffDecisionsDict:
+def _decisions(old: SavedModel, new: SavedModel, table: str, how: ReadingOptions) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
     with ExitStack() as stack:
         readings = []
         for name, one in (("old", old), ("new", new)):
             with _named(name):
-                readings.append(stack.enter_context(TableReading(one.model, table, settings)))
+                readings.append(stack.enter_context(how.open(one.model, table)))
 
         def compare() -> DecisionTally:
             readings[1].lenient = readings[0].lenient

@@ -341,7 +341,7 @@ class MedoidClassifier(ProbabilisticClassifier):
         data = dataset_of(self, X, y, groups, sample_weight)
         if X_val is not None and (data.weights is not None or self.class_weight is not None):
             raise ParameterError(
-                "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
+                "Weights of rows and classes do not go with X_val: leave it out, and cross-validation judges "
                 "by weighted rows."
             )
         reader = RowReader(self)

@@ -194,7 +194,7 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: M
 def _too_large(size: int, most: int) -> dict[str, Any]:
     return {
         "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
-        f"{most / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+        f"{most / 1e6:.1f} MB are allowed. 'qmedoid export' writes it to a file."
     }
 
 
